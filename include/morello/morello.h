@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * morello: synthesize fast kernels for tensor computations.
+ *
+ * An application describes a computation as a Spec, one line of text or a few calls:
+ *
+ *     matmul f32[64,768] f32[768,3072] + bias f32[3072] -> relu -> f32[64,3072]
+ *
+ * morello searches all programs that its rewrite rules can build for the Spec, takes the cheapest
+ * under its cost model, emits machine code, and returns a kernel: an immutable object to call.
+ *
+ *     morello_context *ctx;  morello_spec *spec;  morello_kernel *kernel;
+ *     morello_context_create(NULL, &ctx, NULL);
+ *     morello_spec_parse(ctx, "matmul f32[4,8] f32[8,16] -> f32[4,16]", &spec, NULL);
+ *     morello_synthesize(ctx, spec, NULL, &kernel, NULL);
+ *     void *operands[] = {a, b, c};                 // inputs in the order of the Spec, then output
+ *     morello_kernel_run(kernel, operands, NULL, NULL);
+ *     morello_kernel_release(kernel);  morello_spec_release(spec);  morello_context_release(ctx);
+ *
+ * Conventions, for every function unless its comment says otherwise:
+ *
+ * - Status: fallible functions return a morello_status; 0 is success, errors are negative. On failure
+ *   no out-parameter is touched, except `err`.
+ * - Errors: `morello_error **err` may be NULL. On failure it receives a new error object that says
+ *   what is wrong, where, and what would be valid; the caller releases it with
+ *   morello_error_release(). On success it is not touched.
+ * - Ownership: objects returned through out-parameters belong to the caller, who releases each once
+ *   with its own `_release`. `_release(NULL)` does nothing. `_retain` adds an owner. Strings returned
+ *   as `const char *` belong to the object they were asked of (or to the library, where there is no
+ *   object), and live as long as it does.
+ * - Lifetimes: Specs and kernels do not need the context, or one another, after they were made.
+ * - Threads: functions that take a pointer to const may be called on one object from many threads at
+ *   once; functions that take a pointer to non-const need exclusive use of that object. retain and
+ *   release are atomic. The library starts no thread except in morello_pool_create().
+ * - Text output: functions `(..., char *buffer, size_t size)` return the length of the whole text
+ *   without the terminating zero, like snprintf: call with (NULL, 0) to ask for it. With size > 0 at
+ *   most size-1 characters and a zero are written.
+ * - Units: sizes of memory in bytes, tensor shapes and strides in elements, times in microseconds,
+ *   costs in cycles of one core of the target's model.
+ * - Growing structs begin with `struct_size`: set by the matching `_init` call, which is given the
+ *   caller's sizeof. Never change it.
+ * - The library never aborts, never prints, never changes process state (signal handlers, locale,
+ *   floating-point control), and replaces no malloc, free, new or delete of the process.
+ */
+#ifndef MORELLO_MORELLO_H
+#define MORELLO_MORELLO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "morello/version.h"
+
+#if defined(MORELLO_STATIC)
+#define MORELLO_API
+#else
+#define MORELLO_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------------------------------------
+ * Status and errors
+ * ------------------------------------------------------------------------------------------- */
+
+/** Pinned numbers: none is ever reused or renumbered. */
+typedef enum morello_status {
+  MORELLO_OK = 0,
+  MORELLO_INVALID_ARGUMENT = -1,    /**< NULL where an object is needed, bad option, bad struct_size */
+  MORELLO_SYNTAX_ERROR = -2,        /**< Spec text cannot be parsed; see morello_error_column() */
+  MORELLO_INVALID_SHAPE = -3,       /**< a size is zero or negative, or shapes do not fit one another */
+  MORELLO_SIZE_OVERFLOW = -4,       /**< a tensor has more than 2^31-1 elements */
+  MORELLO_UNKNOWN_DTYPE = -5,       /**< the element type is not a type the library knows */
+  MORELLO_INVALID_LAYOUT = -6,      /**< strides or dimension order do not fit the shape, or overlap */
+  MORELLO_UNSUPPORTED = -7,         /**< well formed, but this version cannot compute it */
+  MORELLO_NULL_OPERAND = -8,        /**< an operand pointer, or a needed scratch pointer, is NULL */
+  MORELLO_OPERAND_TOO_SMALL = -9,   /**< an operand or scratch buffer has fewer bytes than needed */
+  MORELLO_MISALIGNED = -10,         /**< an operand or scratch pointer lacks the required alignment */
+  MORELLO_ISA_UNAVAILABLE = -11,    /**< the CPU, its OS, or the ISA cap lacks what the target needs */
+  MORELLO_NO_IMPLEMENTATION = -12,  /**< the search proved that no program fits the target's limits */
+  MORELLO_BUDGET_EXCEEDED = -13,    /**< time or memory budget ended the search before a result */
+  MORELLO_EXEC_MEMORY_DENIED = -14, /**< the system refuses executable memory */
+  MORELLO_OUT_OF_MEMORY = -15,
+  MORELLO_INTERNAL = -16            /**< a bug in morello: please report the message */
+} morello_status;
+
+typedef struct morello_error morello_error;
+
+/** A short English name such as "MORELLO_SYNTAX_ERROR"; "unknown status" for other numbers. */
+MORELLO_API const char *morello_status_string(morello_status status);
+MORELLO_API morello_status morello_error_status(const morello_error *error);
+/** One or two sentences: what is wrong, where, and what would be valid. UTF-8, no newline. */
+MORELLO_API const char *morello_error_message(const morello_error *error);
+/** 1-based line and column (in bytes) in Spec text; 0 where the error has no place in a text. */
+MORELLO_API uint32_t morello_error_line(const morello_error *error);
+MORELLO_API uint32_t morello_error_column(const morello_error *error);
+MORELLO_API void morello_error_release(morello_error *error);
+
+/* ---------------------------------------------------------------------------------------------
+ * Versions and this machine
+ * ------------------------------------------------------------------------------------------- */
+
+/** MORELLO_VERSION of the library that is loaded (the macro is that of the header compiled with). */
+MORELLO_API uint32_t morello_version(void);
+MORELLO_API const char *morello_version_string(void);
+MORELLO_API uint32_t morello_abi_version(void);
+MORELLO_API uint32_t morello_cost_model_version(void);
+
+/** Instruction sets that kernels are made for; each includes the ones before it. */
+typedef enum morello_isa {
+  MORELLO_ISA_AUTO = 0,  /**< the best one that this CPU and any cap allow */
+  MORELLO_ISA_AVX2 = 1,  /**< AVX2 and FMA */
+  MORELLO_ISA_AVX512 = 2 /**< AVX-512 F, BW, VL and DQ */
+} morello_isa;
+
+/** Facts read from this machine. Fill with morello_cpu_info_get(). */
+typedef struct morello_cpu_info {
+  size_t struct_size;
+  char name[64];        /**< brand string, zero terminated */
+  int32_t isa;          /**< best usable morello_isa after CPUID, XGETBV and MORELLO_MAX_ISA; 0 if none */
+  uint32_t processors;  /**< logical processors this process may use */
+  uint64_t l1_bytes;    /**< data cache sizes of one core; 0 where unknown */
+  uint64_t l2_bytes;
+  uint64_t l3_bytes;
+  uint32_t jit;         /**< 1: memory can be made executable here; 0: refused by the system */
+  uint32_t reserved0;
+} morello_cpu_info;
+
+/** @param info_size sizeof(morello_cpu_info) of the caller.
+ *  The environment variable MORELLO_MAX_ISA ("avx2" or "avx512") caps `isa`.
+ *  @return MORELLO_INVALID_ARGUMENT if info is NULL or info_size is not one of a released version. */
+MORELLO_API morello_status morello_cpu_info_get(morello_cpu_info *info, size_t info_size);
+
+/* ---------------------------------------------------------------------------------------------
+ * Context
+ * ------------------------------------------------------------------------------------------- */
+
+typedef struct morello_context morello_context;
+
+typedef struct morello_context_options {
+  size_t struct_size;
+  int32_t max_isa;        /**< cap on every target used through this context; default MORELLO_ISA_AUTO */
+  uint32_t read_machine;  /**< 0 (default): search for the fixed, named machine model, so that results
+                               do not depend on where the search ran; 1: use this machine's cache sizes
+                               and processor count */
+} morello_context_options;
+
+MORELLO_API void morello_context_options_init(morello_context_options *options, size_t options_size);
+
+/** Creates a context: settings, plus the ISA cap read once from MORELLO_MAX_ISA (the lower of the
+ *  two caps counts; the variable is ignored in set-user-id programs). @param options NULL: defaults.
+ *  @return MORELLO_INVALID_ARGUMENT, MORELLO_OUT_OF_MEMORY. */
+MORELLO_API morello_status morello_context_create(const morello_context_options *options,
+                                                  morello_context **context, morello_error **err);
+MORELLO_API void morello_context_release(morello_context *context);
+
+/* ---------------------------------------------------------------------------------------------
+ * Specs: what to compute
+ * ------------------------------------------------------------------------------------------- */
+
+#define MORELLO_MAX_RANK 6      /**< dimensions of one tensor */
+#define MORELLO_MAX_OPERANDS 6  /**< tensors of one Spec, the output included */
+
+typedef struct morello_spec morello_spec;
+
+/** Element types. Numbers are pinned. This version synthesizes f32; the others are recognised. */
+typedef enum morello_dtype {
+  MORELLO_F32 = 1,
+  MORELLO_BF16 = 2,
+  MORELLO_F16 = 3,
+  MORELLO_I8 = 4,
+  MORELLO_U8 = 5,
+  MORELLO_I32 = 6
+} morello_dtype;
+
+typedef enum morello_layout {
+  MORELLO_LAYOUT_ROW_MAJOR = 0,
+  MORELLO_LAYOUT_COLUMN_MAJOR = 1, /**< the last two axes swapped in memory; text: {..,0,1} */
+  MORELLO_LAYOUT_STRIDED = 2,      /**< `strides` counts */
+  MORELLO_LAYOUT_FREE = 3          /**< inputs only: the library chooses; see morello_kernel_pack() */
+} morello_layout;
+
+/** One operand. Plain data: zero-fill it and set the first fields; unused entries must be 0. */
+typedef struct morello_tensor {
+  int32_t dtype;  /**< morello_dtype */
+  int32_t layout; /**< morello_layout */
+  uint32_t rank;  /**< 0 (a scalar) to MORELLO_MAX_RANK */
+  uint32_t reserved0;
+  int64_t shape[MORELLO_MAX_RANK];   /**< elements per axis, each at least 1 */
+  int64_t strides[MORELLO_MAX_RANK]; /**< elements between neighbours; read if layout is STRIDED */
+} morello_tensor;
+
+/** Parses one Spec. docs/spec-language.md has the grammar. Text is UTF-8, zero terminated.
+ *  @return MORELLO_SYNTAX_ERROR, MORELLO_INVALID_SHAPE, MORELLO_SIZE_OVERFLOW,
+ *  MORELLO_UNKNOWN_DTYPE, MORELLO_INVALID_LAYOUT, MORELLO_UNSUPPORTED, each with line and column. */
+MORELLO_API morello_status morello_spec_parse(morello_context *context, const char *text,
+                                              morello_spec **spec, morello_error **err);
+
+/** Scalar functions of one and two arguments, and reductions. Numbers are pinned. */
+typedef enum morello_op {
+  MORELLO_OP_RELU = 1, /**< x < 0 ? 0 : x (NaN stays NaN) */
+  MORELLO_OP_NEG = 2,
+  MORELLO_OP_ABS = 3,
+  MORELLO_OP_SQRT = 4,
+  MORELLO_OP_SQUARE = 5,
+  MORELLO_OP_RECIP = 6, /**< 1 / x, correctly rounded */
+  MORELLO_OP_ADD = 16,
+  MORELLO_OP_SUB = 17,
+  MORELLO_OP_MUL = 18,
+  MORELLO_OP_DIV = 19,
+  MORELLO_OP_MAX = 20, /**< a > b ? a : b, so a NaN in a gives b; also a reduction */
+  MORELLO_OP_MIN = 21  /**< a < b ? a : b; also a reduction */
+} morello_op;
+
+/** Builders: the same Specs without text. Errors as morello_spec_parse(), without line and column.
+ *  `accumulate` nonzero: the output is read and added to; zero: it is overwritten and never read. */
+
+/** C[..,m,n] = A[..,m,k] * B[..,k,n]; leading axes are a batch and equal in all three. */
+MORELLO_API morello_status morello_spec_matmul(morello_context *context, const morello_tensor *a,
+                                               const morello_tensor *b, const morello_tensor *out,
+                                               int accumulate, morello_spec **spec,
+                                               morello_error **err);
+/** A general contraction with a letter for each axis, such as "bmk,bkn->bmn". */
+MORELLO_API morello_status morello_spec_einsum(morello_context *context, const char *subscripts,
+                                               const morello_tensor *a, const morello_tensor *b,
+                                               const morello_tensor *out, int accumulate,
+                                               morello_spec **spec, morello_error **err);
+/** out = op(in), elementwise, `op` one of RELU .. RECIP. */
+MORELLO_API morello_status morello_spec_unary(morello_context *context, int32_t op,
+                                              const morello_tensor *in, const morello_tensor *out,
+                                              morello_spec **spec, morello_error **err);
+/** out = op(a, b), `op` one of ADD .. MIN; a and b are broadcast to the shape of out as in NumPy. */
+MORELLO_API morello_status morello_spec_binary(morello_context *context, int32_t op,
+                                               const morello_tensor *a, const morello_tensor *b,
+                                               const morello_tensor *out, morello_spec **spec,
+                                               morello_error **err);
+/** Reduces `axis` of `in` by ADD, MAX or MIN; out has the shape of in without that axis. */
+MORELLO_API morello_status morello_spec_reduce(morello_context *context, int32_t op, uint32_t axis,
+                                               const morello_tensor *in, const morello_tensor *out,
+                                               int accumulate, morello_spec **spec,
+                                               morello_error **err);
+/** Copies in to out. Same shape (layouts may differ: a relayout), or in broadcast to out. */
+MORELLO_API morello_status morello_spec_move(morello_context *context, const morello_tensor *in,
+                                             const morello_tensor *out, morello_spec **spec,
+                                             morello_error **err);
+/** out[i0,i1,..] = in[..]: axis j of out is axis permutation[j] of in. */
+MORELLO_API morello_status morello_spec_transpose(morello_context *context,
+                                                  const uint32_t *permutation,
+                                                  const morello_tensor *in,
+                                                  const morello_tensor *out, morello_spec **spec,
+                                                  morello_error **err);
+/** out = value everywhere. */
+MORELLO_API morello_status morello_spec_fill(morello_context *context, float value,
+                                             const morello_tensor *out, morello_spec **spec,
+                                             morello_error **err);
+/** A new Spec that applies one more elementwise step to the result of `spec`. `op` unary: `operand`
+ *  is NULL. `op` binary: op(result, operand), operand broadcast to the result; it becomes the last
+ *  input. `spec` itself is not changed. At most 3 steps. */
+MORELLO_API morello_status morello_spec_append(morello_context *context, const morello_spec *spec,
+                                               int32_t op, const morello_tensor *operand,
+                                               morello_spec **appended, morello_error **err);
+
+/** Writes the Spec in its one printed form; parsing that gives an equal Spec. */
+MORELLO_API size_t morello_spec_print(const morello_spec *spec, char *buffer, size_t size);
+/** 1 if both ask for the same computation on the same tensors, else 0. */
+MORELLO_API int morello_spec_equal(const morello_spec *a, const morello_spec *b);
+/** Equal Specs have equal hashes, on every machine and in every process. */
+MORELLO_API uint64_t morello_spec_hash(const morello_spec *spec);
+/** Number of operands: inputs in the order of the Spec, then the output. */
+MORELLO_API uint32_t morello_spec_operand_count(const morello_spec *spec);
+/** Describes operand `index`; strides are filled for every layout but FREE.
+ *  @return MORELLO_INVALID_ARGUMENT if index is out of range. */
+MORELLO_API morello_status morello_spec_operand(const morello_spec *spec, uint32_t index,
+                                                morello_tensor *tensor);
+/** Floating-point operations of one run: 2 per multiply-add, 1 per other scalar operation. */
+MORELLO_API double morello_spec_flops(const morello_spec *spec);
+/** Computes the Spec slowly, in double precision, on any machine: the reference to check kernels
+ *  against. `operands` as for morello_kernel_run(), FREE layouts being row-major.
+ *  @return MORELLO_NULL_OPERAND, MORELLO_MISALIGNED, MORELLO_OUT_OF_MEMORY. */
+MORELLO_API morello_status morello_spec_evaluate(const morello_spec *spec, void *const *operands,
+                                                 morello_error **err);
+MORELLO_API morello_spec *morello_spec_retain(const morello_spec *spec);
+MORELLO_API void morello_spec_release(morello_spec *spec);
+
+/* ---------------------------------------------------------------------------------------------
+ * Synthesis
+ * ------------------------------------------------------------------------------------------- */
+
+typedef struct morello_kernel morello_kernel;
+
+typedef struct morello_options {
+  size_t struct_size;
+  int32_t target;        /**< morello_isa; default MORELLO_ISA_AUTO. A target above the CPU can be searched
+                              for but not run: see `search_only` */
+  uint32_t threads;      /**< most threads that the kernel may use at once; default 1: a sequential kernel */
+  uint64_t time_budget;  /**< microseconds of search; 0 (default): no limit */
+  uint64_t memory_budget; /**< bytes of search memory; 0 (default): no limit */
+  uint32_t search_only;  /**< nonzero: make no code. The kernel can be printed, but not run */
+  uint32_t reserved0;    /**< must be 0 */
+} morello_options;
+
+MORELLO_API void morello_options_init(morello_options *options, size_t options_size);
+
+/** Finds the cheapest program for `spec` and makes a kernel of it. Deterministic: the same Spec,
+ *  options and library version give the same program and the same code bytes.
+ *  @param options NULL: the defaults.
+ *  @return MORELLO_ISA_UNAVAILABLE, MORELLO_UNSUPPORTED, MORELLO_NO_IMPLEMENTATION,
+ *  MORELLO_BUDGET_EXCEEDED, MORELLO_EXEC_MEMORY_DENIED, MORELLO_OUT_OF_MEMORY,
+ *  MORELLO_INVALID_ARGUMENT. */
+MORELLO_API morello_status morello_synthesize(morello_context *context, const morello_spec *spec,
+                                              const morello_options *options,
+                                              morello_kernel **kernel, morello_error **err);
+
+/* ---------------------------------------------------------------------------------------------
+ * Kernels
+ * ------------------------------------------------------------------------------------------- */
+
+/** How a parallel kernel gets its threads. Plain data, read-only to the library. */
+typedef struct morello_executor {
+  size_t struct_size;
+  void *user; /**< passed to parallel_for */
+  /** Calls fn(arg, i) once for each i in [0, count), on any threads, in any order, and returns when
+   *  all calls have returned. Must not throw. */
+  void (*parallel_for)(void *user, size_t count, void (*fn)(void *arg, size_t index), void *arg);
+} morello_executor;
+
+/** Runs the kernel. No allocation, lock or system call of its own if `scratch` is given.
+ *  @param operands  one pointer per operand, in the order of the Spec, output last. Each must be
+ *      aligned to its element size and hold morello_kernel_operand_size() bytes; nothing outside is
+ *      read or written. Inputs may overlap one another; the output must overlap no input.
+ *  @param scratch   morello_kernel_scratch_size() bytes, aligned to morello_kernel_scratch_alignment(),
+ *      used by this call alone; or NULL: the library allocates and frees it for this call.
+ *  @param executor  NULL: everything runs on the calling thread.
+ *  @return MORELLO_NULL_OPERAND, MORELLO_MISALIGNED, MORELLO_OUT_OF_MEMORY,
+ *  MORELLO_INVALID_ARGUMENT (kernel is NULL, or was made with search_only). */
+MORELLO_API morello_status morello_kernel_run(const morello_kernel *kernel, void *const *operands,
+                                              void *scratch, const morello_executor *executor);
+/** The same, after checking the size of every buffer: operand_bytes[i] is the size of operands[i].
+ *  @return also MORELLO_OPERAND_TOO_SMALL, with a message that names the operand. */
+MORELLO_API morello_status morello_kernel_run_checked(const morello_kernel *kernel,
+                                                      void *const *operands,
+                                                      const size_t *operand_bytes,
+                                                      uint32_t operand_count, void *scratch,
+                                                      size_t scratch_bytes,
+                                                      const morello_executor *executor,
+                                                      morello_error **err);
+/** The machine code itself, for callers that count nanoseconds: no argument is checked, and scratch
+ *  may be NULL only if the scratch size is 0. NULL for search_only kernels. */
+typedef void (*morello_kernel_fn)(void *const *operands, void *scratch,
+                                  const morello_executor *executor);
+MORELLO_API morello_kernel_fn morello_kernel_function(const morello_kernel *kernel);
+
+MORELLO_API uint32_t morello_kernel_operand_count(const morello_kernel *kernel);
+/** Bytes from the first to past the last element of an operand; for an operand whose layout was free,
+ *  the size of its packed form. 0 if index is out of range. */
+MORELLO_API size_t morello_kernel_operand_size(const morello_kernel *kernel, uint32_t index);
+/** Bytes of scratch that one call needs, and their alignment (a power of two). */
+MORELLO_API size_t morello_kernel_scratch_size(const morello_kernel *kernel);
+MORELLO_API size_t morello_kernel_scratch_alignment(const morello_kernel *kernel);
+/** Free layouts: writes operand `index` in the layout that the kernel expects. `src` is dense
+ *  row-major; `dst` has morello_kernel_operand_size() bytes. Pack once, run often. For an operand
+ *  whose layout was not free the packed form is the given layout.
+ *  @return MORELLO_INVALID_ARGUMENT (index, search_only), MORELLO_NULL_OPERAND,
+ *  MORELLO_MISALIGNED, MORELLO_OUT_OF_MEMORY. */
+MORELLO_API morello_status morello_kernel_pack(const morello_kernel *kernel, int operand,
+                                               const void *src, void *dst);
+
+/** The Impl tree: every decision, with cost and peak memory per node. */
+MORELLO_API size_t morello_kernel_print(const morello_kernel *kernel, char *buffer, size_t size);
+/** The plan: loops, buffers and microkernels as they were emitted. Empty for search_only kernels. */
+MORELLO_API size_t morello_kernel_print_plan(const morello_kernel *kernel, char *buffer, size_t size);
+/** A name such as "morello_matmul_m64n3072k768_avx2", used in dumps and profiles. */
+MORELLO_API const char *morello_kernel_name(const morello_kernel *kernel);
+/** morello_isa that running the kernel needs. */
+MORELLO_API int32_t morello_kernel_isa(const morello_kernel *kernel);
+/** Predicted cycles of one run on the model of the target. */
+MORELLO_API double morello_kernel_cost(const morello_kernel *kernel);
+/** The bytes of machine code (position independent); *size is 0 for search_only kernels. */
+MORELLO_API const uint8_t *morello_kernel_code(const morello_kernel *kernel, size_t *size);
+
+/** What the search did. Fill with morello_kernel_stats(). */
+typedef struct morello_search_stats {
+  size_t struct_size;
+  uint64_t specs;     /**< distinct Specs met */
+  uint64_t states;    /**< distinct (Spec, memory limits) pairs met */
+  uint64_t expanded;  /**< states whose actions were listed */
+  uint64_t previews;  /**< actions previewed */
+  uint64_t memo_hits; /**< requests answered by a known state */
+  uint64_t bytes;     /**< peak memory of the search */
+  uint64_t search_microseconds;
+  uint64_t codegen_microseconds;
+} morello_search_stats;
+MORELLO_API morello_status morello_kernel_stats(const morello_kernel *kernel,
+                                                morello_search_stats *stats, size_t stats_size);
+
+MORELLO_API morello_kernel *morello_kernel_retain(const morello_kernel *kernel);
+MORELLO_API void morello_kernel_release(morello_kernel *kernel);
+
+/* ---------------------------------------------------------------------------------------------
+ * A small thread pool, for programs that have none
+ * ------------------------------------------------------------------------------------------- */
+
+typedef struct morello_pool morello_pool;
+
+/** Starts `threads`-1 worker threads (0: one per processor); the caller of a kernel is the last one.
+ *  Several threads may run kernels on one pool; their loops take turns.
+ *  @return MORELLO_INVALID_ARGUMENT (over 1024), MORELLO_OUT_OF_MEMORY. */
+MORELLO_API morello_status morello_pool_create(uint32_t threads, morello_pool **pool,
+                                               morello_error **err);
+/** The pool as an executor; lives as long as the pool. */
+MORELLO_API const morello_executor *morello_pool_executor(const morello_pool *pool);
+/** Waits for the workers to end. No kernel may be running on the pool. */
+MORELLO_API void morello_pool_release(morello_pool *pool);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* MORELLO_MORELLO_H */

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// Impl: a program for a Spec as a tree in which every decision is made. Codegen and the interpreter
+// read it; neither decides anything.
+#ifndef MORELLO_IMPL_IMPL_HH
+#define MORELLO_IMPL_IMPL_HH
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "spec/limits.hh"
+#include "spec/spec.hh"
+
+namespace morello {
+
+/// Index of a node in its tree.
+using NodeId = u32;
+
+struct Edge {
+  NodeId node = 0;
+  Binding binding;  // how the child's dimensions and operands are this node's
+};
+
+/// Runs children[0] on each full tile of dimension `dim`, in order (or in any order on several threads
+/// if parallel), then children[1] on the remainder, if there is one.
+struct Loop {
+  u8 dim = 0;
+  u32 tile = 0;
+  u64 trips = 0;  // full tiles
+  bool parallel = false;
+};
+
+/// children[0] sees operand `operand` at a nearer level.
+/// - view: the same memory, expected to stay in that cache; no code. children = {body}.
+/// - else a new buffer of `placed`'s layout (or registers): children = {in, body, out}, where `in`
+///   copies operand -> buffer if the operand is read, and `out` copies back if it is written; absent
+///   ones are missing from the list, in that order.
+struct Move {
+  u8 operand = 0;
+  bool view = false;
+  Operand placed;  // the operand as the body sees it
+};
+
+/// Runs the children one after the other. With `has_buffer`, they share a new buffer, described by
+/// `buffer` over this node's dimensions.
+struct Block {
+  bool has_buffer = false;
+  Operand buffer;
+};
+
+/// A leaf: one microkernel does the whole Spec.
+struct Select {
+  u16 microkernel = 0;  // MicrokernelId
+};
+
+/// Any layout is free in this node's Spec and fixed in its child's: operand -> placed.
+struct Choose {
+  u8 operand = 0;
+  Operand placed;
+};
+
+struct ImplNode {
+  Spec spec;
+  std::variant<Loop, Move, Block, Select, Choose> kind;
+  std::vector<Edge> children;
+  i64 cost = 0;  // units; of the whole subtree, once
+  Limits peaks;
+};
+
+/// nodes[0] is the root; children come after their parents. A node may have several parents.
+struct ImplTree {
+  std::vector<ImplNode> nodes;
+  const Target* target = nullptr;
+};
+
+/// Indices of the in / body / out children of a Move, -1 where absent.
+struct MoveChildren {
+  int in = -1, body = -1, out = -1;
+};
+MoveChildren move_children(const ImplNode& node);
+
+/// The tree as indented text with cost and peaks per node: deterministic.
+std::string print(const ImplTree& tree);
+
+/// What is wrong with the tree, or "": every child's Spec is derived from its parent's by the node's
+/// decision, bindings are in range, loops cover their dimension, buffers fit their Specs.
+std::string validate(const ImplTree& tree);
+
+}  // namespace morello
+
+#endif

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Statement: a Spec as its user states it: operands with axes in their own order and exact strides.
+// lower() turns it into the canonical Spec of the search, and the strides that the plan needs.
+#ifndef MORELLO_SPEC_STATEMENT_HH
+#define MORELLO_SPEC_STATEMENT_HH
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spec/spec.hh"
+#include "spec/view.hh"
+#include "support/result.hh"
+
+namespace morello {
+
+struct Tensor {
+  enum class Kind : u8 { kStrided = 0, kFree = 1 };
+  Dtype dtype = Dtype::kF32;
+  Kind kind = Kind::kStrided;
+  std::vector<i64> shape;    // elements per axis
+  std::vector<i64> strides;  // elements; as many as shape (empty if kFree)
+  friend bool operator==(const Tensor&, const Tensor&) = default;
+};
+
+/// One elementwise step after the head operation: op(previous) or op(previous, last new operand).
+struct Step {
+  Op op;
+  int operand;  // index into Statement::tensors, or -1 for unary operations
+  friend bool operator==(const Step&, const Step&) = default;
+};
+
+struct Statement {
+  enum class Head : u8 { kMatmul, kEinsum, kUnary, kBinary, kReduce, kMove, kTranspose, kFill };
+  Head head = Head::kMove;
+  Op op = Op::kCopy;            // of kUnary, kBinary, kReduce
+  std::string subscripts;       // of kEinsum, such as "bmk,bkn->bmn"
+  std::vector<u32> permutation; // of kTranspose
+  u32 axis = 0;                 // of kReduce
+  float fill_value = 0;         // of kFill
+  bool accumulate = false;
+  std::vector<Tensor> tensors;  // inputs, those of the steps last; then the output
+  std::vector<Step> steps;
+  friend bool operator==(const Statement&, const Statement&) = default;
+};
+
+/// A Statement that was checked, with its canonical Spec.
+struct Lowered {
+  Spec spec;
+  /// The view of each operand over the dimensions of `spec`.
+  std::array<View, kMaxOperands> view{};
+  /// Bytes from the first to past the last element of each operand (free layouts: row-major).
+  std::array<u64, kMaxOperands> bytes{};
+};
+
+/// REQUIRES: nothing. Everything that can be wrong with a Statement is found here.
+Result<Lowered> lower(const Statement& statement);
+
+/// docs/spec-language.md has the grammar.
+Result<Statement> parse(std::string_view text);
+/// The one printed form: parse(print(s)) == s for every s that lower() accepts.
+std::string print(const Statement& statement);
+
+u64 hash_of(const Statement& statement);
+
+/// Strides of a dense tensor in row-major order.
+std::vector<i64> row_major_strides(const std::vector<i64>& shape);
+
+}  // namespace morello
+
+#endif

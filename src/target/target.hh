@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// A target is data: instruction set, memory levels, prices and rates. Nothing here runs code for it.
+#ifndef MORELLO_TARGET_TARGET_HH
+#define MORELLO_TARGET_TARGET_HH
+
+#include <array>
+#include <string_view>
+
+#include "support/types.hh"
+
+namespace morello {
+
+/// Ordered: each instruction set includes the ones before it. Numbers are those of morello_isa.
+enum class Isa : u8 { kNone = 0, kAvx2 = 1, kAvx512 = 2 };
+
+/// Ordered from near to far. On disk: never renumber.
+enum class Level : u8 { kRegister = 0, kL1 = 1, kL2 = 2, kMemory = 3 };
+inline constexpr int kLevels = 4;
+
+constexpr std::string_view name_of(Level level) {
+  constexpr std::string_view kNames[kLevels] = {"reg", "L1", "L2", "mem"};
+  return kNames[static_cast<int>(level)];
+}
+
+/// Costs are counted in units of 1/16 cycle, so that prices below a cycle stay integers.
+inline constexpr i64 kUnitsPerCycle = 16;
+inline constexpr u32 kLineBytes = 64;
+
+struct LevelModel {
+  u64 bytes;       // capacity; ignored for registers (see vector_registers) and memory (unbounded)
+  i64 line_units;  // price of bringing one line from this level to the next nearer one
+  i64 run_units;   // added per contiguous run where runs are far apart (TLB, prefetcher restart)
+};
+
+/// Throughputs are per cycle of one core. Immutable; shared freely between threads.
+struct Target {
+  std::string_view name;     // "avx2", "avx512"
+  std::string_view machine;  // the machine model: "generic-x86-64", or "host" if read from this machine
+  Isa isa;
+  u32 vector_bytes;
+  u32 vector_registers;
+  bool has_masks;  // masked loads and stores need no vector register
+  u32 fma_per_cycle;
+  u32 fma_latency;  // cycles
+  u32 loads_per_cycle;
+  u32 stores_per_cycle;
+  std::array<LevelModel, kLevels> level;  // indexed by Level
+  u32 processors;
+  i64 parallel_units;  // starting and joining one parallel loop
+
+  u32 lanes(u32 element_bytes) const { return vector_bytes / element_bytes; }
+  const LevelModel& at(Level l) const { return level[static_cast<int>(l)]; }
+};
+
+/// The fixed machine model of an instruction set, or nullptr for Isa::kNone.
+const Target* fixed_target(Isa isa);
+
+/// `base` with the cache sizes and processor count given (0: keep the model's).
+Target with_machine(const Target& base, u64 l1_bytes, u64 l2_bytes, u32 processors);
+
+}  // namespace morello
+
+#endif
