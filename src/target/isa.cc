@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// Reads this machine with CPUID and XGETBV. The only file that reads environment variables.
+#include "target/isa.hh"
+
+#include <cpuid.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace morello {
+namespace {
+
+struct CpuidRegisters {
+  u32 eax = 0, ebx = 0, ecx = 0, edx = 0;
+};
+
+/// Zeros if the processor does not know `leaf`.
+CpuidRegisters cpuid(u32 leaf, u32 subleaf = 0) {
+  CpuidRegisters r;
+  if (!__get_cpuid_count(leaf, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx)) return {};
+  return r;
+}
+
+constexpr bool bit(u32 word, int n) { return word >> n & 1; }
+
+/// Which register states the operating system saves. Only where CPUID reports OSXSAVE.
+u64 read_xcr0() {
+  u32 low, high;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return static_cast<u64>(high) << 32 | low;
+}
+
+Isa read_isa() {
+  constexpr u64 kAvxState = 0x06;     // XMM and the upper halves of YMM
+  constexpr u64 kAvx512State = 0xe6;  // and the mask registers, upper ZMM, ZMM16-31
+  const CpuidRegisters basic = cpuid(1);
+  const bool osxsave = bit(basic.ecx, 27), avx = bit(basic.ecx, 28), fma = bit(basic.ecx, 12);
+  if (!osxsave || !avx || !fma) return Isa::kNone;
+  const u64 saved = read_xcr0();
+  const CpuidRegisters extended = cpuid(7);
+  const bool bmi1 = bit(extended.ebx, 3), avx2 = bit(extended.ebx, 5), bmi2 = bit(extended.ebx, 8);
+  if ((saved & kAvxState) != kAvxState || !bmi1 || !avx2 || !bmi2) return Isa::kNone;
+  const bool f = bit(extended.ebx, 16), dq = bit(extended.ebx, 17);
+  const bool bw = bit(extended.ebx, 30), vl = bit(extended.ebx, 31);
+  const bool avx512 = (saved & kAvx512State) == kAvx512State && f && dq && bw && vl;
+  return avx512 ? Isa::kAvx512 : Isa::kAvx2;
+}
+
+std::string read_name() {
+  if (cpuid(0x80000000).eax < 0x80000004) return "unknown x86-64";
+  char text[49] = {};
+  for (u32 i = 0; i < 3; i++) {
+    const CpuidRegisters r = cpuid(0x80000002 + i);
+    std::memcpy(text + 16 * i, &r, 16);
+  }
+  const std::string_view name(text);
+  const size_t first = name.find_first_not_of(' ');
+  if (first == std::string_view::npos) return "unknown x86-64";
+  return std::string(name.substr(first, name.find_last_not_of(' ') - first + 1));
+}
+
+/// Both vendors list caches alike: Intel in leaf 4, AMD in leaf 0x8000001d.
+void read_caches(Machine& machine) {
+  constexpr u32 kEnd = 0, kData = 1, kUnified = 3;
+  const u32 leaf = (cpuid(4).eax & 31) != kEnd ? 4u : 0x8000001du;
+  for (u32 i = 0; i < 16; i++) {
+    const CpuidRegisters r = cpuid(leaf, i);
+    const u32 type = r.eax & 31, level = r.eax >> 5 & 7;
+    if (type == kEnd) return;
+    if (type != kData && type != kUnified) continue;
+    const u64 ways = (r.ebx >> 22) + 1, partitions = (r.ebx >> 12 & 1023) + 1;
+    const u64 bytes = ways * partitions * ((r.ebx & 4095) + 1) * (static_cast<u64>(r.ecx) + 1);
+    if (level == 1) machine.l1_bytes = bytes;
+    if (level == 2) machine.l2_bytes = bytes;
+    if (level == 3) machine.l3_bytes = bytes;
+  }
+}
+
+u32 read_processors() {
+  // The kernel refuses a set smaller than its own: try larger ones.
+  for (int capacity = 1024; capacity <= 1 << 20; capacity *= 4) {
+    cpu_set_t* set = CPU_ALLOC(capacity);
+    if (set == nullptr) break;
+    const size_t bytes = CPU_ALLOC_SIZE(capacity);
+    const bool ok = sched_getaffinity(0, bytes, set) == 0;
+    const int count = ok ? CPU_COUNT_S(bytes, set) : 0;
+    CPU_FREE(set);
+    if (ok && count > 0) return static_cast<u32>(count);
+  }
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 0 ? static_cast<u32>(online) : 1;
+}
+
+bool equal_ignoring_case(std::string_view a, std::string_view lower) {
+  if (a.size() != lower.size()) return false;
+  for (size_t i = 0; i < a.size(); i++) {
+    const char c = a[i] >= 'A' && a[i] <= 'Z' ? static_cast<char>(a[i] - 'A' + 'a') : a[i];
+    if (c != lower[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Machine read_machine() {
+  Machine machine;
+  machine.name = read_name();
+  machine.isa = read_isa();
+  machine.processors = read_processors();
+  read_caches(machine);
+  return machine;
+}
+
+std::string_view name_of(Isa isa) {
+  switch (isa) {
+    case Isa::kNone:
+      return "none";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+  }
+  return "?";
+}
+
+Isa isa_from_name(std::string_view text) {
+  for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
+    if (equal_ignoring_case(text, name_of(isa))) return isa;
+  return Isa::kNone;
+}
+
+Isa isa_cap_from_environment() {
+  const char* text = secure_getenv("MORELLO_MAX_ISA");
+  const Isa cap = text == nullptr ? Isa::kNone : isa_from_name(text);
+  return cap == Isa::kNone ? Isa::kAvx512 : cap;
+}
+
+}  // namespace morello

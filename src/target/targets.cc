@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// The targets: fixed machine models, so that a search gives the same program wherever it runs.
+#include "target/target.hh"
+
+namespace morello {
+namespace {
+
+constexpr i64 cycles(i64 n) { return n * kUnitsPerCycle; }
+
+/// What both instruction sets have in common: a core of a recent x86-64 server.
+constexpr Target generic_core() {
+  Target t{};
+  t.machine = "generic-x86-64";
+  t.fma_per_cycle = 2;
+  t.fma_latency = 4;
+  t.loads_per_cycle = 2;
+  t.stores_per_cycle = 1;
+  t.level[static_cast<int>(Level::kL1)] = {u64{32} << 10, 0, 0};
+  t.level[static_cast<int>(Level::kL2)] = {u64{1} << 20, cycles(2), cycles(2)};
+  t.level[static_cast<int>(Level::kMemory)] = {0, cycles(8), cycles(8)};
+  t.processors = 1;
+  t.parallel_units = cycles(20000);
+  return t;
+}
+
+constexpr Target avx2_target() {
+  Target t = generic_core();
+  t.name = "avx2";
+  t.isa = Isa::kAvx2;
+  t.vector_bytes = 32;
+  t.vector_registers = 16;
+  t.has_masks = false;
+  return t;
+}
+
+constexpr Target avx512_target() {
+  Target t = generic_core();
+  t.name = "avx512";
+  t.isa = Isa::kAvx512;
+  t.vector_bytes = 64;
+  t.vector_registers = 32;
+  t.has_masks = true;
+  return t;
+}
+
+constexpr Target kAvx2Target = avx2_target();
+constexpr Target kAvx512Target = avx512_target();
+
+}  // namespace
+
+const Target* fixed_target(Isa isa) {
+  switch (isa) {
+    case Isa::kNone:
+      return nullptr;
+    case Isa::kAvx2:
+      return &kAvx2Target;
+    case Isa::kAvx512:
+      return &kAvx512Target;
+  }
+  return nullptr;
+}
+
+Target with_machine(const Target& base, u64 l1_bytes, u64 l2_bytes, u32 processors) {
+  Target t = base;
+  if (l1_bytes != 0) t.level[static_cast<int>(Level::kL1)].bytes = l1_bytes;
+  if (l2_bytes != 0) t.level[static_cast<int>(Level::kL2)].bytes = l2_bytes;
+  if (l1_bytes != 0 || l2_bytes != 0) t.machine = "host";
+  if (processors != 0) t.processors = processors;
+  return t;
+}
+
+}  // namespace morello
