@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: MIT
-// The arena and the aligned blocks, on malloc.
+// The arena and the aligned blocks, on mimalloc by explicit calls, or on malloc.
+//
+// Distributions build libmimalloc.so to define malloc, free and operator new as well, so naming it
+// on the link line would replace those of any program that loads this library. Instead it is opened
+// on first use, with its symbols visible to nobody else; where it is missing, malloc serves.
 #include "support/alloc.hh"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+
+#if defined(MORELLO_MIMALLOC_SONAME)
+#include <dlfcn.h>
+#endif
+#if defined(MORELLO_MIMALLOC_SONAME) || defined(MORELLO_MIMALLOC_STATIC)
+#include <mimalloc.h>
+#endif
 
 namespace morello {
 namespace {
@@ -14,37 +25,79 @@ constexpr size_t kFirstChunk = size_t{64} << 10;
 constexpr size_t kLargestChunk = size_t{8} << 20;
 constexpr size_t kChunkAlign = 64;
 
-char *align_up(char *p, size_t align) {
+struct Allocator {
+  void* (*allocate)(size_t bytes, size_t align);  // null on failure
+  void (*free)(void* block);
+};
+
+#if defined(MORELLO_MIMALLOC_STATIC)
+
+Allocator allocator() { return {mi_malloc_aligned, mi_free}; }
+
+#else
+
+void* libc_allocate(size_t bytes, size_t align) {
+  void* block = nullptr;
+  return posix_memalign(&block, align, bytes) == 0 ? block : nullptr;
+}
+
+#if defined(MORELLO_MIMALLOC_SONAME)
+
+// Never closed: mimalloc keeps per-thread data until the last thread ends.
+Allocator open_mimalloc() {
+  const Allocator libc{libc_allocate, std::free};
+  void* library = dlopen(MORELLO_MIMALLOC_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) return libc;
+  const auto allocate =
+      reinterpret_cast<decltype(&mi_malloc_aligned)>(dlsym(library, "mi_malloc_aligned"));
+  const auto free = reinterpret_cast<decltype(&mi_free)>(dlsym(library, "mi_free"));
+  if (allocate == nullptr || free == nullptr) return libc;
+  return {allocate, free};
+}
+
+const Allocator& allocator() {
+  static const Allocator opened_once = open_mimalloc();
+  return opened_once;
+}
+
+#else
+
+Allocator allocator() { return {libc_allocate, std::free}; }
+
+#endif
+#endif
+
+char* align_up(char* p, size_t align) {
   const auto address = reinterpret_cast<uintptr_t>(p);
   return p + ((align - address % align) % align);
 }
 
 }  // namespace
 
-struct Arena::Chunk {
-  Chunk *older;
-};
-
-void *aligned_allocate(size_t bytes, size_t align) {
-  align = std::max(align, sizeof(void *));
-  if (bytes > SIZE_MAX - align) throw std::bad_alloc();
-  void *block = nullptr;
-  if (posix_memalign(&block, align, std::max<size_t>(bytes, 1)) != 0) throw std::bad_alloc();
+void* aligned_allocate(size_t bytes, size_t align) {
+  if (bytes > PTRDIFF_MAX) throw std::bad_alloc();
+  void* block =
+      allocator().allocate(std::max<size_t>(bytes, 1), std::max(align, alignof(std::max_align_t)));
+  if (block == nullptr) throw std::bad_alloc();
   return block;
 }
 
-void aligned_free(void *block) { std::free(block); }
+void aligned_free(void* block) { allocator().free(block); }
+
+struct Arena::Chunk {
+  Chunk* older;
+};
 
 Arena::~Arena() {
   while (chunks_ != nullptr) {
-    Chunk *older = chunks_->older;
+    Chunk* older = chunks_->older;
     aligned_free(chunks_);
     chunks_ = older;
   }
 }
 
-void *Arena::allocate(size_t bytes, size_t align) {
-  char *block = next_ == nullptr ? nullptr : align_up(next_, align);
+void* Arena::allocate(size_t bytes, size_t align) {
+  char* block = next_ == nullptr ? nullptr : align_up(next_, align);
   if (block == nullptr || block > end_ || bytes > static_cast<size_t>(end_ - block)) {
     return allocate_slow(bytes, align);
   }
@@ -52,16 +105,17 @@ void *Arena::allocate(size_t bytes, size_t align) {
   return block;
 }
 
-// A new chunk: each twice as large as the one before, and always large enough for the request.
-void *Arena::allocate_slow(size_t bytes, size_t align) {
+// A new chunk, about as large as all before it, so that their number stays logarithmic at first and
+// little is wasted at the end; always large enough for the request.
+void* Arena::allocate_slow(size_t bytes, size_t align) {
   const size_t header = std::max(sizeof(Chunk), align);
-  if (bytes > SIZE_MAX / 2 || header > SIZE_MAX / 4) throw std::bad_alloc();
+  if (bytes > PTRDIFF_MAX - header) throw std::bad_alloc();
   const size_t wanted = std::clamp(bytes_, kFirstChunk, kLargestChunk);
   const size_t size = std::max(wanted, header + bytes);
-  auto *memory = static_cast<char *>(aligned_allocate(size, std::max(kChunkAlign, align)));
+  auto* memory = static_cast<char*>(aligned_allocate(size, std::max(kChunkAlign, align)));
   chunks_ = new (memory) Chunk{chunks_};
   bytes_ += size;
-  char *block = memory + header;
+  char* block = memory + header;
   next_ = block + bytes;
   end_ = memory + size;
   return block;

@@ -15,29 +15,29 @@ class Arena {
  public:
   Arena() = default;
   ~Arena();
-  Arena(const Arena &) = delete;
-  Arena &operator=(const Arena &) = delete;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
 
   /// `align` is a power of two. The block lives as long as the arena; never null, even for 0 bytes.
-  [[nodiscard]] void *allocate(size_t bytes, size_t align);
+  [[nodiscard]] void* allocate(size_t bytes, size_t align);
 
   /// Bytes taken from the system so far, unused ends of chunks included.
   [[nodiscard]] size_t bytes() const { return bytes_; }
 
  private:
   struct Chunk;
-  void *allocate_slow(size_t bytes, size_t align);
+  void* allocate_slow(size_t bytes, size_t align);
 
-  Chunk *chunks_ = nullptr;  // newest first
-  char *next_ = nullptr;     // free part of the newest chunk
-  char *end_ = nullptr;
+  Chunk* chunks_ = nullptr;  // newest first
+  char* next_ = nullptr;     // free part of the newest chunk
+  char* end_ = nullptr;
   size_t bytes_ = 0;
 };
 
 /// A block aligned to `align` (a power of two); throws std::bad_alloc. Free with aligned_free().
-[[nodiscard]] void *aligned_allocate(size_t bytes, size_t align);
+[[nodiscard]] void* aligned_allocate(size_t bytes, size_t align);
 /// `block` from aligned_allocate(), or null.
-void aligned_free(void *block);
+void aligned_free(void* block);
 
 }  // namespace morello
 
