@@ -7,22 +7,11 @@
 #include <span>
 #include <string_view>
 
+#include "impl/microkernel_id.hh"
 #include "spec/spec.hh"
 #include "target/target.hh"
 
 namespace morello {
-
-/// On disk: never renumber.
-enum class MicrokernelId : u16 {
-  kOuterProduct = 1,  // register tile += column of A times row of B, vectors along the output's fastest dim
-  kDotProduct = 2,    // vectors along the reduced dimension, horizontal sum at the end
-  kMap = 3,           // elementwise chains, copies and fills, vectors along the fastest dim
-  kScalarMap = 4,     // the same, one element at a time: any strides
-  kReduceRows = 5,    // reduction of a dimension that is not the fastest: vectors along the output
-  kReduceLanes = 6,   // reduction along the fastest dimension: horizontal
-  kScalarReduce = 7,  // matmul and reductions, one element at a time: any strides
-  kTranspose = 8,     // copy between two layouts with different fastest dims, blocks in registers
-};
 
 struct Microkernel {
   MicrokernelId id;
