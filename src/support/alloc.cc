@@ -13,8 +13,6 @@
 
 #if defined(MORELLO_MIMALLOC_SONAME)
 #include <dlfcn.h>
-#endif
-#if defined(MORELLO_MIMALLOC_SONAME) || defined(MORELLO_MIMALLOC_STATIC)
 #include <mimalloc.h>
 #endif
 
@@ -29,12 +27,6 @@ struct Allocator {
   void* (*allocate)(size_t bytes, size_t align);  // null on failure
   void (*free)(void* block);
 };
-
-#if defined(MORELLO_MIMALLOC_STATIC)
-
-Allocator allocator() { return {mi_malloc_aligned, mi_free}; }
-
-#else
 
 void* libc_allocate(size_t bytes, size_t align) {
   void* block = nullptr;
@@ -64,7 +56,6 @@ const Allocator& allocator() {
 
 Allocator allocator() { return {libc_allocate, std::free}; }
 
-#endif
 #endif
 
 char* align_up(char* p, size_t align) {
