@@ -53,7 +53,7 @@ struct Operand {
   /// is dense. 0: even neighbours along the fastest are apart. Physical dimensions are the entries of
   /// layout.order, and the inner part of a packed dimension.
   u8 contig = 0;
-  bool far = false;          // not dense, and runs are at least kFarBytes apart
+  bool far = false;          // runs are at least kFarBytes apart, or the only run is so from its neighbours
   bool free_layout = false;  // search chooses the layout; only at Level::kMemory
   u8 reserved = 0;
   Layout layout;

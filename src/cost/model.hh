@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The affine cost model: what a node of an Impl tree costs of its own. The cost of a tree is its own
+// cost plus non-negative multiples of its children's. Units: kUnitsPerCycle; 64-bit, saturating.
+#ifndef MORELLO_COST_MODEL_HH
+#define MORELLO_COST_MODEL_HH
+
+#include "spec/spec.hh"
+#include "target/target.hh"
+
+namespace morello {
+
+/// Costs saturate here: no implementation, or too expensive to tell.
+inline constexpr i64 kInfinite = i64{1} << 60;
+
+constexpr i64 saturating_add(i64 a, i64 b) {
+  i64 sum = a + b;  // both at most kInfinite
+  return sum < kInfinite ? sum : kInfinite;
+}
+constexpr i64 saturating_mul(u64 times, i64 cost) {
+  i64 product = 0;
+  if (__builtin_mul_overflow(times, cost, &product) || product > kInfinite) return kInfinite;
+  return product;
+}
+
+/// Serial loop: counter, branch and cursors, per iteration.
+inline constexpr i64 kLoopUnits = 3 * kUnitsPerCycle;
+/// Starting a microkernel: loading its cursors, and filling the pipeline.
+inline constexpr i64 kCallUnits = 10 * kUnitsPerCycle;
+
+/// Bringing the operand from its level to the next nearer one: the price of a view move. Outputs pay
+/// twice, for the lines come and go.
+i64 step_units(const Spec& spec, const Operand& operand, const Target& target);
+/// The same from its level down to L1: what a microkernel pays that reads or writes it there.
+i64 traffic_units(const Spec& spec, const Operand& operand, const Target& target);
+
+/// At most the cost of any program for `spec` that uses at most `limits` of L1 and L2, in lines.
+i64 lower_bound(const Spec& spec, u64 l1_lines, u64 l2_lines, const Target& target);
+
+}  // namespace morello
+
+#endif
