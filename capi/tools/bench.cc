@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// morello bench: checks a kernel, then times it beside the core's peak rate of multiply-adds.
+#include "command.hh"
+#include "fmt/format.h"
+#include "operands.hh"
+#include "peak.hh"
+#include "rounds.hh"
+
+namespace morello::tools {
+namespace {
+
+struct Figures {
+  Timing kernel, peak;
+  double flops, bytes, peak_flops;
+
+  double gflops() const { return flops / kernel.best_ns; }
+  double median_gflops() const { return flops / kernel.median_ns; }
+  double peak_gflops() const { return peak_flops / peak.best_ns; }
+  double gbytes() const { return bytes / kernel.best_ns; }
+  double percent() const { return 100 * gflops() / peak_gflops(); }
+  double median_percent() const { return 100 * median_gflops() / (peak_flops / peak.median_ns); }
+};
+
+Figures measure_job(const Arguments& arguments, const Job& job, Operands* operands) {
+  const morello_kernel_fn function = morello_kernel_function(job.kernel.get());
+  void* const* pointers = operands->pointers();
+  void* scratch = operands->scratch();
+  const morello_executor* executor = job.executor();
+  const int32_t isa = morello_kernel_isa(job.kernel.get());
+  const std::vector<Contender> contenders = {{[=](uint64_t calls) {
+                                               for (; calls != 0; --calls) {
+                                                 function(pointers, scratch, executor);
+                                                 compiler_barrier();
+                                               }
+                                             }},
+                                             {[=](uint64_t calls) { fma_peak(isa, calls); }}};
+  const std::vector<Timing> timings = measure(contenders, {arguments.rounds, 2e-3});
+  return {timings[0], timings[1], morello_spec_flops(job.spec.get()), operands->compulsory_bytes(),
+          fma_peak_flops(isa)};
+}
+
+Json figures_json(const Figures& figures) {
+  return {{"best_ns", figures.kernel.best_ns},
+          {"median_ns", figures.kernel.median_ns},
+          {"spread", figures.kernel.spread},
+          {"rounds", figures.kernel.rounds},
+          {"calls_per_round", figures.kernel.calls},
+          {"gflops", figures.gflops()},
+          {"median_gflops", figures.median_gflops()},
+          {"compulsory_gbytes_per_second", figures.gbytes()},
+          {"peak_gflops", figures.peak_gflops()},
+          {"percent_of_peak", figures.percent()},
+          {"median_percent_of_peak", figures.median_percent()}};
+}
+
+void print_figures(const Arguments& arguments, const Job& job, const Figures& figures) {
+  fmt::print("time     best {}, median {}, spread {:.0f}% over {} rounds of {} calls\n",
+             human_time(figures.kernel.best_ns), human_time(figures.kernel.median_ns),
+             100 * figures.kernel.spread, figures.kernel.rounds, figures.kernel.calls);
+  fmt::print("rate     best {:.1f} GFLOP/s, median {:.1f}; {:.2f} GB/s of compulsory traffic\n",
+             figures.gflops(), figures.median_gflops(), figures.gbytes());
+  fmt::print(
+      "peak     best {:.1f}%, median {:.1f}% of this core's {:.1f} GFLOP/s ({} FMA, measured "
+      "between the rounds){}\n",
+      figures.percent(), figures.median_percent(), figures.peak_gflops(),
+      isa_name(morello_kernel_isa(job.kernel.get())),
+      arguments.threads > 1 ? fmt::format("; {} threads", arguments.threads) : "");
+}
+
+}  // namespace
+
+int bench_command(const Arguments& arguments, const std::string& text) {
+  const std::optional<Job> job = make_job(arguments, text, false);
+  if (!job) return kExitLibrary;
+  if (const std::string problem = unsupported(job->spec.get()); !problem.empty()) {
+    return report_failure(arguments, text, problem);
+  }
+  const std::string tree =
+      arguments.tree
+          ? text_of(morello_kernel_print, static_cast<const morello_kernel*>(job->kernel.get()))
+          : std::string();
+  if (arguments.tree && !arguments.json) fmt::print("{}\n", tree);
+
+  Operands operands(job->spec.get(), job->kernel.get());
+  operands.fill_random(arguments.seed);
+  morello_status status = operands.pack(job->kernel.get());
+  if (status != MORELLO_OK) return report_status(arguments, text, status);
+  morello_error* error = nullptr;
+  if (operands.expect(job->spec.get(), &error) != MORELLO_OK) {
+    return report_error(arguments, text, ErrorPtr(error).get());
+  }
+  status = morello_kernel_run(job->kernel.get(), operands.pointers(), operands.scratch(),
+                              job->executor());
+  if (status != MORELLO_OK) return report_status(arguments, text, status);
+  const Check check = operands.check();
+  Json report = describe(*job);
+  if (arguments.tree) report["impl"] = tree;
+  report["threads"] = arguments.threads;
+  report["ok"] = check.ok;
+  report["worst_share_of_bound"] = check.worst_share;
+  if (!arguments.json) {
+    fmt::print("spec     {}\n", job->text);
+    fmt::print("kernel   {}\n", morello_kernel_name(job->kernel.get()));
+    fmt::print("result   {}: {}\n", check.ok ? "ok" : "WRONG", check.describe());
+  }
+  if (check.ok) {
+    const Figures figures = measure_job(arguments, *job, &operands);
+    report.update(figures_json(figures));
+    if (!arguments.json) print_figures(arguments, *job, figures);
+  }
+  if (arguments.json) print_json(report);
+  return check.ok ? kExitOk : kExitFailed;
+}
+
+}  // namespace morello::tools

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// What the subcommands share: arguments, making a kernel from a line of text, and reports.
+#ifndef MORELLO_CAPI_TOOLS_COMMAND_HH
+#define MORELLO_CAPI_TOOLS_COMMAND_HH
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "handles.hh"
+#include "nlohmann/json.hpp"
+
+namespace morello::tools {
+
+/// Keys in the order they were written.
+using Json = nlohmann::ordered_json;
+
+/// Exit codes. Part of the tool's interface: never renumber.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;   // a wrong result, or a file that cannot be read or written
+inline constexpr int kExitUsage = 2;    // the command line
+inline constexpr int kExitLibrary = 3;  // the library refused: bad Spec, no implementation, ...
+
+struct Arguments {
+  std::string spec;  // "-": one per line of standard input
+  int32_t target = MORELLO_ISA_AUTO;
+  uint32_t threads = 1;
+  double time_budget = 0;      // seconds; 0: none
+  uint64_t memory_budget = 0;  // MiB; 0: none
+  bool read_machine = false;
+  bool json = false;
+
+  bool plan = false;                // show
+  bool tree = false;                // bench --show
+  uint64_t seed = 1;                // run, bench
+  std::vector<std::string> inputs;  // run
+  std::string output;               // run
+  uint64_t rounds = 30;             // bench
+  std::string bytes;                // asm
+};
+
+/// A Spec and the kernel that was made for it.
+struct Job {
+  std::string text;  // the Spec as it is printed
+  SpecPtr spec;
+  KernelPtr kernel;
+  PoolPtr pool;  // for more than one thread
+  const morello_executor* executor() const {
+    return pool ? morello_pool_executor(pool.get()) : nullptr;
+  }
+};
+
+/// Parses and synthesizes, or reports why it could not and returns nothing; the exit code is then
+/// kExitLibrary. With `search_only`, no code is made, and any target will do.
+std::optional<Job> make_job(const Arguments& arguments, const std::string& text, bool search_only);
+
+/// Writes an error of the library to standard error, with a caret under the place in `text` if the
+/// error has one; with --json also to standard output. Returns kExitLibrary.
+int report_error(const Arguments& arguments, const std::string& text, const morello_error* error);
+/// The same for calls that return nothing but a status.
+int report_status(const Arguments& arguments, const std::string& text, morello_status status);
+/// The same for the tool's own failures. Returns kExitFailed.
+int report_failure(const Arguments& arguments, const std::string& text, const std::string& message);
+
+/// One line of standard output.
+void print_json(const Json& json);
+
+/// What every report about a kernel begins with.
+Json describe(const Job& job);
+const char* isa_name(int32_t isa);
+/// 1234567.0 as "1,234,567".
+std::string grouped(double value);
+/// "12.3 us" from nanoseconds.
+std::string human_time(double nanoseconds);
+
+// One subcommand each, for one Spec. They return the exit code.
+int synth_command(const Arguments& arguments, const std::string& text);
+int show_command(const Arguments& arguments, const std::string& text);
+int run_command(const Arguments& arguments, const std::string& text);
+int bench_command(const Arguments& arguments, const std::string& text);
+int asm_command(const Arguments& arguments, const std::string& text);
+int cpu_command(const Arguments& arguments);
+
+}  // namespace morello::tools
+
+#endif

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "npy.hh"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "fmt/format.h"
+
+namespace morello::tools {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr int64_t kMaxElements = int64_t{1} << 31;
+
+/// The text of the value of `key` in the header, a Python dictionary literal, up to `end` (which is
+/// included); empty if it is not there.
+std::string_view value_of(std::string_view header, std::string_view key, char end) {
+  const size_t at = header.find(fmt::format("'{}'", key));
+  if (at == header.npos) return {};
+  const size_t start = header.find_first_not_of(": ", at + key.size() + 2);
+  if (start == header.npos) return {};
+  const size_t stop = header.find(end, start);
+  return stop == header.npos ? std::string_view() : header.substr(start, stop + 1 - start);
+}
+
+/// Reads "(2, 3)", "(2,)" or "()".
+bool parse_shape(std::string_view text, std::vector<int64_t>* shape) {
+  if (text.size() < 2 || text.front() != '(' || text.back() != ')') return false;
+  const std::string inner(text.substr(1, text.size() - 2));
+  const char* at = inner.c_str();
+  int64_t elements = 1;
+  while (at += std::strspn(at, " ,"), *at != '\0') {
+    char* end = nullptr;
+    const int64_t size = std::strtoll(at, &end, 10);
+    if (end == at || size < 1 || size > kMaxElements / elements) return false;
+    elements *= size;
+    shape->push_back(size);
+    at = end;
+  }
+  return true;
+}
+
+/// `values` has axis 0 fastest; makes the last axis fastest.
+std::vector<float> to_row_major(const std::vector<int64_t>& shape,
+                                const std::vector<float>& values) {
+  std::vector<float> result(values.size());
+  std::vector<int64_t> index(shape.size(), 0);
+  for (float& value : result) {
+    size_t offset = 0;
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      offset = offset * static_cast<size_t>(shape[axis]) + static_cast<size_t>(index[axis]);
+    }
+    value = values[offset];
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      if (++index[axis] < shape[axis]) break;
+      index[axis] = 0;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string read_npy(const std::string& path, Array* array) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fmt::format("{}: cannot be opened", path);
+  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string_view all = bytes;
+  if (all.substr(0, kMagic.size()) != kMagic || all.size() < 10) {
+    return fmt::format("{}: not a .npy file", path);
+  }
+  const auto byte = [&](size_t at) { return static_cast<size_t>(static_cast<uint8_t>(all[at])); };
+  const size_t version = byte(6);
+  size_t start = 10, length = byte(8) | byte(9) << 8;
+  if (version == 2 && all.size() >= 12) {
+    start = 12;
+    length |= byte(10) << 16 | byte(11) << 24;
+  } else if (version != 1) {
+    return fmt::format("{}: .npy version {}; versions 1 and 2 can be read", path, version);
+  }
+  if (length > all.size() - start) return fmt::format("{}: the header is cut off", path);
+
+  const std::string_view header = all.substr(start, length);
+  const std::string_view type = value_of(header, "descr", ',');
+  if (type != "'<f4',") {
+    return fmt::format("{}: element type {} is not '<f4' (little-endian f32)", path,
+                       type.empty() ? "?" : type.substr(0, type.size() - 1));
+  }
+  array->shape.clear();
+  if (!parse_shape(value_of(header, "shape", ')'), &array->shape)) {
+    return fmt::format("{}: the header has no usable shape", path);
+  }
+  size_t count = 1;
+  for (const int64_t size : array->shape) count *= static_cast<size_t>(size);
+  const std::string_view data = all.substr(start + length);
+  if (data.size() != count * sizeof(float)) {
+    return fmt::format("{}: {} bytes of data where the shape needs {}", path, data.size(),
+                       count * sizeof(float));
+  }
+  array->values.resize(count);
+  std::memcpy(array->values.data(), data.data(), data.size());
+  if (value_of(header, "fortran_order", ',').substr(0, 4) == "True") {
+    array->values = to_row_major(array->shape, array->values);
+  }
+  return {};
+}
+
+std::string write_npy(const std::string& path, const Array& array) {
+  std::string shape;
+  for (const int64_t size : array.shape) shape += fmt::format("{}, ", size);
+  if (array.shape.size() > 1) shape.resize(shape.size() - 2);
+  if (array.shape.size() == 1) shape.resize(shape.size() - 1);
+  std::string header =
+      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}), }}", shape);
+  // The data starts at a multiple of 64 bytes, and the header ends with a newline.
+  const size_t unpadded = kMagic.size() + 4 + header.size() + 1;
+  header.append((64 - unpadded % 64) % 64, ' ');
+  header += '\n';
+
+  std::ofstream file(path, std::ios::binary);
+  file << kMagic << '\x01' << '\0' << static_cast<char>(header.size() & 0xff)
+       << static_cast<char>(header.size() >> 8) << header;
+  file.write(reinterpret_cast<const char*>(array.values.data()),
+             static_cast<std::streamsize>(array.values.size() * sizeof(float)));
+  file.close();
+  return file ? std::string() : fmt::format("{}: cannot be written", path);
+}
+
+}  // namespace morello::tools

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Measuring on a machine that does other work too: contenders take turns in short rounds, so that a
+// change of clock or a noisy neighbour meets them all.
+#ifndef MORELLO_CAPI_TOOLS_ROUNDS_HH
+#define MORELLO_CAPI_TOOLS_ROUNDS_HH
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace morello::tools {
+
+/// Keeps the compiler from moving memory accesses, or calls whose results nobody reads, across it.
+inline void compiler_barrier() { asm volatile("" ::: "memory"); }
+
+struct Contender {
+  /// Does the work `calls` times. The loop is the contender's, so that a call costs a call.
+  std::function<void(uint64_t calls)> run;
+};
+
+struct Timing {
+  double best_ns = 0;    // of one call, in the best round
+  double median_ns = 0;  // of one call, in the median round
+  double spread = 0;     // (90th percentile - best) / best, over rounds
+  uint64_t calls = 0;    // in one round
+  uint64_t rounds = 0;
+};
+
+struct Effort {
+  uint64_t rounds = 30;
+  double round_seconds = 2e-3;  // a round makes as many calls as fit, at least one
+};
+
+/// Measures all contenders, interleaved. Results in the order of `contenders`.
+std::vector<Timing> measure(const std::vector<Contender>& contenders, const Effort& effort);
+
+}  // namespace morello::tools
+
+#endif

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// morello run: runs a kernel once, on random or given inputs, and checks the result.
+#include "command.hh"
+#include "fmt/format.h"
+#include "npy.hh"
+#include "operands.hh"
+
+namespace morello::tools {
+namespace {
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ","));
+}
+
+std::vector<int64_t> shape_of(const morello_tensor& tensor) {
+  return {tensor.shape, tensor.shape + tensor.rank};
+}
+
+/// Returns an empty string, or what is wrong with a file.
+std::string load_inputs(const Arguments& arguments, Operands* operands) {
+  const size_t most = operands->count();
+  if (arguments.inputs.size() > most) {
+    return fmt::format("{} files for --input, but the Spec has {} operands",
+                       arguments.inputs.size(), most);
+  }
+  for (uint32_t i = 0; i < arguments.inputs.size(); ++i) {
+    Array array;
+    const std::string problem = read_npy(arguments.inputs[i], &array);
+    if (!problem.empty()) return problem;
+    const std::vector<int64_t> wanted = shape_of(operands->tensor(i));
+    if (array.shape != wanted) {
+      return fmt::format("{}: shape {} where operand {} is {}", arguments.inputs[i],
+                         shape_text(array.shape), i, shape_text(wanted));
+    }
+    operands->set(i, array.values);
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_command(const Arguments& arguments, const std::string& text) {
+  const std::optional<Job> job = make_job(arguments, text, false);
+  if (!job) return kExitLibrary;
+  if (const std::string problem = unsupported(job->spec.get()); !problem.empty()) {
+    return report_failure(arguments, text, problem);
+  }
+  Operands operands(job->spec.get(), job->kernel.get());
+  operands.fill_random(arguments.seed);
+  if (const std::string problem = load_inputs(arguments, &operands); !problem.empty()) {
+    return report_failure(arguments, text, problem);
+  }
+  morello_status status = operands.pack(job->kernel.get());
+  if (status != MORELLO_OK) return report_status(arguments, text, status);
+  morello_error* error = nullptr;
+  if (operands.expect(job->spec.get(), &error) != MORELLO_OK) {
+    return report_error(arguments, text, ErrorPtr(error).get());
+  }
+  status = morello_kernel_run(job->kernel.get(), operands.pointers(), operands.scratch(),
+                              job->executor());
+  if (status != MORELLO_OK) return report_status(arguments, text, status);
+  const Check check = operands.check();
+  if (!arguments.output.empty()) {
+    const std::string problem = write_npy(
+        arguments.output, {shape_of(operands.tensor(operands.count() - 1)), operands.output()});
+    if (!problem.empty()) return report_failure(arguments, text, problem);
+  }
+
+  if (arguments.json) {
+    Json report = describe(*job);
+    report["seed"] = arguments.seed;
+    report["ok"] = check.ok;
+    report["worst_error"] = check.worst_error;
+    report["worst_share_of_bound"] = check.worst_share;
+    print_json(report);
+  } else {
+    fmt::print("spec     {}\n", job->text);
+    fmt::print("kernel   {}\n", morello_kernel_name(job->kernel.get()));
+    fmt::print("result   {}: {}\n", check.ok ? "ok" : "WRONG", check.describe());
+  }
+  return check.ok ? kExitOk : kExitFailed;
+}
+
+}  // namespace morello::tools
