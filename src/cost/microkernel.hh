@@ -25,7 +25,7 @@ struct Microkernel {
 };
 
 /// All of them, in the order of their numbers.
-std::span<const Microkernel> microkernels();
+std::span<const Microkernel* const> microkernels();
 const Microkernel& microkernel(MicrokernelId id);
 
 }  // namespace morello

@@ -33,9 +33,6 @@ i64 step_units(const Spec& spec, const Operand& operand, const Target& target);
 /// The same from its level down to L1: what a microkernel pays that reads or writes it there.
 i64 traffic_units(const Spec& spec, const Operand& operand, const Target& target);
 
-/// At most the cost of any program for `spec` that uses at most `limits` of L1 and L2, in lines.
-i64 lower_bound(const Spec& spec, u64 l1_lines, u64 l2_lines, const Target& target);
-
 }  // namespace morello
 
 #endif

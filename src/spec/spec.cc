@@ -235,11 +235,11 @@ u8 unit_dim(const Operand& operand) {
 }
 
 u64 vectors(const Spec& spec, const Operand& operand, u32 lanes) {
-  int rank = operand.layout.rank();
   u64 n = 1;
-  for (int i = 0; i < rank; i++) {
-    u64 size = spec.size[operand.layout.order[i]];
-    n *= i == rank - 1 ? ceil_div(size, lanes) : size;
+  u8 along = unit_dim(operand);
+  for (int d = 0; d < spec.rank; d++) {
+    if (!has_dim(operand.dims, d)) continue;
+    n *= d == along ? ceil_div(spec.size[d], lanes) : spec.size[d];
   }
   return n;
 }
@@ -270,6 +270,8 @@ std::string describe(const Spec& spec, const Operand& operand) {
   (void)spec;
   return s;
 }
+
+}  // namespace
 
 std::string_view name_of(Op op) {
   switch (op) {
@@ -306,8 +308,6 @@ std::string_view name_of(Op op) {
   }
   return "?";
 }
-
-}  // namespace
 
 std::string describe(const Spec& spec) {
   std::string s;

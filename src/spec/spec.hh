@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "spec/layout.hh"
@@ -41,6 +42,8 @@ enum class Op : u8 {
 };
 constexpr bool is_unary(Op op) { return op >= Op::kRelu && op <= Op::kRecip; }
 constexpr bool is_binary(Op op) { return op >= Op::kAdd && op <= Op::kMin; }
+/// As in Impl trees and in the user's text: "muladd", "relu", "add" ...
+std::string_view name_of(Op op);
 
 enum class Access : u8 { kIn = 0, kOut = 1, kInOut = 2 };  // kOut: overwritten, never read
 
@@ -149,7 +152,8 @@ Footprint footprint(const Spec& spec, const Operand& operand);
 bool is_dense(const Operand& operand);
 /// The fastest dimension of an operand, if neighbours along it are adjacent; else kNoDim.
 u8 unit_dim(const Operand& operand);
-/// Vector registers that hold an operand, vectors along its fastest dimension.
+/// Vector registers that hold an operand: vectors along its unit dimension, or one element each if it
+/// has none.
 u64 vectors(const Spec& spec, const Operand& operand, u32 lanes);
 /// Product of all sizes, saturating.
 u64 volume(const Spec& spec);

@@ -41,7 +41,8 @@ struct Statement {
   bool accumulate = false;
   std::vector<Tensor> tensors;  // inputs, those of the steps last; then the output
   std::vector<Step> steps;
-  friend bool operator==(const Statement&, const Statement&) = default;
+  /// The same text when printed: 0 and -0 differ, all NaNs are equal.
+  friend bool operator==(const Statement&, const Statement&);
 };
 
 /// A Statement that was checked, with its canonical Spec.
@@ -53,14 +54,18 @@ struct Lowered {
   std::array<u64, kMaxOperands> bytes{};
 };
 
-/// REQUIRES: nothing. Everything that can be wrong with a Statement is found here.
+/// REQUIRES: nothing. Everything that can be wrong with a Statement is found here; the error has no
+/// line and column.
 Result<Lowered> lower(const Statement& statement);
 
-/// docs/spec-language.md has the grammar.
+/// docs/spec-language.md has the grammar. Errors have a line and column. What is parsed can be lowered,
+/// unless an element type is not supported yet.
 Result<Statement> parse(std::string_view text);
-/// The one printed form: parse(print(s)) == s for every s that lower() accepts.
+/// The one printed form: parse(print(s)) == s for every s that lower() or parse() accepts.
+/// REQUIRES: one of them does.
 std::string print(const Statement& statement);
 
+/// Of the printed form: the same on every machine.
 u64 hash_of(const Statement& statement);
 
 /// Strides of a dense tensor in row-major order.

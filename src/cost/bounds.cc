@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "cost/bounds.hh"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cost/families.hh"
+
+namespace morello {
+
+Bounds::Bounds(const Target& target) : target_(target) {
+  u32 n = target.vector_registers;
+  rate_.assign(static_cast<size_t>(n + 1) * (n + 1), kInfinite);
+  for (u32 rows = 1; rows <= n; rows++)
+    for (u32 vecs = 1; vecs <= n; vecs++) {
+      i64 best = std::min(rate_[(rows - 1) * (n + 1) + vecs], rate_[rows * (n + 1) + vecs - 1]);
+      if (u64{rows} * vecs + outer_product_registers(rows, vecs, false, target) <= n) {
+        i64 step = outer_product_step(rows, vecs, target);
+        best = std::min(best, (step << kFraction) / (rows * vecs));
+        max_tile_ = std::max(max_tile_, rows * vecs);
+      }
+      rate_[rows * (n + 1) + vecs] = best;
+    }
+}
+
+i64 Bounds::rate(u64 rows, u64 vecs) const {
+  u64 n = target_.vector_registers;
+  return rate_[std::min(rows, n) * (n + 1) + std::min(vecs, n)];
+}
+
+// Every result belongs to a vector of an outer product, or to a dot product or scalar loop of its own.
+// With the columns dealt out to the two, only whole vectors and the remainder matter, for a column of
+// its own costs at least its share of a full vector.
+i64 Bounds::contraction(const Spec& spec) const {
+  const Operand& out = spec.out();
+  u64 lanes = target_.lanes(size_of(out.dtype));
+  u64 depth = 1, results = 1;
+  for (int d = 0; d < spec.rank; d++) (has_dim(spec.reduced(), d) ? depth : results) *= spec.size[d];
+  u8 v = unit_dim(out);
+  u64 columns = v == kNoDim ? 1 : spec.size[v], rows = results / columns;
+  u64 full = columns / lanes, rest = columns % lanes;
+
+  i64 per_step = rate(rows, full + (rest != 0));
+  i64 per_vector = static_cast<i64>(static_cast<__int128>(depth) * per_step >> kFraction);
+  bool in_registers = out.level == Level::kRegister;
+  if (!in_registers) per_vector += kUnitsPerCycle / target_.stores_per_cycle + kUnitsPerCycle / 4;
+  i64 per_column = std::min<i64>(
+      static_cast<i64>(ceil_div(depth, lanes)) * kUnitsPerCycle / target_.fma_per_cycle + kDotResultUnits,
+      saturating_mul(depth, kScalarStepUnits));
+  i64 row = saturating_mul(full, std::min<i64>(per_vector, static_cast<i64>(lanes) * per_column));
+  if (rest) row = saturating_add(row, std::min(per_vector, saturating_mul(rest, per_column)));
+  i64 c = saturating_add(saturating_mul(rows, row), kCallUnits);
+  return c;
+}
+
+i64 Bounds::traffic(const Spec& spec, const Limits& limits) const {
+  // Whatever its program, every line of an operand comes once from each level it has to pass.
+  i64 l2 = 0, memory = 0;  // units from L2 to L1, from memory to L2
+  Level nearest = Level::kMemory;
+  for (int o = 0; o < spec.operand_count; o++) {
+    const Operand& x = spec.operand[o];
+    nearest = std::min(nearest, x.level);
+    if (x.level < Level::kL2) continue;
+    Footprint f = footprint(spec, x);
+    if (x.layout.packed()) f.lines = ceil_div(elements(spec, x) * size_of(x.dtype), kLineBytes);
+    i64 times = x.access == Access::kIn ? 1 : 2;
+    auto price = [&](Level level) {
+      i64 units = saturating_mul(f.lines, target_.at(level).line_units);
+      if (x.far && !x.layout.packed()) units = saturating_add(units, saturating_mul(f.runs, target_.at(level).run_units));
+      return saturating_mul(static_cast<u64>(times), units);
+    };
+    l2 = saturating_add(l2, price(Level::kL2));
+    if (x.level == Level::kMemory) memory = saturating_add(memory, price(Level::kMemory));
+  }
+  // A contraction with `s` elements of fast memory moves at least 2 volume / sqrt(s) - 2 s elements
+  // (Smith, Lowery, Langou, van de Geijn: tight I/O lower bounds for matrix multiplication, 2019).
+  if (spec.stage[0].op == Op::kMulAdd && spec.reduced() != 0 && nearest >= Level::kL2) {
+    double points = static_cast<double>(volume(spec));
+    double lane_elements = target_.vector_registers * target_.vector_bytes / size_of(spec.out().dtype);
+    double per_line = kLineBytes / size_of(spec.out().dtype);
+    double s = static_cast<double>(lines_of_code(limits.at(Level::kL1))) * per_line + lane_elements;
+    auto io = [&](double elements_fast, Level level) {
+      double lines = (2 * points / std::sqrt(elements_fast) - 2 * elements_fast) / per_line;
+      return lines <= 0 ? i64{0} : static_cast<i64>(std::min(lines * static_cast<double>(target_.at(level).line_units), 1e18));
+    };
+    l2 = std::max(l2, io(s, Level::kL2));
+    if (nearest == Level::kMemory) {
+      s += static_cast<double>(lines_of_code(limits.at(Level::kL2))) * per_line;
+      memory = std::max(memory, io(s, Level::kMemory));
+    }
+  }
+  return saturating_add(l2, memory);
+}
+
+i64 Bounds::of(const Spec& spec, const Limits& limits) const {
+  i64 c = traffic(spec, limits);
+  Op head = spec.stage[0].op;
+  u64 lanes = target_.lanes(size_of(spec.out().dtype));
+  if (head == Op::kMulAdd)
+    c = saturating_add(c, contraction(spec));
+  else if (spec.reduced() != 0)
+    c = saturating_add(c, saturating_mul(volume(spec) / lanes, kUnitsPerCycle / 2));
+  else if (spec.out().level != Level::kRegister)
+    c = saturating_add(c, saturating_add(kCallUnits, saturating_mul(volume(spec) / lanes, kUnitsPerCycle / target_.stores_per_cycle)));
+  return c;
+}
+
+}  // namespace morello

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// What the microkernel families and the bounds of the search share.
+#ifndef MORELLO_COST_FAMILIES_HH
+#define MORELLO_COST_FAMILIES_HH
+
+#include <bit>
+#include <optional>
+
+#include "cost/microkernel.hh"
+
+namespace morello {
+
+/// The parts of a small contraction out[m,v] += a[m,k] * b[k,v]; v is the dimension that vectors run
+/// along. Absent dimensions are kNoDim and have size 1.
+struct ContractionRoles {
+  int a = 0, b = 1;  // operands
+  u8 m = kNoDim, v = kNoDim, k = kNoDim;
+  u32 rows = 1, columns = 1, depth = 1;
+};
+/// Nothing if the Spec has another form, or more dimensions.
+std::optional<ContractionRoles> contraction_roles(const Spec& spec);
+
+/// Registers of the outer product besides its tile; units of one step along k.
+u32 outer_product_registers(u64 rows, u64 vecs, bool tail, const Target& target);
+i64 outer_product_step(u64 rows, u64 vecs, const Target& target);
+
+/// Horizontal sum and store of one result of a dot product.
+inline constexpr i64 kDotResultUnits = 8 * kUnitsPerCycle;
+/// One step of a scalar reduction, and one element of a scalar map.
+inline constexpr i64 kScalarStepUnits = 4 * kUnitsPerCycle;
+inline constexpr i64 kScalarElementUnits = 2 * kUnitsPerCycle;
+
+extern const Microkernel kOuterProduct, kDotProduct, kMapKernel, kScalarMap, kReduceRows, kReduceLanes,
+    kScalarReduce, kTranspose;
+
+}  // namespace morello
+
+#endif

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Microkernels without a reduction: elementwise chains, copies, fills, transposes.
+#include <algorithm>
+
+#include "cost/families.hh"
+#include "cost/model.hh"
+
+namespace morello {
+namespace {
+
+bool is_map(const Spec& spec) {
+  return spec.reduced() == 0 && spec.stage[0].op != Op::kMulAdd;
+}
+
+/// Vectors, or single elements, that one pass over the iteration space handles.
+u64 steps(const Spec& spec, u8 along, u32 lanes) {
+  u64 n = 1;
+  for (int d = 0; d < spec.rank; d++)
+    if (__builtin_mul_overflow(n, d == along ? ceil_div(spec.size[d], lanes) : u64{spec.size[d]}, &n))
+      return ~u64{0} >> 1;
+  return n;
+}
+
+i64 all_traffic(const Spec& spec, const Target& t) {
+  i64 c = 0;
+  for (int o = 0; o < spec.operand_count; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
+  return c;
+}
+
+bool map_applies(const Spec& spec, const Target&) {
+  if (!is_map(spec) || spec.rank > 3) return false;
+  u8 v = unit_dim(spec.out());
+  if (spec.rank > 0 && v == kNoDim && spec.out().level != Level::kRegister) return false;
+  for (int o = 0; o < spec.operand_count; o++) {
+    const Operand& x = spec.operand[o];
+    if (x.layout.packed() || x.free_layout) return false;
+    if (x.level == Level::kRegister && unit_dim(x) != v) return false;
+    if (v == kNoDim ? false : has_dim(x.dims, v) && unit_dim(x) != v) return false;
+  }
+  return true;
+}
+
+u32 map_registers(const Spec& spec, const Target& t) {
+  u8 v = unit_dim(spec.out());
+  bool tail = v != kNoDim && spec.size[v] % t.lanes(size_of(spec.out().dtype)) != 0;
+  return 3u + spec.stage_count + (tail && !t.has_masks ? 1 : 0);
+}
+
+i64 map_cost(const Spec& spec, const Target& t) {
+  u8 v = unit_dim(spec.out());
+  u32 lanes = t.lanes(size_of(spec.out().dtype));
+  bool tail = v != kNoDim && spec.size[v] % lanes != 0;
+  u64 n = steps(spec, v, lanes), vecs = v == kNoDim ? 1 : ceil_div(spec.size[v], lanes);
+  u64 loads = 0;
+  for (int o = 0; o + 1 < spec.operand_count; o++) loads += spec.operand[o].level != Level::kRegister;
+  bool out_in_memory = spec.out().level != Level::kRegister;
+  if (!out_in_memory && spec.operand_count == 1) return static_cast<i64>(n) * kUnitsPerCycle / 4;  // zeroing
+  if (spec.out().access == Access::kInOut && out_in_memory) loads++;
+  i64 work = std::max<i64>({static_cast<i64>(loads) * kUnitsPerCycle / t.loads_per_cycle,
+                            out_in_memory ? kUnitsPerCycle / static_cast<i64>(t.stores_per_cycle) : 0,
+                            kUnitsPerCycle / 2 * spec.stage_count});
+  i64 c = saturating_mul(n, work);
+  // A register tile is unrolled; in memory every row starts and ends a loop.
+  u64 rows = n / vecs;
+  bool unrolled = !out_in_memory || (spec.operand_count > 1 && spec.operand[0].level == Level::kRegister);
+  if (!unrolled) c = saturating_add(c, saturating_mul(rows, 3 * kUnitsPerCycle));
+  if (tail && !t.has_masks && out_in_memory) c = saturating_add(c, saturating_mul(rows, 3 * kUnitsPerCycle));
+  return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
+}
+
+bool scalar_map_applies(const Spec& spec, const Target&) {
+  if (!is_map(spec) || spec.rank > 4) return false;
+  for (int o = 0; o < spec.operand_count; o++) {
+    const Operand& x = spec.operand[o];
+    if (x.layout.packed() || x.free_layout || x.level == Level::kRegister) return false;
+  }
+  return true;
+}
+
+u32 scalar_map_registers(const Spec&, const Target&) { return 4; }
+
+i64 scalar_map_cost(const Spec& spec, const Target& t) {
+  i64 c = saturating_mul(volume(spec), kScalarElementUnits);
+  return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
+}
+
+bool transpose_applies(const Spec& spec, const Target&) {
+  if (spec.rank != 2 || spec.stage_count != 1 || spec.stage[0].op != Op::kCopy) return false;
+  for (int o = 0; o < 2; o++) {
+    const Operand& x = spec.operand[o];
+    if (x.layout.packed() || x.free_layout || x.level == Level::kRegister) return false;
+    if (x.dims != 3 || unit_dim(x) == kNoDim) return false;
+  }
+  return unit_dim(spec.operand[0]) != unit_dim(spec.operand[1]);
+}
+
+u32 transpose_registers(const Spec&, const Target&) { return 16; }
+
+i64 transpose_cost(const Spec& spec, const Target& t) {
+  // Blocks of 8x8: 8 loads, 24 shuffles, 8 stores.
+  u64 blocks = ceil_div(spec.size[0], 8) * ceil_div(spec.size[1], 8);
+  i64 c = saturating_mul(blocks, 24 * kUnitsPerCycle);
+  return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
+}
+
+}  // namespace
+
+extern const Microkernel kMapKernel = {MicrokernelId::kMap, "map", map_applies, map_registers, map_cost};
+extern const Microkernel kScalarMap = {MicrokernelId::kScalarMap, "scalar_map", scalar_map_applies,
+                                       scalar_map_registers, scalar_map_cost};
+extern const Microkernel kTranspose = {MicrokernelId::kTranspose, "transpose", transpose_applies,
+                                       transpose_registers, transpose_cost};
+
+}  // namespace morello

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Microkernels of reductions, and the scalar one that takes any contraction or reduction.
+#include <algorithm>
+
+#include "cost/families.hh"
+#include "cost/model.hh"
+
+namespace morello {
+namespace {
+
+bool is_reduction(const Spec& spec) {
+  Op op = spec.stage[0].op;
+  return spec.stage_count == 1 && spec.reduced() != 0 && (op == Op::kAdd || op == Op::kMax || op == Op::kMin);
+}
+
+bool plain(const Operand& o) { return !o.layout.packed() && !o.free_layout; }
+
+bool rows_applies(const Spec& spec, const Target&) {
+  if (!is_reduction(spec) || std::popcount(spec.reduced()) != 1 || spec.rank > 3) return false;
+  const Operand &in = spec.operand[0], &out = spec.out();
+  if (out.level != Level::kRegister || out.access != Access::kInOut) return false;
+  if (in.level == Level::kRegister || !plain(in)) return false;
+  return unit_dim(out) != kNoDim && unit_dim(in) == unit_dim(out);
+}
+
+u32 rows_registers(const Spec& spec, const Target& t) {
+  u32 lanes = t.lanes(size_of(spec.out().dtype));
+  return 2u + (!t.has_masks && spec.size[unit_dim(spec.out())] % lanes != 0);
+}
+
+i64 rows_cost(const Spec& spec, const Target& t) {
+  u64 depth = spec.size[std::countr_zero(spec.reduced())];
+  i64 vecs = static_cast<i64>(vectors(spec, spec.out(), t.lanes(size_of(spec.out().dtype))));
+  i64 step = std::max(vecs * kUnitsPerCycle / 2, static_cast<i64>(t.fma_latency) * kUnitsPerCycle);
+  i64 c = saturating_add(saturating_mul(depth, step), kCallUnits);
+  return saturating_add(c, traffic_units(spec, spec.operand[0], t));
+}
+
+bool lanes_applies(const Spec& spec, const Target&) {
+  if (!is_reduction(spec) || std::popcount(spec.reduced()) != 1 || spec.rank > 2) return false;
+  const Operand &in = spec.operand[0], &out = spec.out();
+  if (in.level == Level::kRegister || out.level == Level::kRegister || !plain(in) || !plain(out)) return false;
+  return unit_dim(in) == std::countr_zero(spec.reduced());
+}
+
+u32 lanes_registers(const Spec& spec, const Target& t) {
+  u32 lanes = t.lanes(size_of(spec.out().dtype));
+  return 6u + (!t.has_masks && spec.size[std::countr_zero(spec.reduced())] % lanes != 0);
+}
+
+i64 lanes_cost(const Spec& spec, const Target& t) {
+  u64 depth = spec.size[std::countr_zero(spec.reduced())], rows = volume(spec) / depth;
+  u64 steps = ceil_div(depth, t.lanes(size_of(spec.out().dtype)));
+  i64 row = saturating_mul(steps, kUnitsPerCycle) + 12 * kUnitsPerCycle;
+  i64 c = saturating_add(saturating_mul(rows, row), kCallUnits);
+  for (int o = 0; o < 2; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
+  return c;
+}
+
+bool scalar_applies(const Spec& spec, const Target&) {
+  if (!is_reduction(spec) && !(spec.stage_count == 1 && spec.stage[0].op == Op::kMulAdd)) return false;
+  if (spec.rank > 4) return false;
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].level == Level::kRegister || !plain(spec.operand[o])) return false;
+  return true;
+}
+
+u32 scalar_registers(const Spec&, const Target&) { return 3; }
+
+i64 scalar_cost(const Spec& spec, const Target& t) {
+  i64 c = saturating_add(saturating_mul(volume(spec), kScalarStepUnits), kCallUnits);
+  for (int o = 0; o < spec.operand_count; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
+  return c;
+}
+
+}  // namespace
+
+extern const Microkernel kReduceRows = {MicrokernelId::kReduceRows, "reduce_rows", rows_applies,
+                                        rows_registers, rows_cost};
+extern const Microkernel kReduceLanes = {MicrokernelId::kReduceLanes, "reduce_lanes", lanes_applies,
+                                         lanes_registers, lanes_cost};
+extern const Microkernel kScalarReduce = {MicrokernelId::kScalarReduce, "scalar_reduce", scalar_applies,
+                                          scalar_registers, scalar_cost};
+
+}  // namespace morello

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// What parse(), print() and lower() share: the names of the operations, what a fault is about (so that
+// the parser can point at it), and the iteration space of a Statement before it is made canonical.
+#ifndef MORELLO_SPEC_CHECK_HH
+#define MORELLO_SPEC_CHECK_HH
+
+#include <array>
+#include <concepts>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spec/statement.hh"
+
+namespace morello {
+
+/// The operations that can begin a Statement; unary and binary ones can be steps as well.
+struct HeadName {
+  std::string_view name;
+  Statement::Head head;
+  Op op = Op::kCopy;  // of kUnary, kBinary, kReduce
+};
+inline constexpr HeadName kHeadNames[] = {
+    {"matmul", Statement::Head::kMatmul},
+    {"einsum", Statement::Head::kEinsum},
+    {"relu", Statement::Head::kUnary, Op::kRelu},
+    {"neg", Statement::Head::kUnary, Op::kNeg},
+    {"abs", Statement::Head::kUnary, Op::kAbs},
+    {"sqrt", Statement::Head::kUnary, Op::kSqrt},
+    {"square", Statement::Head::kUnary, Op::kSquare},
+    {"recip", Statement::Head::kUnary, Op::kRecip},
+    {"add", Statement::Head::kBinary, Op::kAdd},
+    {"sub", Statement::Head::kBinary, Op::kSub},
+    {"mul", Statement::Head::kBinary, Op::kMul},
+    {"div", Statement::Head::kBinary, Op::kDiv},
+    {"max", Statement::Head::kBinary, Op::kMax},
+    {"min", Statement::Head::kBinary, Op::kMin},
+    {"reduce_sum", Statement::Head::kReduce, Op::kAdd},
+    {"reduce_max", Statement::Head::kReduce, Op::kMax},
+    {"reduce_min", Statement::Head::kReduce, Op::kMin},
+    {"move", Statement::Head::kMove},
+    {"broadcast", Statement::Head::kMove},  // printed as "move"
+    {"transpose", Statement::Head::kTranspose},
+    {"fill", Statement::Head::kFill},
+};
+/// The row of `head` and `op`, or nullptr.
+const HeadName* find_head(Statement::Head head, Op op);
+
+inline constexpr int kMaxSteps = kMaxStages - 1;
+
+/// How many inputs a head has.
+constexpr int head_inputs(Statement::Head head) {
+  using Head = Statement::Head;
+  return head == Head::kFill                                                              ? 0
+         : head == Head::kMatmul || head == Head::kEinsum || head == Head::kBinary ? 2
+                                                                                          : 1;
+}
+/// All inputs: those of the head and those of the steps.
+int input_count(const Statement& statement);
+
+/// What an error is about.
+struct Place {
+  enum class Kind : u8 {
+    kHead,
+    kArgument,  // `entry`: the byte of the subscripts, or the entry of the permutation
+    kTensor,    // `index`: into Statement::tensors
+    kSize,      // `entry`: the axis
+    kLayout,    // `entry`: the axis
+    kStep,      // `index`: into Statement::steps
+  };
+  Kind kind = Kind::kHead;
+  int index = 0;
+  int entry = 0;
+};
+
+struct Fault {
+  Error error;
+  Place place;
+};
+using MaybeFault = std::optional<Fault>;
+
+inline void append(std::string& text, std::string_view part) { text += part; }
+inline void append(std::string& text, char part) { text += part; }
+inline void append(std::string& text, std::integral auto part) { text += std::to_string(part); }
+
+template <class... Parts>
+std::string concat(const Parts&... parts) {
+  std::string text;
+  (append(text, parts), ...);
+  return text;
+}
+
+template <class... Parts>
+Fault fault(Status status, Place place, const Parts&... parts) {
+  return {{status, concat(parts...)}, place};
+}
+
+/// The iteration space as the Statement says it: nothing merged, axes of size 1 kept.
+inline constexpr int kMaxSpaceDims = 2 * MORELLO_MAX_RANK;  // two inputs of an einsum, no letter shared
+inline constexpr int kBroadcast = -1;                       // an axis of size 1 that is repeated
+struct Space {
+  int rank = 0;
+  std::array<i64, kMaxSpaceDims> size{};
+  u32 reduced = 0;  // a bit per dimension
+  /// The dimension of each axis of each tensor, or kBroadcast.
+  std::array<std::vector<int>, kMaxOperands> axes;
+  /// The dimension of each axis of the head's result.
+  std::vector<int> result;
+};
+
+/// Everything that can be wrong with a Statement, except an element type that is not supported.
+/// Fills `space` on success.
+MaybeFault check(const Statement& statement, Space& space);
+/// Appends the output to a Statement that has all but it: row-major, the element type of the inputs.
+MaybeFault infer_output(Statement& statement);
+/// The Spec and views of a Statement that check() found good; a fault if it has too many dimensions.
+MaybeFault canonicalise(const Statement& statement, const Space& space, Lowered& lowered);
+
+/// Steps of check(). Number and kind of everything, apart from shapes and layouts.
+MaybeFault check_form(const Statement& statement, bool has_output);
+/// Element type, sizes and strides of one tensor.
+MaybeFault check_tensor(const Statement& statement, int index);
+/// The iteration space; without an output, as far as the inputs of the head decide it.
+MaybeFault make_space(const Statement& statement, bool has_output, Space& space);
+
+/// "input 0", "the output"
+std::string tensor_name(const Statement& statement, int index);
+/// "f32[64,768]"
+std::string shape_name(const Tensor& tensor);
+bool has_output_at(const Statement& statement, int index);
+
+/// Strides of a dense tensor whose axes are, from fast to slow, `minor_to_major`. Wraps on overflow.
+/// REQUIRES: a permutation of the axes.
+std::vector<i64> dense_strides(const std::vector<i64>& shape, std::span<const i64> minor_to_major);
+/// Elements from the first to past the last, or kTooLarge.
+inline constexpr i64 kTooLarge = -1;
+i64 span_elements(const Tensor& tensor);
+
+}  // namespace morello
+
+#endif

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+// Statement -> canonical Spec. Equal problems become equal Specs: dimensions of size 1 are dropped,
+// adjacent ones that every operand could as well index as one are merged, and the rest are numbered by
+// the layouts of the operands, not by the axes of the user.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "spec/check.hh"
+
+namespace morello {
+namespace {
+
+using Head = Statement::Head;
+
+/// The iteration space while dimensions are merged. A stride of 0 means that the operand does not have
+/// the dimension: it is broadcast.
+struct Draft {
+  struct Dim {
+    i64 size = 1;
+    bool reduced = false;
+    std::array<i64, kMaxOperands> stride{};
+  };
+  std::vector<Dim> dims;
+  int operands = 0;
+
+  bool has(int operand, u8 dim) const { return dims[dim].stride[operand] != 0; }
+};
+
+Draft make_draft(const Statement& s, const Space& space) {
+  Draft draft;
+  draft.operands = static_cast<int>(s.tensors.size());
+  std::vector<Draft::Dim> all(space.rank);
+  for (int d = 0; d < space.rank; d++) {
+    all[d].size = space.size[d];
+    all[d].reduced = space.reduced >> d & 1;
+  }
+  for (int o = 0; o < draft.operands; o++) {
+    const Tensor& t = s.tensors[o];
+    std::vector<i64> strides = t.kind == Tensor::Kind::kFree ? row_major_strides(t.shape) : t.strides;
+    for (size_t axis = 0; axis < strides.size(); axis++)
+      if (space.axes[o][axis] != kBroadcast) all[space.axes[o][axis]].stride[o] = strides[axis];
+  }
+  for (const Draft::Dim& dim : all)
+    if (dim.size > 1) draft.dims.push_back(dim);
+  return draft;
+}
+
+/// True if stepping `outer` is the same as stepping over all of `inner`, for every operand.
+bool mergeable(const Draft& draft, const Draft::Dim& outer, const Draft::Dim& inner) {
+  if (outer.reduced != inner.reduced) return false;
+  if (outer.size * inner.size > std::numeric_limits<i32>::max()) return false;
+  for (int o = 0; o < draft.operands; o++)
+    if (outer.stride[o] != inner.stride[o] * inner.size) return false;
+  return true;
+}
+
+bool merge_two(Draft& draft) {
+  for (size_t outer = 0; outer < draft.dims.size(); outer++) {
+    for (size_t inner = 0; inner < draft.dims.size(); inner++) {
+      if (outer == inner || !mergeable(draft, draft.dims[outer], draft.dims[inner])) continue;
+      draft.dims[inner].size *= draft.dims[outer].size;
+      draft.dims.erase(draft.dims.begin() + static_cast<std::ptrdiff_t>(outer));
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The dimensions that an operand has, from slow to fast in its layout.
+std::vector<u8> layout_order(const Draft& draft, int operand) {
+  std::vector<u8> order;
+  for (u8 d = 0; d < draft.dims.size(); d++)
+    if (draft.has(operand, d)) order.push_back(d);
+  std::stable_sort(order.begin(), order.end(), [&](u8 a, u8 b) {
+    return draft.dims[a].stride[operand] > draft.dims[b].stride[operand];
+  });
+  return order;
+}
+
+/// Renumbers the dimensions as the comment of Spec says.
+void number_dims(Draft& draft) {
+  std::vector<u8> order = layout_order(draft, draft.operands - 1);
+  std::vector<u8> reduced;
+  for (u8 d = 0; d < draft.dims.size(); d++)
+    if (draft.dims[d].reduced) reduced.push_back(d);
+  for (int o = 0; o + 1 < draft.operands; o++) {
+    auto has = [&](u8 d) { return draft.has(o, d); };
+    if (!std::all_of(reduced.begin(), reduced.end(), has)) continue;
+    reduced = layout_order(draft, o);
+    std::erase_if(reduced, [&](u8 d) { return !draft.dims[d].reduced; });
+    break;
+  }
+  order.insert(order.end(), reduced.begin(), reduced.end());
+  std::vector<Draft::Dim> dims;
+  for (u8 d : order) dims.push_back(draft.dims[d]);
+  draft.dims = std::move(dims);
+}
+
+Operand make_operand(const Draft& draft, int index, const Tensor& tensor) {
+  Operand o;
+  o.dtype = tensor.dtype;
+  o.free_layout = tensor.kind == Tensor::Kind::kFree;
+  std::vector<u8> order = layout_order(draft, index);
+  std::copy(order.begin(), order.end(), o.layout.order.begin());
+  i64 run = 1;  // elements of the contiguous run
+  for (size_t i = order.size(); i-- > 0; o.contig++) {
+    const Draft::Dim& dim = draft.dims[order[i]];
+    if (dim.stride[index] != run) {
+      o.far = static_cast<u64>(dim.stride[index]) * size_of(tensor.dtype) >= kFarBytes;
+      break;
+    }
+    run *= dim.size;
+  }
+  for (u8 d : order) o.dims = static_cast<DimMask>(o.dims | 1u << d);
+  return o;
+}
+
+Stage head_stage(const Statement& s, DimMask reduced) {
+  switch (s.head) {
+    case Head::kMatmul:
+    case Head::kEinsum:
+      return {Op::kMulAdd, 0, 1, reduced};
+    case Head::kUnary:
+      return {s.op, 0, kNone, 0};
+    case Head::kBinary:
+      return {s.op, 0, 1, 0};
+    case Head::kReduce:
+      return {s.op, 0, kNone, reduced};
+    case Head::kMove:
+    case Head::kTranspose:
+      return {Op::kCopy, 0, kNone, 0};
+    case Head::kFill:
+      break;
+  }
+  return {Op::kFill, kNone, kNone, 0};
+}
+
+/// A reduction over no dimension is elementwise. Only `out += a * b` stays a multiply-add (kInOut,
+/// `reduce` empty), because it rounds once.
+Stage without_reduction(Stage stage, bool accumulate, i8 out) {
+  if (stage.op == Op::kMulAdd) {
+    if (!accumulate) stage.op = Op::kMul;
+  } else if (!accumulate) {
+    stage.op = Op::kCopy;
+  } else if (stage.op == Op::kAdd) {
+    stage.in1 = out;
+  } else {
+    stage.in1 = stage.in0;  // the running value comes first: it matters for NaN
+    stage.in0 = out;
+  }
+  return stage;
+}
+
+std::vector<Stage> make_stages(const Statement& s, DimMask reduced) {
+  i8 out = static_cast<i8>(s.tensors.size() - 1);
+  bool is_reduction = s.head == Head::kMatmul || s.head == Head::kEinsum || s.head == Head::kReduce;
+  std::vector<Stage> stages = {head_stage(s, reduced)};
+  if (is_reduction && reduced == 0) stages[0] = without_reduction(stages[0], s.accumulate, out);
+  for (const Step& step : s.steps)
+    stages.push_back({step.op, kPrevious, step.operand < 0 ? kNone : static_cast<i8>(step.operand), 0});
+  if (s.accumulate && !is_reduction) stages.push_back({Op::kAdd, kPrevious, out, 0});
+  if (stages[0].op == Op::kCopy && stages.size() > 1) {
+    stages[1].in0 = stages[0].in0;
+    stages.erase(stages.begin());
+  }
+  return stages;
+}
+
+MaybeFault fill_in_stages(const Statement& s, Spec& spec) {
+  DimMask reduced = static_cast<DimMask>(spec.all_dims() & ~spec.out().dims);
+  std::vector<Stage> stages = make_stages(s, reduced);
+  if (stages.size() > kMaxStages)
+    return fault(MORELLO_UNSUPPORTED, {Place::Kind::kTensor, spec.out_index()},
+                 "'+=' counts as a step, and at most ", kMaxSteps, " steps are supported");
+  spec.stage_count = static_cast<u8>(stages.size());
+  std::copy(stages.begin(), stages.end(), spec.stage.begin());
+  if (s.head == Head::kFill)
+    spec.fill_value = std::isnan(s.fill_value) ? std::numeric_limits<float>::quiet_NaN() : s.fill_value;
+  return std::nullopt;
+}
+
+}  // namespace
+
+MaybeFault canonicalise(const Statement& s, const Space& space, Lowered& lowered) {
+  Draft draft = make_draft(s, space);
+  while (merge_two(draft)) continue;
+  number_dims(draft);
+  if (draft.dims.size() > kMaxDims)
+    return fault(MORELLO_UNSUPPORTED, {}, "the iteration space has ", draft.dims.size(),
+                 " dimensions after merging adjacent ones; at most ", kMaxDims,
+                 " are supported: denser layouts merge more");
+
+  Spec& spec = lowered.spec;
+  spec.rank = static_cast<u8>(draft.dims.size());
+  spec.operand_count = static_cast<u8>(draft.operands);
+  for (int d = 0; d < spec.rank; d++) spec.size[d] = static_cast<u32>(draft.dims[d].size);
+  for (int o = 0; o < draft.operands; o++) {
+    const Tensor& t = s.tensors[o];
+    spec.operand[o] = make_operand(draft, o, t);
+    for (int d = 0; d < spec.rank; d++) lowered.view[o].dim[d].stride = draft.dims[d].stride[o];
+    lowered.bytes[o] = static_cast<u64>(span_elements(t)) * size_of(t.dtype);
+  }
+  spec.out().access = s.accumulate ? Access::kInOut : Access::kOut;
+  return fill_in_stages(s, spec);
+}
+
+Result<Lowered> lower(const Statement& s) {
+  Space space;
+  if (auto f = check(s, space)) return std::move(f->error);
+  Lowered lowered;
+  if (auto f = canonicalise(s, space, lowered)) return std::move(f->error);
+  for (int i = 0; i < static_cast<int>(s.tensors.size()); i++)
+    if (s.tensors[i].dtype != Dtype::kF32)
+      return Error{MORELLO_UNSUPPORTED,
+                   concat(tensor_name(s, i), " is ", name_of(s.tensors[i].dtype),
+                          "; this version computes f32 only")};
+  return lowered;
+}
+
+}  // namespace morello

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// What may be wrong with a Statement apart from shapes and layouts, and the order of all checks.
+#include <algorithm>
+#include <bit>
+
+#include "spec/check.hh"
+
+namespace morello {
+namespace {
+
+using Head = Statement::Head;
+
+bool is_known(Head head) { return head <= Head::kFill; }
+
+bool has_op(Head head) {
+  return head == Head::kUnary || head == Head::kBinary || head == Head::kReduce;
+}
+
+/// A field that the head does not use must have its default, or print() would lose it.
+bool has_stray_fields(const Statement& s) {
+  return (s.head != Head::kEinsum && !s.subscripts.empty()) ||
+         (s.head != Head::kTranspose && !s.permutation.empty()) ||
+         (s.head != Head::kReduce && s.axis != 0) || (!has_op(s.head) && s.op != Op::kCopy) ||
+         (s.head != Head::kFill && std::bit_cast<u32>(s.fill_value) != 0);
+}
+
+MaybeFault check_steps(const Statement& s) {
+  if (s.steps.size() > kMaxSteps)
+    return fault(MORELLO_UNSUPPORTED, {Place::Kind::kStep, kMaxSteps}, "the Spec has ",
+                 s.steps.size(), " steps after its operation; at most ", kMaxSteps, " are supported");
+  int next = head_inputs(s.head);
+  for (int i = 0; i < static_cast<int>(s.steps.size()); i++) {
+    const Step& step = s.steps[i];
+    if (!is_unary(step.op) && !find_head(Head::kBinary, step.op))
+      return fault(MORELLO_INVALID_ARGUMENT, {Place::Kind::kStep, i}, "step ", i, " has operation ",
+                   static_cast<int>(step.op), "; it must be a unary or binary one of morello_op");
+    if (step.operand != (is_unary(step.op) ? -1 : next++))
+      return fault(MORELLO_INVALID_ARGUMENT, {Place::Kind::kStep, i}, "step ", i,
+                   is_unary(step.op) ? " is unary but has an operand" : " is binary: its operand must be",
+                   is_unary(step.op) ? "" : " the input after those before it");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const HeadName* find_head(Head head, Op op) {
+  for (const HeadName& row : kHeadNames)
+    if (row.head == head && (row.op == op || !has_op(head))) return &row;
+  return nullptr;
+}
+
+int input_count(const Statement& s) {
+  auto has_operand = [](const Step& step) { return step.operand >= 0; };
+  return head_inputs(s.head) +
+         static_cast<int>(std::count_if(s.steps.begin(), s.steps.end(), has_operand));
+}
+
+bool has_output_at(const Statement& s, int index) { return index == input_count(s); }
+
+std::string tensor_name(const Statement& s, int index) {
+  return has_output_at(s, index) ? "the output" : concat("input ", index);
+}
+
+std::string shape_name(const Tensor& t) {
+  std::string text(name_of(t.dtype));
+  text += '[';
+  for (size_t i = 0; i < t.shape.size(); i++) text += concat(i ? "," : "", t.shape[i]);
+  return text + ']';
+}
+
+MaybeFault check_form(const Statement& s, bool has_output) {
+  if (!is_known(s.head) || !find_head(s.head, s.op))
+    return fault(MORELLO_INVALID_ARGUMENT, {}, "operation ", static_cast<int>(s.op),
+                 " is not one of its kind; see morello_op");
+  if (has_stray_fields(s))
+    return fault(MORELLO_INVALID_ARGUMENT, {},
+                 "a subscript, permutation, axis, operation or value is set that ",
+                 find_head(s.head, s.op)->name, " does not use");
+  if (auto f = check_steps(s)) return f;
+  size_t wanted = input_count(s) + has_output;
+  if (s.tensors.size() != wanted)
+    return fault(MORELLO_INVALID_ARGUMENT, {}, "the Spec has ", s.tensors.size(), " tensors; ",
+                 find_head(s.head, s.op)->name, " with its steps has ", wanted);
+  bool reduces = s.head == Head::kMatmul || s.head == Head::kEinsum || s.head == Head::kReduce;
+  if (s.accumulate && reduces && !s.steps.empty())
+    return fault(MORELLO_UNSUPPORTED, {Place::Kind::kTensor, input_count(s)}, "'+=' after steps of ",
+                 find_head(s.head, s.op)->name,
+                 " is not supported; use '->', or '+=' without steps");
+  return std::nullopt;
+}
+
+MaybeFault check(const Statement& s, Space& space) {
+  if (auto f = check_form(s, true)) return f;
+  for (int i = 0; i < static_cast<int>(s.tensors.size()); i++)
+    if (auto f = check_tensor(s, i)) return f;
+  return make_space(s, true, space);
+}
+
+MaybeFault infer_output(Statement& s) {
+  if (auto f = check_form(s, false)) return f;
+  if (s.tensors.empty() || s.head == Head::kFill)
+    return fault(MORELLO_SYNTAX_ERROR, {}, "fill needs an output, such as -> f32[64,768]");
+  for (int i = 0; i < static_cast<int>(s.tensors.size()); i++)
+    if (auto f = check_tensor(s, i)) return f;
+  Space space;
+  if (auto f = make_space(s, false, space)) return f;
+  Tensor out;
+  out.dtype = s.tensors[0].dtype;
+  for (int dim : space.result) out.shape.push_back(space.size[dim]);
+  if (out.shape.size() <= MORELLO_MAX_RANK) out.strides = row_major_strides(out.shape);
+  s.tensors.push_back(std::move(out));
+  return std::nullopt;
+}
+
+}  // namespace morello
