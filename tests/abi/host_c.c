@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * A C program keeps its malloc and free, and libstdc++ its new and delete, whatever the library
+ * does. */
+#include "host_check.h"
+
+static void check(const char *when) {
+  check_names(when);
+  check_malloc(when);
+}
+
+int main(void) {
+  check("before use");
+  use_library();
+  check("after use");
+  if (failures == 0) puts("the host's allocation functions are its own");
+  return failures == 0 ? 0 : 1;
+}
