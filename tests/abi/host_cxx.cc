@@ -29,6 +29,6 @@ int main() {
   check("before use");
   use_library();
   check("after use");
-  if (failures == 0) std::puts("the host's allocation functions are its own");
+  if (failures == 0) puts("the host's allocation functions are its own");
   return failures == 0 ? 0 : 1;
 }
