@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Actions: the rewrites of a Spec. Each lists itself where it applies, and derives its children: the
+// Specs that remain to be solved, how often each runs, and what the node costs of its own.
+#ifndef MORELLO_ACTIONS_ACTION_HH
+#define MORELLO_ACTIONS_ACTION_HH
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "cost/model.hh"
+#include "impl/impl.hh"
+#include "spec/limits.hh"
+
+namespace morello {
+
+/// On disk: never renumber.
+enum class ActionKind : u8 {
+  kView = 1,          // operand `arg` to the next nearer cache, in place
+  kPack = 2,          // operand `arg` to a new buffer at `level`, layout `option`, panels of `size`
+  kRegisters = 3,     // the output to a register tile
+  kAccumulate = 4,    // fill the output, then accumulate into it
+  kBufferize = 5,     // stage 0 into a buffer (`level`; kRegister: into the output), then the others
+  kSelect = 6,        // microkernel `arg`
+  kTile = 7,          // dimension `arg` by `size`
+  kParallelTile = 8,  // the same, iterations on several threads
+  kChoose = 9,        // the free layout of operand `arg`: layout `option`, panels of `size`
+};
+
+/// Layouts that an operand may be put in, relative to its Spec: equal choices at different sizes are
+/// equal values. On disk: never renumber.
+enum class LayoutOption : u8 {
+  kSame = 0,          // the order it has, dense
+  kReducedFast = 1,   // reduced dimensions fastest: what dot products read
+  kReducedSlow = 2,   // reduced dimensions slowest: what outer products read
+  kPanels = 3,        // panels of `size` along its vector or row dimension, reduced dimensions inside
+};
+
+/// One decision, relative and small. Equal bytes, equal decision.
+struct Action {
+  ActionKind kind{};
+  u8 arg = 0;
+  Level level{};
+  LayoutOption option{};
+  u32 size = 0;
+  friend bool operator==(const Action&, const Action&) = default;
+};
+
+/// The fixed order that chooses among equally cheap actions: moves first, by operand; then splits of
+/// the computation, microkernels, and tiles, larger ones first.
+u64 order_of(const Action& action);
+
+struct Child {
+  Spec spec;
+  Limits limits;
+  u64 times = 1;
+  Binding binding;
+};
+
+struct Derivation {
+  int count = 0;
+  std::array<Child, 3> child;
+  i64 own = 0;                   // units
+  Level level = Level::kMemory;  // what the node allocates while its children run
+  u64 amount = 0;                // registers or lines
+};
+
+/// What actions may depend on besides the Spec. Immutable during a search.
+struct ActionContext {
+  const Target* target = nullptr;
+  u32 disabled = 0;  // bit 1 << kind: left out, for tests of what a rewrite is worth
+};
+
+class ActionList {
+ public:
+  void clear() { actions_.clear(); }
+  void add(const Action& a) { actions_.push_back(a); }
+  auto begin() const { return actions_.begin(); }
+  auto end() const { return actions_.end(); }
+  size_t size() const { return actions_.size(); }
+
+ private:
+  std::vector<Action> actions_;  // keeps its capacity: no allocation per Spec
+};
+
+/// One kind of rewrite.
+struct ActionFamily {
+  ActionKind kind;
+  void (*list)(const Spec&, const Limits&, const ActionContext&, ActionList&);
+  /// False if it does not fit the limits. REQUIRES: listed for this Spec, or checked by may_apply.
+  bool (*derive)(const Spec&, const Limits&, const Action&, const ActionContext&, Derivation&);
+  /// The Impl node of the decision, children aside.
+  decltype(ImplNode::kind) (*node)(const Spec&, const Action&, const ActionContext&);
+};
+
+std::span<const ActionFamily* const> action_families();
+
+/// Every action that applies to `spec`, in no particular order of merit, always the same order.
+void list_actions(const Spec& spec, const Limits& limits, const ActionContext& context, ActionList& out);
+/// Children and own cost: the inner loop of the search. False if it does not fit the limits.
+bool preview(const Spec& spec, const Limits& limits, const Action& action, const ActionContext& context,
+             Derivation& out);
+/// The partial Impl of an action: its node with edges to children 0, 1, .. and no costs.
+ImplNode apply(const Spec& spec, const Action& action, const ActionContext& context,
+               const Derivation& derivation);
+/// Peaks of a node from those of its children.
+Limits peaks_of(const Derivation& derivation, std::span<const Limits> children);
+
+// The families, one file each.
+extern const ActionFamily kViewFamily, kPackFamily, kRegistersFamily, kAccumulateFamily, kBufferizeFamily,
+    kSelectFamily, kTileFamily, kParallelTileFamily, kChooseFamily;
+
+}  // namespace morello
+
+#endif

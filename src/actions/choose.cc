@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Free layouts: an input that the caller will bring into whatever layout is cheapest.
+#include "actions/placement.hh"
+
+namespace morello {
+namespace {
+
+int first_free(const Spec& spec) {
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].free_layout) return o;
+  return -1;
+}
+
+void list_choose(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
+  int o = first_free(spec);
+  if (o < 0) return;
+  each_layout(spec, o, *context.target, [&](LayoutOption option, u32 panel) {
+    out.add({ActionKind::kChoose, static_cast<u8>(o), {}, option, panel});
+  });
+}
+
+Operand chosen(const Spec& spec, const Action& a) {
+  const Operand& x = spec.operand[a.arg];
+  Layout layout = layout_of(spec, a.arg, a.option, a.size).layout;
+  return dense_operand(spec, x.dtype, x.level, x.access, x.dims, layout);
+}
+
+bool derive_choose(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&, Derivation& d) {
+  d.count = 1;
+  d.child[0] = {spec, limits, 1, identity_binding(spec)};
+  d.child[0].spec.operand[a.arg] = chosen(spec, a);
+  return true;
+}
+
+decltype(ImplNode::kind) choose_node(const Spec& spec, const Action& a, const ActionContext&) {
+  return Choose{a.arg, chosen(spec, a)};
+}
+
+}  // namespace
+
+extern const ActionFamily kChooseFamily = {ActionKind::kChoose, list_choose, derive_choose, choose_node};
+
+}  // namespace morello

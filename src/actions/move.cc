@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// Moves of one operand to a nearer level: in place, into a packed buffer, or into registers.
+#include "actions/placement.hh"
+
+namespace morello {
+namespace {
+
+/// The body of a move: operand `index` replaced. Loops inside caches private to a core stay on it.
+Child body_with(const Spec& spec, const Limits& limits, int index, const Operand& placed) {
+  Child c{spec, limits, 1, identity_binding(spec)};
+  c.spec.operand[index] = placed;
+  c.spec.serial = true;
+  return c;
+}
+
+// ---- view
+
+void list_views(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
+  if (has_register_operand(spec) || has_free_operand(spec)) return;
+  for (u8 o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].level > Level::kL1) out.add({ActionKind::kView, o, {}, {}, 0});
+}
+
+Operand viewed(const Operand& operand) {
+  Operand x = operand;
+  x.level = static_cast<Level>(static_cast<int>(operand.level) - 1);
+  return x;
+}
+
+bool derive_view(const Spec& spec, const Limits& limits, const Action& a, const ActionContext& c, Derivation& d) {
+  const Operand& from = spec.operand[a.arg];
+  Operand to = viewed(from);
+  d.level = to.level;
+  d.amount = resident_lines(spec, from);
+  Limits rest = limits;
+  if (!subtract(rest, d.level, d.amount)) return false;
+  d.own = step_units(spec, from, *c.target);
+  d.count = 1;
+  d.child[0] = body_with(spec, rest, a.arg, to);
+  return true;
+}
+
+decltype(ImplNode::kind) view_node(const Spec& spec, const Action& a, const ActionContext&) {
+  return Move{a.arg, true, viewed(spec.operand[a.arg])};
+}
+
+// ---- pack
+
+Operand packed(const Spec& spec, const Action& a) {
+  const Operand& from = spec.operand[a.arg];
+  Layout layout = layout_of(spec, a.arg, a.option, a.size).layout;
+  return dense_operand(spec, from.dtype, a.level, from.access, from.dims, layout);
+}
+
+void list_packs(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
+  if (!combines(spec) || has_register_operand(spec) || has_free_operand(spec)) return;
+  for (u8 o = 0; o + 1 < spec.operand_count; o++) {
+    const Operand& x = spec.operand[o];
+    if (x.layout.packed() || x.dims == 0) continue;
+    for (Level level : {Level::kL1, Level::kL2}) {
+      if (level >= x.level) continue;
+      each_layout(spec, o, *context.target, [&](LayoutOption option, u32 panel) {
+        if (option == LayoutOption::kSame && is_dense(x)) return;  // a view is cheaper
+        out.add({ActionKind::kPack, o, level, option, panel});
+      });
+    }
+  }
+}
+
+bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&, Derivation& d) {
+  Operand to = packed(spec, a);
+  d.level = to.level;
+  d.amount = footprint(spec, to).lines;
+  Limits rest = limits;
+  if (!subtract(rest, d.level, d.amount)) return false;
+  d.count = 2;
+  d.child[0].spec = move_spec(spec, a.arg, to, true, &d.child[0].binding);
+  d.child[0].limits = rest;
+  d.child[0].times = 1;
+  d.child[1] = body_with(spec, rest, a.arg, to);
+  d.child[1].binding.operand[a.arg] = kNewBuffer;
+  return true;
+}
+
+decltype(ImplNode::kind) pack_node(const Spec& spec, const Action& a, const ActionContext&) {
+  return Move{a.arg, false, packed(spec, a)};
+}
+
+// ---- registers
+
+Operand register_tile(const Operand& out) {
+  Operand x = out;
+  x.level = Level::kRegister;
+  x.far = false;
+  int rank = x.layout.rank();
+  x.contig = static_cast<u8>(unit_dim(out) != kNoDim ? rank : 0);
+  return x;
+}
+
+void list_registers(const Spec& spec, const Limits& limits, const ActionContext& context, ActionList& out) {
+  const Operand& x = spec.out();
+  if (!combines(spec) || x.level == Level::kRegister || has_free_operand(spec)) return;
+  if (x.layout.rank() > 2 || x.layout.packed()) return;
+  u64 tile = vectors(spec, register_tile(x), context.target->lanes(size_of(x.dtype)));
+  if (tile + 2 <= limits.at(Level::kRegister))
+    out.add({ActionKind::kRegisters, static_cast<u8>(spec.out_index()), Level::kRegister, {}, 0});
+}
+
+bool derive_registers(const Spec& spec, const Limits& limits, const Action& a, const ActionContext& c,
+                      Derivation& d) {
+  const Operand& from = spec.operand[a.arg];
+  Operand to = register_tile(from);
+  d.level = Level::kRegister;
+  d.amount = vectors(spec, to, c.target->lanes(size_of(to.dtype)));
+  Limits rest = limits;
+  if (!subtract(rest, d.level, d.amount)) return false;
+  auto copy = [&](bool in) {
+    Child& child = d.child[d.count++];
+    child.spec = move_spec(spec, a.arg, to, in, &child.binding);
+    child.limits = rest;
+    child.times = 1;
+  };
+  if (from.access == Access::kInOut) copy(true);
+  d.child[d.count++] = body_with(spec, rest, a.arg, to);
+  d.child[d.count - 1].binding.operand[a.arg] = kNewBuffer;
+  copy(false);
+  return true;
+}
+
+decltype(ImplNode::kind) registers_node(const Spec& spec, const Action& a, const ActionContext&) {
+  return Move{a.arg, false, register_tile(spec.operand[a.arg])};
+}
+
+}  // namespace
+
+extern const ActionFamily kViewFamily = {ActionKind::kView, list_views, derive_view, view_node};
+extern const ActionFamily kPackFamily = {ActionKind::kPack, list_packs, derive_pack, pack_node};
+extern const ActionFamily kRegistersFamily = {ActionKind::kRegisters, list_registers, derive_registers,
+                                              registers_node};
+
+}  // namespace morello

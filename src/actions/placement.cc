@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "actions/placement.hh"
+
+#include <algorithm>
+#include <bit>
+
+namespace morello {
+
+u64 resident_lines(const Spec& spec, const Operand& operand) {
+  Footprint f = footprint(spec, operand);
+  return operand.far ? std::max(f.lines, f.runs * kFarRunLines) : f.lines;
+}
+
+LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 panel) {
+  const Operand& x = spec.operand[operand];
+  Layout same = plain_layout(x.layout);
+  if (option == LayoutOption::kSame) return {true, same};
+
+  DimMask reduced = spec.reduced() & x.dims;
+  u8 v = unit_dim(spec.out());
+  DimMask parallel = static_cast<DimMask>(x.dims & ~reduced);
+  if (!reduced || !parallel) return {};
+  // The dimension that stays next to the fastest place: the vector one, or the last row dimension.
+  u8 fast = v != kNoDim && has_dim(x.dims, v) ? v : static_cast<u8>(std::bit_width(parallel) - 1);
+
+  Layout l;
+  int n = 0;
+  auto append = [&](DimMask mask) {
+    for (u8 d = 0; d < spec.rank; d++)
+      if (has_dim(mask, d)) l.order[n++] = d;
+  };
+  DimMask others = static_cast<DimMask>(parallel & ~(1u << fast));
+  append(others);
+  if (option == LayoutOption::kReducedSlow) append(reduced);
+  l.order[n++] = fast;
+  if (option != LayoutOption::kReducedSlow) append(reduced);
+  if (option == LayoutOption::kPanels) {
+    if (panel >= spec.size[fast]) return {};  // one panel: kReducedSlow
+    l.pack_dim = fast;
+    l.pack = static_cast<u16>(panel);
+    return {true, l};
+  }
+  return {l != same, l};
+}
+
+}  // namespace morello

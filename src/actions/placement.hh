@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Where operands may be put: shared by the actions that move them.
+#ifndef MORELLO_ACTIONS_PLACEMENT_HH
+#define MORELLO_ACTIONS_PLACEMENT_HH
+
+#include "actions/action.hh"
+
+namespace morello {
+
+/// A contraction or reduction at stage 0: what register tiles and packing exist for.
+inline bool combines(const Spec& spec) { return spec.stage[0].op == Op::kMulAdd || spec.reduced() != 0; }
+
+inline bool has_register_operand(const Spec& spec) {
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].level == Level::kRegister) return true;
+  return false;
+}
+inline bool has_free_operand(const Spec& spec) {
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].free_layout) return true;
+  return false;
+}
+
+/// Cache lines that a tile occupies where it is. Runs that are far apart fall into few cache sets, so
+/// each is counted as at least kFarRunLines.
+inline constexpr u64 kFarRunLines = 8;
+u64 resident_lines(const Spec& spec, const Operand& operand);
+
+/// The layout that `option` stands for, or nothing where it says no more than another option does.
+struct LayoutChoice {
+  bool valid = false;
+  Layout layout;
+};
+LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 panel);
+/// Calls add(option, panel) for every choice that makes sense for the operand.
+template <class F>
+void each_layout(const Spec& spec, int operand, const Target& target, F&& add) {
+  for (LayoutOption option : {LayoutOption::kSame, LayoutOption::kReducedFast, LayoutOption::kReducedSlow})
+    if (layout_of(spec, operand, option, 0).valid) add(option, 0u);
+  u32 lanes = target.lanes(size_of(spec.operand[operand].dtype));
+  u8 v = unit_dim(spec.out());
+  bool along_vectors = v != kNoDim && has_dim(spec.operand[operand].dims, v);
+  constexpr u32 kVectors[] = {1, 2, 3, 4, 6}, kRows[] = {4, 6, 8, 12, 14};
+  for (u32 n : along_vectors ? kVectors : kRows) {
+    u32 panel = along_vectors ? n * lanes : n;
+    if (layout_of(spec, operand, LayoutOption::kPanels, panel).valid) add(LayoutOption::kPanels, panel);
+  }
+}
+
+}  // namespace morello
+
+#endif

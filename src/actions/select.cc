@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Leaves: one microkernel for the whole Spec.
+#include "actions/placement.hh"
+#include "cost/microkernel.hh"
+
+namespace morello {
+namespace {
+
+void list_select(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
+  if (has_free_operand(spec)) return;
+  for (const Microkernel* kernel : microkernels())
+    if (kernel->applies(spec, *context.target))
+      out.add({ActionKind::kSelect, static_cast<u8>(kernel->id), {}, {}, 0});
+}
+
+bool derive_select(const Spec& spec, const Limits& limits, const Action& a, const ActionContext& c,
+                   Derivation& d) {
+  const Microkernel& kernel = microkernel(static_cast<MicrokernelId>(a.arg));
+  d.level = Level::kRegister;
+  d.amount = kernel.registers(spec, *c.target);
+  if (d.amount > limits.at(Level::kRegister)) return false;
+  d.own = kernel.cost(spec, *c.target);
+  return true;
+}
+
+decltype(ImplNode::kind) select_node(const Spec&, const Action& a, const ActionContext&) { return Select{a.arg}; }
+
+}  // namespace
+
+extern const ActionFamily kSelectFamily = {ActionKind::kSelect, list_select, derive_select, select_node};
+
+}  // namespace morello

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// Loops: a dimension cut into equal tiles and a remainder, one after the other or on several threads.
+#include <array>
+#include <bit>
+
+#include "actions/placement.hh"
+
+namespace morello {
+namespace {
+
+/// Tile sizes: small integers, then 2^a and 3 * 2^a.
+constexpr auto kLadder = [] {
+  std::array<u32, 16 + 2 * 27> ladder{};
+  size_t n = 0;
+  for (u32 i = 1; i <= 16; i++) ladder[n++] = i;
+  for (u32 i = 16; i < (1u << 30); i *= 2) {
+    ladder[n++] = i + i / 2;
+    ladder[n++] = i * 2;
+  }
+  for (size_t i = n; i < ladder.size(); i++) ladder[i] = ~0u;
+  return ladder;
+}();
+
+bool may_loop(const Spec& spec, int dim) {
+  if (has_register_operand(spec)) {
+    // Register tiles have no index. A reduction over several dimensions runs all but one by loops of 1.
+    return has_dim(spec.reduced(), dim) && spec.accumulates() && std::popcount(spec.reduced()) > 1;
+  }
+  return !has_dim(spec.reduced(), dim) || (spec.accumulates() && spec.stage_count == 1);
+}
+
+void list_tiles(const Spec& spec, ActionKind kind, ActionList& out) {
+  if (has_free_operand(spec)) return;
+  bool one_only = has_register_operand(spec);
+  for (u8 d = 0; d < spec.rank; d++) {
+    if (!may_loop(spec, d)) continue;
+    if (kind == ActionKind::kParallelTile && has_dim(spec.reduced(), d)) continue;
+    for (u32 size : kLadder) {
+      if (size >= spec.size[d] || (one_only && size > 1)) break;
+      if (may_tile(spec, d, size)) out.add({kind, d, {}, {}, size});
+    }
+  }
+}
+
+void derive_trips(const Spec& spec, const Limits& limits, const Action& a, Derivation& d) {
+  u32 size = spec.size[a.arg], rest = size % a.size;
+  Child& body = d.child[d.count++];
+  body.spec = tile(spec, a.arg, a.size, &body.binding);
+  body.limits = limits;
+  body.times = size / a.size;
+  if (!rest) return;
+  Child& tail = d.child[d.count++];
+  tail.spec = tile(spec, a.arg, rest, &tail.binding);
+  tail.limits = limits;
+  tail.times = 1;
+}
+
+void list_serial(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
+  list_tiles(spec, ActionKind::kTile, out);
+}
+
+bool derive_serial(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&, Derivation& d) {
+  derive_trips(spec, limits, a, d);
+  d.own = saturating_mul(d.child[0].times, kLoopUnits);
+  return true;
+}
+
+void list_parallel(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
+  if (!spec.serial && context.target->processors > 1) list_tiles(spec, ActionKind::kParallelTile, out);
+}
+
+bool derive_parallel(const Spec& spec, const Limits& limits, const Action& a, const ActionContext& c,
+                     Derivation& d) {
+  derive_trips(spec, limits, a, d);
+  for (int i = 0; i < d.count; i++) d.child[i].spec.serial = true;
+  d.child[0].times = ceil_div(d.child[0].times, c.target->processors);
+  d.own = saturating_add(c.target->parallel_units, saturating_mul(d.child[0].times, kLoopUnits));
+  return true;
+}
+
+decltype(ImplNode::kind) loop_node(const Spec& spec, const Action& a, const ActionContext&) {
+  return Loop{a.arg, a.size, spec.size[a.arg] / a.size, a.kind == ActionKind::kParallelTile};
+}
+
+}  // namespace
+
+extern const ActionFamily kTileFamily = {ActionKind::kTile, list_serial, derive_serial, loop_node};
+extern const ActionFamily kParallelTileFamily = {ActionKind::kParallelTile, list_parallel, derive_parallel,
+                                                 loop_node};
+
+}  // namespace morello
