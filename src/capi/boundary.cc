@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "capi/boundary.hh"
+
+#include <algorithm>
+#include <string>
+
+#include "capi/objects.hh"
+
+namespace morello {
+
+static_assert(sizeof(morello_cpu_info) >= kFirstCpuInfo);
+static_assert(sizeof(morello_context_options) >= kFirstContextOptions);
+static_assert(sizeof(morello_options) >= kFirstOptions);
+static_assert(sizeof(morello_executor) >= kFirstExecutor);
+static_assert(sizeof(morello_search_stats) >= kFirstSearchStats);
+
+std::optional<Error> find_null(std::initializer_list<Argument> arguments) {
+  for (const Argument& a : arguments)
+    if (a.pointer == nullptr)
+      return invalid_argument("argument `" + std::string(a.name) +
+                              "` is NULL; it must point to an object");
+  return std::nullopt;
+}
+
+morello_status report(const Error& error, morello_error** err) noexcept {
+  if (err == nullptr) return error.status;
+  const morello_status status = report(error.status, error.message.c_str(), err);
+  if (*err != nullptr) {
+    (*err)->line = error.line;
+    (*err)->column = error.column;
+  }
+  return status;
+}
+
+morello_status report(morello_status status, const char* message, morello_error** err) noexcept {
+  if (err == nullptr) return status;
+  *err = nullptr;
+  const size_t bytes = std::strlen(message) + 1;
+  auto* object = new (std::nothrow) morello_error;
+  if (object == nullptr) return status;
+  object->message.reset(new (std::nothrow) char[bytes]);
+  if (object->message == nullptr) {
+    delete object;
+    return status;
+  }
+  std::memcpy(object->message.get(), message, bytes);
+  object->status = status;
+  *err = object;
+  return status;
+}
+
+std::optional<Error> check_struct(const void* given, size_t first, size_t known, const char* name) {
+  size_t size;
+  std::memcpy(&size, given, sizeof(size));
+  if (size < first || size > kLargestStruct)
+    return invalid_argument(std::string(name) + ".struct_size is " + std::to_string(size) +
+                            "; it must be the size of a released version, at least " +
+                            std::to_string(first) + ": fill the struct with its _init function");
+  const char* bytes = static_cast<const char*>(given);
+  const char* tail =
+      std::find_if(bytes + std::min(size, known), bytes + size, [](char c) { return c != 0; });
+  if (tail != bytes + size)
+    return invalid_argument(std::string(name) + " has a nonzero byte at offset " +
+                            std::to_string(tail - bytes) +
+                            ", in a field newer than this library (" + MORELLO_VERSION_STRING +
+                            "); such fields must be 0");
+  return std::nullopt;
+}
+
+size_t copy_text(std::string_view text, char* buffer, size_t size) {
+  if (buffer != nullptr && size > 0) {
+    const size_t n = std::min(size - 1, text.size());
+    if (n > 0) std::memcpy(buffer, text.data(), n);
+    buffer[n] = '\0';
+  }
+  return text.size();
+}
+
+}  // namespace morello

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// The wall between C callers and the library: argument checks, growing structs, and a guard that
+// turns every exception into a status.
+#ifndef MORELLO_CAPI_BOUNDARY_HH
+#define MORELLO_CAPI_BOUNDARY_HH
+
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <initializer_list>
+#include <new>
+#include <optional>
+#include <string_view>
+
+#include "morello/morello.h"
+#include "support/result.hh"
+
+namespace morello {
+
+/// The value of a call that only succeeds or fails.
+struct Done {};
+
+inline Error invalid_argument(std::string message) {
+  return {MORELLO_INVALID_ARGUMENT, std::move(message)};
+}
+
+/// A pointer argument that must not be NULL.
+struct Argument {
+  const char* name;
+  const void* pointer;
+};
+/// The error that names the first NULL one.
+std::optional<Error> find_null(std::initializer_list<Argument> arguments);
+
+/// Returns error.status, and gives *err, if the caller wants one, an error object. Where there is
+/// no memory for it, *err becomes NULL.
+morello_status report(const Error& error, morello_error** err) noexcept;
+/// The same without touching std::string, which may be what ran out of memory.
+morello_status report(morello_status status, const char* message, morello_error** err) noexcept;
+
+/// Runs `body`, a function () -> Result<Done>, and reports what it returns or throws.
+template <class Body>
+morello_status guarded(morello_error** err, Body&& body) noexcept {
+  try {
+    const Result<Done> done = body();
+    return done.ok() ? MORELLO_OK : report(done.error(), err);
+  } catch (const std::bad_alloc&) {
+    return report(MORELLO_OUT_OF_MEMORY, "the system has no memory left for this call", err);
+  } catch (const std::exception& e) {
+    return report(MORELLO_INTERNAL, e.what(), err);
+  } catch (...) {
+    return report(MORELLO_INTERNAL, "an exception of unknown type reached the C interface", err);
+  }
+}
+
+/// Sizes that growing structs had in the first release that had them, and the most that any will
+/// have: beyond it, struct_size is taken for garbage.
+inline constexpr size_t kFirstCpuInfo = 112;
+inline constexpr size_t kFirstContextOptions = 16;
+inline constexpr size_t kFirstOptions = 40;
+inline constexpr size_t kFirstExecutor = 24;
+inline constexpr size_t kFirstSearchStats = 72;
+inline constexpr size_t kLargestStruct = 4096;
+
+/// What is wrong with the struct_size of a struct that the caller filled: `known` is its size here,
+/// and bytes that only newer callers know must be 0.
+std::optional<Error> check_struct(const void* given, size_t first, size_t known, const char* name);
+
+/// `given` as this version knows it, or `defaults` if it is NULL. Fields that an older caller did
+/// not know have their defaults.
+template <class T>
+Result<T> read_struct(const T* given, const T& defaults, size_t first, const char* name) {
+  T value = defaults;
+  if (given == nullptr) return value;
+  if (std::optional<Error> e = check_struct(given, first, sizeof(T), name)) return *e;
+  std::memcpy(&value, given, std::min(given->struct_size, sizeof(T)));
+  value.struct_size = sizeof(T);
+  return value;
+}
+
+/// Writes `value` to the `size` bytes at `to`; what only a newer caller knows becomes 0.
+template <class T>
+void write_struct(T* to, size_t size, T value) {
+  value.struct_size = size;
+  std::memcpy(to, &value, std::min(size, sizeof(T)));
+  if (size > sizeof(T) && size <= kLargestStruct)
+    std::memset(reinterpret_cast<char*>(to) + sizeof(T), 0, size - sizeof(T));
+}
+
+/// snprintf's contract for the functions that return text.
+size_t copy_text(std::string_view text, char* buffer, size_t size);
+
+}  // namespace morello
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// The builder calls: Specs without text. Each fills a Statement; lower() checks it.
+#include "capi/spec.hh"
+#include "capi/tensor.hh"
+
+using namespace morello;
+
+namespace {
+
+/// A tensor argument and the name that messages give it.
+struct TensorArgument {
+  const char* name;
+  const morello_tensor* tensor;
+};
+
+std::optional<Error> add_tensors(Statement& statement,
+                                 std::initializer_list<TensorArgument> arguments) {
+  for (const TensorArgument& a : arguments) {
+    Result<Tensor> tensor = to_tensor(a.tensor, a.name);
+    if (!tensor) return std::move(tensor.error());
+    statement.tensors.push_back(std::move(*tensor));
+  }
+  return std::nullopt;
+}
+
+/// The common part of the builders: NULL checks, tensors, lowering.
+Result<Done> build(morello_context* context, Statement statement,
+                   std::initializer_list<TensorArgument> arguments, morello_spec** spec) {
+  if (auto e = find_null({{"context", context}, {"spec", spec}})) return *e;
+  for (const TensorArgument& a : arguments)
+    if (auto e = find_null({{a.name, a.tensor}})) return *e;
+  if (auto e = add_tensors(statement, arguments)) return *e;
+  return make_spec(std::move(statement), spec);
+}
+
+enum class OpKind { kUnary, kBinary, kReduction };
+
+Result<Op> to_op(int32_t number, OpKind kind) {
+  const Op op = static_cast<Op>(number);
+  const bool known = number >= 0 && number <= 0xff;
+  const bool reduces = op == Op::kAdd || op == Op::kMax || op == Op::kMin;
+  switch (kind) {
+    case OpKind::kUnary:
+      if (known && is_unary(op)) return op;
+      return invalid_argument("argument `op` is " + std::to_string(number) +
+                              "; valid are MORELLO_OP_RELU (1) to MORELLO_OP_RECIP (6)");
+    case OpKind::kBinary:
+      if (known && is_binary(op)) return op;
+      return invalid_argument("argument `op` is " + std::to_string(number) +
+                              "; valid are MORELLO_OP_ADD (16) to MORELLO_OP_MIN (21)");
+    case OpKind::kReduction:
+      if (known && reduces) return op;
+      return invalid_argument("argument `op` is " + std::to_string(number) +
+                              "; valid are MORELLO_OP_ADD (16), MORELLO_OP_MAX (20) and "
+                              "MORELLO_OP_MIN (21)");
+  }
+  return invalid_argument("unknown kind of operation");
+}
+
+}  // namespace
+
+morello_status morello_spec_matmul(morello_context* context, const morello_tensor* a,
+                                   const morello_tensor* b, const morello_tensor* out,
+                                   int accumulate, morello_spec** spec, morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    Statement s;
+    s.head = Statement::Head::kMatmul;
+    s.accumulate = accumulate != 0;
+    return build(context, std::move(s), {{"a", a}, {"b", b}, {"out", out}}, spec);
+  });
+}
+
+morello_status morello_spec_einsum(morello_context* context, const char* subscripts,
+                                   const morello_tensor* a, const morello_tensor* b,
+                                   const morello_tensor* out, int accumulate, morello_spec** spec,
+                                   morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    if (auto e = find_null({{"subscripts", subscripts}})) return *e;
+    Statement s;
+    s.head = Statement::Head::kEinsum;
+    s.subscripts = subscripts;
+    s.accumulate = accumulate != 0;
+    return build(context, std::move(s), {{"a", a}, {"b", b}, {"out", out}}, spec);
+  });
+}
+
+morello_status morello_spec_unary(morello_context* context, int32_t op, const morello_tensor* in,
+                                  const morello_tensor* out, morello_spec** spec,
+                                  morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    const Result<Op> known = to_op(op, OpKind::kUnary);
+    if (!known) return known.error();
+    Statement s;
+    s.head = Statement::Head::kUnary;
+    s.op = *known;
+    return build(context, std::move(s), {{"in", in}, {"out", out}}, spec);
+  });
+}
+
+morello_status morello_spec_binary(morello_context* context, int32_t op, const morello_tensor* a,
+                                   const morello_tensor* b, const morello_tensor* out,
+                                   morello_spec** spec, morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    const Result<Op> known = to_op(op, OpKind::kBinary);
+    if (!known) return known.error();
+    Statement s;
+    s.head = Statement::Head::kBinary;
+    s.op = *known;
+    return build(context, std::move(s), {{"a", a}, {"b", b}, {"out", out}}, spec);
+  });
+}
+
+morello_status morello_spec_reduce(morello_context* context, int32_t op, uint32_t axis,
+                                   const morello_tensor* in, const morello_tensor* out,
+                                   int accumulate, morello_spec** spec, morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    const Result<Op> known = to_op(op, OpKind::kReduction);
+    if (!known) return known.error();
+    if (auto e = find_null({{"in", in}})) return *e;
+    if (axis >= in->rank)
+      return invalid_argument("argument `axis` is " + std::to_string(axis) + "; `in` has rank " +
+                              std::to_string(in->rank) + ", and its axes count from 0");
+    Statement s;
+    s.head = Statement::Head::kReduce;
+    s.op = *known;
+    s.axis = axis;
+    s.accumulate = accumulate != 0;
+    return build(context, std::move(s), {{"in", in}, {"out", out}}, spec);
+  });
+}
+
+morello_status morello_spec_move(morello_context* context, const morello_tensor* in,
+                                 const morello_tensor* out, morello_spec** spec,
+                                 morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    Statement s;
+    s.head = Statement::Head::kMove;
+    return build(context, std::move(s), {{"in", in}, {"out", out}}, spec);
+  });
+}
+
+morello_status morello_spec_transpose(morello_context* context, const uint32_t* permutation,
+                                      const morello_tensor* in, const morello_tensor* out,
+                                      morello_spec** spec, morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    if (auto e = find_null({{"permutation", permutation}, {"in", in}, {"out", out}})) return *e;
+    Statement s;
+    s.head = Statement::Head::kTranspose;
+    // A rank out of range is refused with the tensors; until then, read no more than there may be.
+    if (in->rank <= MORELLO_MAX_RANK) s.permutation.assign(permutation, permutation + in->rank);
+    return build(context, std::move(s), {{"in", in}, {"out", out}}, spec);
+  });
+}
+
+morello_status morello_spec_fill(morello_context* context, float value, const morello_tensor* out,
+                                 morello_spec** spec, morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    Statement s;
+    s.head = Statement::Head::kFill;
+    s.op = Op::kFill;
+    s.fill_value = value;
+    return build(context, std::move(s), {{"out", out}}, spec);
+  });
+}
+
+morello_status morello_spec_append(morello_context* context, const morello_spec* spec, int32_t op,
+                                   const morello_tensor* operand, morello_spec** appended,
+                                   morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    if (auto e = find_null({{"context", context}, {"spec", spec}, {"appended", appended}}))
+      return *e;
+    const bool binary = op >= MORELLO_OP_ADD;
+    const Result<Op> known = to_op(op, binary ? OpKind::kBinary : OpKind::kUnary);
+    if (!known) return known.error();
+    if (binary && operand == nullptr)
+      return invalid_argument(
+          "argument `operand` is NULL; a binary operation needs its second input");
+    if (!binary && operand != nullptr)
+      return invalid_argument(
+          "argument `operand` must be NULL: a unary operation has no other input");
+    Statement s = spec->statement;
+    Step step{*known, -1};
+    if (operand != nullptr) {
+      Result<Tensor> tensor = to_tensor(operand, "operand");
+      if (!tensor) return std::move(tensor.error());
+      step.operand = static_cast<int>(s.tensors.size()) - 1;  // just before the output
+      s.tensors.insert(s.tensors.end() - 1, std::move(*tensor));
+    }
+    s.steps.push_back(step);
+    return make_spec(std::move(s), appended);
+  });
+}

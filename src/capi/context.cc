@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Contexts: settings, and what was read from the machine once.
+#include <algorithm>
+
+#include "capi/boundary.hh"
+#include "capi/objects.hh"
+
+using namespace morello;
+
+namespace {
+
+constexpr morello_context_options kDefaults = {sizeof(morello_context_options), MORELLO_ISA_AUTO,
+                                               0};
+
+}  // namespace
+
+void morello_context_options_init(morello_context_options* options, size_t options_size) {
+  if (options != nullptr) write_struct(options, options_size, kDefaults);
+}
+
+morello_status morello_context_create(const morello_context_options* options,
+                                      morello_context** context, morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    if (auto e = find_null({{"context", context}})) return *e;
+    const auto given = read_struct(options, kDefaults, kFirstContextOptions, "options");
+    if (!given) return given.error();
+    if (given->max_isa < MORELLO_ISA_AUTO || given->max_isa > MORELLO_ISA_AVX512)
+      return invalid_argument("options.max_isa is " + std::to_string(given->max_isa) +
+                              "; valid are MORELLO_ISA_AUTO (0), MORELLO_ISA_AVX2 (1) and "
+                              "MORELLO_ISA_AVX512 (2)");
+    if (given->read_machine > 1)
+      return invalid_argument("options.read_machine is " + std::to_string(given->read_machine) +
+                              "; valid are 0 and 1");
+    auto made = std::make_unique<morello_context>();
+    made->machine = read_machine();
+    made->cap = isa_cap_from_environment();
+    if (given->max_isa != MORELLO_ISA_AUTO)
+      made->cap = std::min(made->cap, static_cast<Isa>(given->max_isa));
+    made->use_machine = given->read_machine == 1;
+    *context = made.release();
+    return Done{};
+  });
+}
+
+void morello_context_release(morello_context* context) { delete context; }

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Facts about this machine.
+#include <algorithm>
+
+#include "capi/boundary.hh"
+#include "runtime/code_memory.hh"
+#include "target/isa.hh"
+
+using namespace morello;
+
+morello_status morello_cpu_info_get(morello_cpu_info* info, size_t info_size) {
+  if (info == nullptr || info_size < kFirstCpuInfo || info_size > kLargestStruct)
+    return MORELLO_INVALID_ARGUMENT;
+  return guarded(nullptr, [&]() -> Result<Done> {
+    const Machine machine = read_machine();
+    morello_cpu_info facts{};
+    machine.name.copy(facts.name, sizeof(facts.name) - 1);
+    facts.isa = static_cast<int32_t>(std::min(machine.isa, isa_cap_from_environment()));
+    facts.processors = machine.processors;
+    facts.l1_bytes = machine.l1_bytes;
+    facts.l2_bytes = machine.l2_bytes;
+    facts.l3_bytes = machine.l3_bytes;
+    facts.jit = executable_memory_available() ? 1 : 0;
+    write_struct(info, info_size, facts);
+    return Done{};
+  });
+}

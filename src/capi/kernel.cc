@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+// Kernels: running them, and everything that can be asked of them.
+#include "capi/boundary.hh"
+#include "capi/objects.hh"
+#include "capi/operands.hh"
+
+using namespace morello;
+
+namespace {
+
+std::optional<Error> find_unusable(const morello_executor* executor) {
+  if (executor == nullptr) return std::nullopt;
+  if (auto e = check_struct(executor, kFirstExecutor, sizeof(morello_executor), "executor"))
+    return e;
+  if (executor->parallel_for == nullptr)
+    return invalid_argument(
+        "executor.parallel_for is NULL; it must be a function, or the executor NULL");
+  return std::nullopt;
+}
+
+/// find_unusable() for the path of every run, where the common cases are a comparison or two.
+bool usable(const morello_executor* executor) {
+  if (executor == nullptr) return true;
+  if (executor->struct_size == sizeof(morello_executor) && executor->parallel_for != nullptr)
+    return true;
+  return guarded(nullptr, [&]() -> Result<Done> {
+           if (auto e = find_unusable(executor)) return *e;
+           return Done{};
+         }) == MORELLO_OK;
+}
+
+constexpr const char* kSearchOnly =
+    "the kernel was made with options.search_only and has no code; synthesize it without";
+
+std::optional<Error> check_buffers(const Kernel& k, void* const* operands,
+                                   const size_t* operand_bytes) {
+  const u32 count = static_cast<u32>(k.operands.size());
+  for (u32 i = 0; i < count; i++) {
+    if (auto e = check_pointer({i, count}, operands[i], k.operands[i].alignment)) return e;
+    if (auto e = check_bytes({i, count}, operand_bytes[i], k.operands[i].bytes)) return e;
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> check_scratch(const Program& program, const void* scratch, size_t bytes) {
+  if (scratch == nullptr) return std::nullopt;
+  const auto address = reinterpret_cast<uintptr_t>(scratch);
+  if (address % kScratchAlignment != 0)
+    return Error{MORELLO_MISALIGNED, "scratch is " + std::to_string(address % kScratchAlignment) +
+                                         " bytes past a multiple of " +
+                                         std::to_string(kScratchAlignment) +
+                                         ", the alignment it must have"};
+  if (bytes < program.scratch_bytes)
+    return Error{MORELLO_OPERAND_TOO_SMALL, "scratch has " + std::to_string(bytes) +
+                                                " bytes; the kernel needs " +
+                                                std::to_string(program.scratch_bytes)};
+  return std::nullopt;
+}
+
+const KernelOperand* operand_at(const morello_kernel* kernel, u32 index) {
+  if (kernel == nullptr || index >= kernel->kernel.operands.size()) return nullptr;
+  return &kernel->kernel.operands[index];
+}
+
+/// A search_only kernel, and none at all, need no scratch.
+const Program* program_of(const morello_kernel* kernel) {
+  return kernel != nullptr && kernel->kernel.program ? &*kernel->kernel.program : nullptr;
+}
+
+}  // namespace
+
+morello_status morello_kernel_run(const morello_kernel* kernel, void* const* operands,
+                                  void* scratch, const morello_executor* executor) {
+  const Program* program = program_of(kernel);
+  if (program == nullptr) return MORELLO_INVALID_ARGUMENT;
+  if (operands == nullptr) return MORELLO_NULL_OPERAND;
+  const morello_status status = kernel->kernel.check_pointers(operands, scratch);
+  if (status != MORELLO_OK) return status;
+  if (!usable(executor)) return MORELLO_INVALID_ARGUMENT;
+  if (scratch != nullptr || program->scratch_bytes == 0) {
+    program->function()(operands, scratch, executor);
+    return MORELLO_OK;
+  }
+  return guarded(nullptr, [&]() -> Result<Done> {
+    program->run(operands, nullptr, executor);
+    return Done{};
+  });
+}
+
+morello_status morello_kernel_run_checked(const morello_kernel* kernel, void* const* operands,
+                                          const size_t* operand_bytes, uint32_t operand_count,
+                                          void* scratch, size_t scratch_bytes,
+                                          const morello_executor* executor, morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    if (auto e = find_null({{"kernel", kernel}})) return *e;
+    const Program* program = program_of(kernel);
+    if (program == nullptr) return invalid_argument(kSearchOnly);
+    if (operands == nullptr)
+      return Error{MORELLO_NULL_OPERAND, "argument `operands` is NULL; it must list the operands"};
+    if (auto e = find_null({{"operand_bytes", operand_bytes}})) return *e;
+    const Kernel& k = kernel->kernel;
+    if (operand_count != k.operands.size())
+      return invalid_argument("argument `operand_count` is " + std::to_string(operand_count) +
+                              "; the kernel has " + std::to_string(k.operands.size()) +
+                              " operands");
+    if (auto e = check_buffers(k, operands, operand_bytes)) return *e;
+    if (auto e = check_scratch(*program, scratch, scratch_bytes)) return *e;
+    if (auto e = find_unusable(executor)) return *e;
+    program->run(operands, scratch, executor);
+    return Done{};
+  });
+}
+
+morello_kernel_fn morello_kernel_function(const morello_kernel* kernel) {
+  const Program* program = program_of(kernel);
+  return program == nullptr ? nullptr : program->function();
+}
+
+uint32_t morello_kernel_operand_count(const morello_kernel* kernel) {
+  return kernel == nullptr ? 0 : static_cast<uint32_t>(kernel->kernel.operands.size());
+}
+
+size_t morello_kernel_operand_size(const morello_kernel* kernel, uint32_t index) {
+  const KernelOperand* operand = operand_at(kernel, index);
+  return operand == nullptr ? 0 : operand->bytes;
+}
+
+size_t morello_kernel_scratch_size(const morello_kernel* kernel) {
+  const Program* program = program_of(kernel);
+  return program == nullptr ? 0 : program->scratch_bytes;
+}
+
+size_t morello_kernel_scratch_alignment(const morello_kernel*) { return kScratchAlignment; }
+
+morello_status morello_kernel_pack(const morello_kernel* kernel, int operand, const void* src,
+                                   void* dst) {
+  const KernelOperand* o = operand < 0 ? nullptr : operand_at(kernel, static_cast<u32>(operand));
+  if (o == nullptr || program_of(kernel) == nullptr) return MORELLO_INVALID_ARGUMENT;
+  if (src == nullptr || dst == nullptr) return MORELLO_NULL_OPERAND;
+  const auto addresses = reinterpret_cast<uintptr_t>(src) | reinterpret_cast<uintptr_t>(dst);
+  if (addresses % o->alignment != 0) return MORELLO_MISALIGNED;
+  return guarded(nullptr, [&]() -> Result<Done> {
+    kernel->kernel.pack(static_cast<u32>(operand), src, dst);
+    return Done{};
+  });
+}
+
+size_t morello_kernel_print(const morello_kernel* kernel, char* buffer, size_t size) {
+  return copy_text(kernel == nullptr ? std::string_view() : kernel->kernel.impl_text, buffer, size);
+}
+
+size_t morello_kernel_print_plan(const morello_kernel* kernel, char* buffer, size_t size) {
+  return copy_text(kernel == nullptr ? std::string_view() : kernel->kernel.plan_text, buffer, size);
+}
+
+const char* morello_kernel_name(const morello_kernel* kernel) {
+  return kernel == nullptr ? "" : kernel->kernel.name.c_str();
+}
+
+int32_t morello_kernel_isa(const morello_kernel* kernel) {
+  return kernel == nullptr ? 0 : static_cast<int32_t>(kernel->kernel.isa);
+}
+
+double morello_kernel_cost(const morello_kernel* kernel) {
+  if (kernel == nullptr) return 0;
+  return static_cast<double>(kernel->kernel.cost_units) / static_cast<double>(kUnitsPerCycle);
+}
+
+const uint8_t* morello_kernel_code(const morello_kernel* kernel, size_t* size) {
+  const Program* program = program_of(kernel);
+  if (size != nullptr) *size = program == nullptr ? 0 : program->code.size();
+  return program == nullptr ? nullptr : program->code.data();
+}
+
+morello_status morello_kernel_stats(const morello_kernel* kernel, morello_search_stats* stats,
+                                    size_t stats_size) {
+  if (kernel == nullptr || stats == nullptr || stats_size < kFirstSearchStats ||
+      stats_size > kLargestStruct)
+    return MORELLO_INVALID_ARGUMENT;
+  const SearchStats& s = kernel->kernel.search;
+  morello_search_stats known{};
+  known.specs = s.specs;
+  known.states = s.states;
+  known.expanded = s.expanded;
+  known.previews = s.previews;
+  known.memo_hits = s.memo_hits;
+  known.bytes = s.bytes;
+  known.search_microseconds = s.microseconds;
+  known.codegen_microseconds = kernel->kernel.codegen_microseconds;
+  write_struct(stats, stats_size, known);
+  return MORELLO_OK;
+}
+
+morello_kernel* morello_kernel_retain(const morello_kernel* kernel) { return retain(kernel); }
+void morello_kernel_release(morello_kernel* kernel) { release(kernel); }

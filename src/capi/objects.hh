@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// What the opaque types of the C interface are. Each is immutable once made.
+#ifndef MORELLO_CAPI_OBJECTS_HH
+#define MORELLO_CAPI_OBJECTS_HH
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "morello/morello.h"
+#include "runtime/kernel.hh"
+#include "runtime/pool.hh"
+#include "spec/statement.hh"
+#include "target/isa.hh"
+
+namespace morello {
+
+/// Counts the owners of an object that several may own, starting with one.
+class Owners {
+ public:
+  void add() const { count_.fetch_add(1, std::memory_order_relaxed); }
+  /// True if the last owner left. The acquire makes what the others did visible to the destructor.
+  bool leave() const { return count_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+ private:
+  mutable std::atomic<u32> count_{1};
+};
+
+template <class T>
+T* retain(const T* object) {
+  if (object != nullptr) object->owners.add();
+  return const_cast<T*>(object);
+}
+
+template <class T>
+void release(T* object) {
+  if (object != nullptr && object->owners.leave()) delete object;
+}
+
+}  // namespace morello
+
+struct morello_error {
+  morello_status status = MORELLO_INTERNAL;
+  morello::u32 line = 0;
+  morello::u32 column = 0;
+  std::unique_ptr<char[]> message;
+};
+
+struct morello_context {
+  morello::Machine machine;
+  morello::Isa cap = morello::Isa::kAvx512;
+  bool use_machine = false;  // its cache sizes and processors, instead of the fixed model
+};
+
+struct morello_spec {
+  morello::Statement statement;
+  morello::Lowered lowered;
+  std::string text;
+  morello::u64 hash = 0;
+  morello::Owners owners;
+};
+
+struct morello_kernel {
+  morello::Kernel kernel;
+  morello::Owners owners;
+};
+
+struct morello_pool {
+  std::unique_ptr<morello::Pool> pool;
+};
+
+#endif

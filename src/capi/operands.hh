@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Checks of the buffers that a caller passes to be computed on, with messages that name them.
+#ifndef MORELLO_CAPI_OPERANDS_HH
+#define MORELLO_CAPI_OPERANDS_HH
+
+#include <optional>
+
+#include "support/result.hh"
+
+namespace morello {
+
+/// One of `count` operands, the last of which is the output.
+struct OperandName {
+  u32 index;
+  u32 count;
+  std::string text() const;
+};
+
+/// MORELLO_NULL_OPERAND or MORELLO_MISALIGNED. `alignment` is a power of two.
+std::optional<Error> check_pointer(OperandName name, const void* pointer, u32 alignment);
+/// MORELLO_OPERAND_TOO_SMALL
+std::optional<Error> check_bytes(OperandName name, u64 given, u64 needed);
+
+}  // namespace morello
+
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Specs: parsing, printing, comparing, describing, and the reference evaluation.
+#include "capi/spec.hh"
+
+#include <algorithm>
+
+#include "capi/operands.hh"
+#include "capi/tensor.hh"
+#include "impl/evaluate.hh"
+
+namespace morello {
+namespace {
+
+/// Two Specs are equal if they ask for the same computation on the same tensors, however they were
+/// stated: a matmul may equal an einsum.
+bool equal(const morello_spec& a, const morello_spec& b) {
+  if (!(a.lowered.spec == b.lowered.spec) || a.statement.tensors != b.statement.tensors)
+    return false;
+  for (int o = 0; o < a.lowered.spec.operand_count; o++)
+    if (a.lowered.view[o].dim != b.lowered.view[o].dim) return false;
+  return true;
+}
+
+/// Of what equal() compares; views follow from the rest in all but contrived cases.
+u64 hash_of(const morello_spec& spec) {
+  u64 hash = morello::hash_of(spec.lowered.spec);
+  const auto mix = [&](i64 value) {
+    hash = (hash ^ static_cast<u64>(value)) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+  };
+  for (const Tensor& tensor : spec.statement.tensors) {
+    mix(static_cast<i64>(tensor.shape.size()));
+    for (i64 size : tensor.shape) mix(size);
+    for (i64 stride : tensor.strides) mix(stride);
+  }
+  return hash;
+}
+
+}  // namespace
+
+Result<Done> make_spec(Statement statement, morello_spec** spec) {
+  Result<Lowered> lowered = lower(statement);
+  if (!lowered) return std::move(lowered.error());
+  auto made = std::make_unique<morello_spec>();
+  made->text = print(statement);
+  made->statement = std::move(statement);
+  made->lowered = *lowered;
+  made->hash = hash_of(*made);
+  *spec = made.release();
+  return Done{};
+}
+
+}  // namespace morello
+
+using namespace morello;
+
+morello_status morello_spec_parse(morello_context* context, const char* text, morello_spec** spec,
+                                  morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    if (auto e = find_null({{"context", context}, {"text", text}, {"spec", spec}})) return *e;
+    Result<Statement> statement = parse(text);
+    if (!statement) return std::move(statement.error());
+    return make_spec(std::move(*statement), spec);
+  });
+}
+
+size_t morello_spec_print(const morello_spec* spec, char* buffer, size_t size) {
+  return copy_text(spec == nullptr ? std::string_view() : spec->text, buffer, size);
+}
+
+int morello_spec_equal(const morello_spec* a, const morello_spec* b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  return equal(*a, *b);
+}
+
+uint64_t morello_spec_hash(const morello_spec* spec) { return spec == nullptr ? 0 : spec->hash; }
+
+uint32_t morello_spec_operand_count(const morello_spec* spec) {
+  return spec == nullptr ? 0 : spec->lowered.spec.operand_count;
+}
+
+morello_status morello_spec_operand(const morello_spec* spec, uint32_t index,
+                                    morello_tensor* tensor) {
+  if (spec == nullptr || tensor == nullptr || index >= spec->statement.tensors.size())
+    return MORELLO_INVALID_ARGUMENT;
+  *tensor = from_tensor(spec->statement.tensors[index]);
+  return MORELLO_OK;
+}
+
+double morello_spec_flops(const morello_spec* spec) {
+  if (spec == nullptr) return 0;
+  const Spec& s = spec->lowered.spec;
+  double all = 1, kept = 1;
+  for (int d = 0; d < s.rank; d++) {
+    all *= s.size[d];
+    if (!has_dim(s.reduced(), d)) kept *= s.size[d];
+  }
+  double flops = 0;
+  for (int i = 0; i < s.stage_count; i++) {
+    const Op op = s.stage[i].op;
+    const double points = i == 0 ? all : kept;
+    if (op == Op::kMulAdd) flops += 2 * points;
+    if (is_unary(op) || is_binary(op)) flops += points;
+  }
+  return flops;
+}
+
+morello_status morello_spec_evaluate(const morello_spec* spec, void* const* operands,
+                                     morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    if (auto e = find_null({{"spec", spec}, {"operands", operands}})) return *e;
+    const Spec& s = spec->lowered.spec;
+    for (int i = 0; i < s.operand_count; i++) {
+      const OperandName name{static_cast<u32>(i), s.operand_count};
+      if (auto e = check_pointer(name, operands[i], size_of(s.operand[i].dtype))) return *e;
+    }
+    evaluate(s, spec->lowered.view, operands);
+    return Done{};
+  });
+}
+
+morello_spec* morello_spec_retain(const morello_spec* spec) { return retain(spec); }
+void morello_spec_release(morello_spec* spec) { release(spec); }

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/build_kernel.hh"
+
+#include <chrono>
+
+#include "codegen/emit.hh"
+#include "codegen/plan.hh"
+
+namespace morello {
+namespace {
+
+using Views = std::array<View, kMaxOperands>;
+using Clock = std::chrono::steady_clock;
+
+u64 microseconds_since(Clock::time_point start) {
+  const auto passed = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
+  return static_cast<u64>(passed.count());
+}
+
+/// The operands of the root, those with free layouts as the Choose nodes at the top place them.
+std::vector<std::optional<Operand>> chosen_operands(const ImplTree& tree) {
+  std::vector<std::optional<Operand>> chosen(tree.nodes[0].spec.operand_count);
+  NodeId id = 0;
+  while (const auto* choose = std::get_if<Choose>(&tree.nodes[id].kind)) {
+    chosen[choose->operand] = choose->placed;
+    id = tree.nodes[id].children[0].node;
+  }
+  return chosen;
+}
+
+Result<Program> make_program(const Plan& plan, const Target& target) {
+  const Result<Code> code = emit(plan, target);
+  if (!code) return code.error();
+  Result<CodeMemory> memory = CodeMemory::make(code->bytes);
+  if (!memory) return std::move(memory.error());
+  Program program;
+  program.code = std::move(*memory);
+  program.entry = code->entry;
+  program.scratch_bytes = plan.scratch_bytes();
+  return program;
+}
+
+/// Adds to each count what the search of a pack program did.
+void accumulate(SearchStats& sum, const SearchStats& part) {
+  sum.specs += part.specs;
+  sum.states += part.states;
+  sum.expanded += part.expanded;
+  sum.previews += part.previews;
+  sum.memo_hits += part.memo_hits;
+  sum.bytes = std::max(sum.bytes, part.bytes);
+  sum.microseconds += part.microseconds;
+}
+
+/// Builds one kernel: what its steps share.
+class Builder {
+ public:
+  Builder(const Target& target, const SearchOptions& options)
+      : target_(target), options_(options) {}
+
+  Result<Kernel> build(const Statement& statement, const Lowered& lowered, bool search_only);
+
+ private:
+  Result<Program> compile(const ImplTree& tree, const Views& views, std::string* plan_text);
+  Result<Program> make_pack(const Lowered& lowered, int index, const Operand& placed);
+
+  const Target& target_;
+  const SearchOptions& options_;
+  Kernel kernel_;
+};
+
+Result<Program> Builder::compile(const ImplTree& tree, const Views& views, std::string* plan_text) {
+  const Clock::time_point start = Clock::now();
+  const Result<Plan> plan = make_plan(tree, views);
+  if (!plan) return plan.error();
+  Result<Program> program = make_program(*plan, target_);
+  kernel_.codegen_microseconds += microseconds_since(start);
+  if (plan_text != nullptr) *plan_text = print(*plan);
+  return program;
+}
+
+/// The program that copies operand `index` from row-major to where the kernel expects it: a move
+/// like any other, found by the same search.
+Result<Program> Builder::make_pack(const Lowered& lowered, int index, const Operand& placed) {
+  Spec fixed = lowered.spec;
+  fixed.operand[index].free_layout = false;
+  Binding binding;
+  const Spec move = move_spec(fixed, index, placed, /*in=*/true, &binding);
+  Views views{};
+  views[0] = bind_view(lowered.view[index], move, binding);
+  views[1] = dense_view(move, move.out());
+  SearchStats stats{};
+  const Result<ImplTree> tree = synthesize(move, target_, options_, &stats);
+  accumulate(kernel_.search, stats);
+  if (!tree) return tree.error();
+  return compile(*tree, views, nullptr);
+}
+
+Result<Kernel> Builder::build(const Statement& statement, const Lowered& lowered,
+                              bool search_only) {
+  const Result<ImplTree> tree = synthesize(lowered.spec, target_, options_, &kernel_.search);
+  if (!tree) return tree.error();
+  kernel_.name = kernel_name(statement, target_);
+  kernel_.impl_text = print(*tree);
+  kernel_.isa = target_.isa;
+  kernel_.cost_units = tree->nodes[0].cost;
+  const auto chosen = chosen_operands(*tree);
+  for (int i = 0; i < lowered.spec.operand_count; i++) {
+    const Tensor& tensor = statement.tensors[static_cast<size_t>(i)];
+    const u32 element = size_of(tensor.dtype);
+    const auto& placed = chosen[static_cast<size_t>(i)];
+    KernelOperand operand;
+    operand.bytes = placed ? dense_elements(lowered.spec, *placed) * element : lowered.bytes[i];
+    operand.alignment = element;
+    operand.shape = tensor.shape;
+    operand.strides = tensor.strides;
+    kernel_.operands.push_back(std::move(operand));
+  }
+  if (search_only) return std::move(kernel_);
+  Result<Program> program = compile(*tree, lowered.view, &kernel_.plan_text);
+  if (!program) return std::move(program.error());
+  kernel_.program = std::move(*program);
+  for (size_t i = 0; i < chosen.size(); i++) {
+    if (!chosen[i]) continue;
+    Result<Program> pack = make_pack(lowered, static_cast<int>(i), *chosen[i]);
+    if (!pack) return std::move(pack.error());
+    kernel_.operands[i].pack = std::move(*pack);
+  }
+  return std::move(kernel_);
+}
+
+void append_shape(std::string& name, const std::vector<i64>& shape) {
+  for (size_t axis = 0; axis < shape.size(); axis++)
+    name += (axis == 0 ? "_" : "x") + std::to_string(shape[axis]);
+  if (shape.empty()) name += "_scalar";
+}
+
+void append_matmul(std::string& name, const Statement& s) {
+  const std::vector<i64>& a = s.tensors.front().shape;
+  const std::vector<i64>& c = s.tensors.back().shape;
+  const size_t rank = c.size();
+  i64 batch = 1;
+  for (size_t axis = 0; axis + 2 < rank; axis++) batch *= c[axis];
+  name += "matmul_";
+  if (batch > 1) name += "b" + std::to_string(batch);
+  name += "m" + std::to_string(c[rank - 2]) + "n" + std::to_string(c[rank - 1]) + "k" +
+          std::to_string(a[a.size() - 1]);
+}
+
+std::string einsum_word(const std::string& subscripts) {
+  std::string word = "einsum_";
+  for (char c : subscripts) {
+    if (c >= 'a' && c <= 'z') word += c;
+    if (c == ',' || c == '>') word += '_';
+  }
+  return word;
+}
+
+void append_head(std::string& name, const Statement& s) {
+  using Head = Statement::Head;
+  switch (s.head) {
+    case Head::kMatmul:
+      return append_matmul(name, s);
+    case Head::kEinsum:
+      name += einsum_word(s.subscripts);
+      append_shape(name, s.tensors.front().shape);
+      break;
+    case Head::kUnary:
+    case Head::kBinary:
+      name += name_of(s.op);
+      break;
+    case Head::kReduce:
+      name += "reduce_" + std::string(name_of(s.op)) + "_axis" + std::to_string(s.axis);
+      append_shape(name, s.tensors.front().shape);
+      return;
+    case Head::kMove:
+      name += "move";
+      break;
+    case Head::kTranspose:
+      name += "transpose";
+      break;
+    case Head::kFill:
+      name += "fill";
+      break;
+  }
+  append_shape(name, s.tensors.back().shape);
+}
+
+}  // namespace
+
+Result<Kernel> build_kernel(const Statement& statement, const Lowered& lowered,
+                            const Target& target, const SearchOptions& options, bool search_only) {
+  return Builder(target, options).build(statement, lowered, search_only);
+}
+
+std::string kernel_name(const Statement& statement, const Target& target) {
+  std::string name = "morello_";
+  append_head(name, statement);
+  for (const Step& step : statement.steps) name += "_" + std::string(name_of(step.op));
+  return name + "_" + std::string(target.name);
+}
+
+}  // namespace morello

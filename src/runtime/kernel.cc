@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/kernel.hh"
+
+#include <cstring>
+#include <memory>
+
+#include "support/alloc.hh"
+
+namespace morello {
+namespace {
+
+bool aligned(const void* pointer, u64 alignment) {
+  return (reinterpret_cast<uintptr_t>(pointer) & (alignment - 1)) == 0;
+}
+
+/// Copies axes from `axis` on, from dense row-major to the operand's strides; returns the first
+/// byte of `source` that it did not copy.
+const u8* scatter(const KernelOperand& o, size_t axis, const u8* source, u8* to) {
+  if (axis == o.shape.size()) {
+    std::memcpy(to, source, o.alignment);  // the alignment of an element is its size
+    return source + o.alignment;
+  }
+  for (i64 i = 0; i < o.shape[axis]; i++)
+    source = scatter(o, axis + 1, source, to + i * o.strides[axis] * o.alignment);
+  return source;
+}
+
+}  // namespace
+
+void Program::run(void* const* operands, void* scratch, const morello_executor* executor) const {
+  if (scratch != nullptr || scratch_bytes == 0) return function()(operands, scratch, executor);
+  struct Free {
+    void operator()(void* block) const { aligned_free(block); }
+  };
+  const std::unique_ptr<void, Free> own(aligned_allocate(scratch_bytes, kScratchAlignment));
+  function()(operands, own.get(), executor);
+}
+
+Status Kernel::check_pointers(void* const* pointers, const void* scratch) const {
+  for (const KernelOperand& o : operands) {
+    const void* pointer = *pointers++;
+    if (pointer == nullptr) return MORELLO_NULL_OPERAND;
+    if (!aligned(pointer, o.alignment)) return MORELLO_MISALIGNED;
+  }
+  return aligned(scratch, kScratchAlignment) ? MORELLO_OK : MORELLO_MISALIGNED;
+}
+
+void Kernel::pack(u32 index, const void* source, void* packed) const {
+  const KernelOperand& o = operands[index];
+  if (!o.pack) {
+    scatter(o, 0, static_cast<const u8*>(source), static_cast<u8*>(packed));
+    return;
+  }
+  std::memset(packed, 0, o.bytes);  // the padding of panels
+  void* const pointers[] = {const_cast<void*>(source), packed};
+  o.pack->run(pointers, nullptr, nullptr);
+}
+
+}  // namespace morello

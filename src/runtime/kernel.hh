@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Kernel: what a synthesis leaves behind. Immutable once built, so any number of threads may run
+// it.
+#ifndef MORELLO_RUNTIME_KERNEL_HH
+#define MORELLO_RUNTIME_KERNEL_HH
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/plan.hh"
+#include "runtime/code_memory.hh"
+#include "search/synthesize.hh"
+#include "spec/view.hh"
+
+namespace morello {
+
+/// One function in executable memory.
+struct Program {
+  CodeMemory code;
+  size_t entry = 0;
+  u64 scratch_bytes = 0;
+
+  morello_kernel_fn function() const {
+    return reinterpret_cast<morello_kernel_fn>(reinterpret_cast<uintptr_t>(code.data()) + entry);
+  }
+  /// Runs it; takes scratch for this call alone if `scratch` is nullptr and some is needed.
+  /// Throws std::bad_alloc.
+  void run(void* const* operands, void* scratch, const morello_executor* executor) const;
+};
+
+struct KernelOperand {
+  u64 bytes = 0;      // from the first to past the last element; packed, if the layout was free
+  u32 alignment = 1;  // of its elements; a power of two
+  std::vector<i64> shape, strides;  // strides are empty if the layout was free
+  /// Where the layout was free: copies {row-major tensor, packed tensor}. Absent if not to be run.
+  std::optional<Program> pack;
+};
+
+struct Kernel {
+  std::string name;
+  std::string impl_text;
+  std::string plan_text;
+  Isa isa = Isa::kNone;
+  i64 cost_units = 0;
+  std::vector<KernelOperand> operands;  // inputs, then the output
+  std::optional<Program> program;       // absent if only searched for
+  SearchStats search;
+  u64 codegen_microseconds = 0;
+
+  /// MORELLO_OK, MORELLO_NULL_OPERAND or MORELLO_MISALIGNED.
+  Status check_pointers(void* const* operands, const void* scratch) const;
+  /// Writes an operand in the layout that the program expects; `source` is dense and row-major.
+  /// REQUIRES: program.has_value(), pointers that are valid and aligned. Throws std::bad_alloc.
+  void pack(u32 index, const void* source, void* packed) const;
+};
+
+}  // namespace morello
+
+#endif

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/pool.hh"
+
+#include <immintrin.h>
+#include <signal.h>
+
+namespace morello {
+namespace {
+
+// How often an idle worker, or a caller that waits for the last bodies, looks before it sleeps:
+// some microseconds, about what a sleep and a wake-up cost.
+constexpr int kSpins = 200;
+
+template <class Condition>
+bool spin_until(Condition condition) {
+  for (int i = 0; i < kSpins; i++) {
+    if (condition()) return true;
+    _mm_pause();
+  }
+  return condition();
+}
+
+void run_in_pool(void* pool, size_t count, void (*fn)(void*, size_t), void* arg) {
+  static_cast<Pool*>(pool)->parallel_for(count, fn, arg);
+}
+
+}  // namespace
+
+/// One parallel_for, on its caller's stack. The list and `helpers` change under the pool's mutex.
+struct Pool::Loop {
+  size_t count;
+  Body body;
+  void* arg;
+  Loop* next_loop = nullptr;
+  std::atomic<size_t> next_index{0};
+  std::atomic<u32> helpers{0};  // workers inside run()
+
+  bool exhausted() const { return next_index.load(std::memory_order_relaxed) >= count; }
+  void run() {
+    // Looks before it takes, so that the counter passes `count` by at most one per thread.
+    while (!exhausted()) {
+      const size_t i = next_index.fetch_add(1, std::memory_order_relaxed);
+      if (i >= count) return;
+      body(arg, i);
+    }
+  }
+};
+
+Pool::Pool() : executor_{sizeof(morello_executor), this, run_in_pool} {}
+
+Result<std::unique_ptr<Pool>> Pool::make(u32 threads) {
+  std::unique_ptr<Pool> pool(new Pool);
+  pool->workers_.reserve(threads - 1);
+  // Signals are for the host's threads: workers start with all of them blocked.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  int failure = 0;
+  for (u32 i = 1; i < threads && failure == 0; i++) {
+    pthread_t thread;
+    failure = pthread_create(&thread, nullptr, worker_entry, pool.get());
+    if (failure == 0) pool->workers_.push_back(thread);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (failure != 0) {
+    return Error{MORELLO_OUT_OF_MEMORY,
+                 "the system started only " + std::to_string(pool->workers_.size()) + " of " +
+                     std::to_string(threads - 1) + " worker threads; ask for fewer"};
+  }
+  return pool;
+}
+
+Pool::~Pool() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    added_.fetch_add(1, std::memory_order_release);
+  }
+  loop_added_.notify_all();
+  for (pthread_t worker : workers_) pthread_join(worker, nullptr);
+}
+
+void* Pool::worker_entry(void* pool) {
+  pthread_setname_np(pthread_self(), "morello");
+  static_cast<Pool*>(pool)->work();
+  return nullptr;
+}
+
+void Pool::work() {
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    while (first_ != nullptr && first_->exhausted()) first_ = first_->next_loop;
+    if (Loop* loop = first_; loop != nullptr) {
+      loop->helpers.fetch_add(1, std::memory_order_relaxed);
+      lock.unlock();
+      loop->run();
+      lock.lock();
+      // Release: the caller that sees 0 without the mutex sees all that the bodies wrote.
+      if (loop->helpers.fetch_sub(1, std::memory_order_release) == 1) loop_left_.notify_all();
+      continue;
+    }
+    const u32 seen = added_.load(std::memory_order_relaxed);
+    lock.unlock();
+    spin_until([&] { return added_.load(std::memory_order_acquire) != seen; });
+    lock.lock();
+    loop_added_.wait(lock, [&] { return ending_ || first_ != nullptr; });
+  }
+}
+
+void Pool::enlist(Loop& loop) {
+  {
+    const std::lock_guard lock(mutex_);
+    Loop** end = &first_;
+    while (*end != nullptr) end = &(*end)->next_loop;
+    *end = &loop;
+    added_.fetch_add(1, std::memory_order_release);
+  }
+  if (loop.count == 2) {
+    loop_added_.notify_one();
+  } else {
+    loop_added_.notify_all();
+  }
+}
+
+void Pool::retire(Loop& loop) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (Loop** at = &first_; *at != nullptr; at = &(*at)->next_loop) {
+      if (*at != &loop) continue;
+      *at = loop.next_loop;
+      break;
+    }
+  }
+  // Off the list, no worker can join any more: `helpers` only falls.
+  if (spin_until([&] { return loop.helpers.load(std::memory_order_acquire) == 0; })) return;
+  std::unique_lock lock(mutex_);
+  loop_left_.wait(lock, [&] { return loop.helpers.load(std::memory_order_acquire) == 0; });
+}
+
+void Pool::parallel_for(size_t count, Body body, void* arg) {
+  Loop loop{count, body, arg};
+  const bool share = count > 1 && !workers_.empty();
+  if (share) enlist(loop);
+  loop.run();
+  if (share) retire(loop);
+}
+
+}  // namespace morello
