@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#include "search/spec_problem.hh"
+
+#include <algorithm>
+
+#include "actions/placement.hh"
+
+namespace morello {
+
+void SpecProblem::clamp(const Spec& spec, Limits& limits) const {
+  // Each operand comes to each nearer cache at most once, in whole or in parts; far runs count several
+  // lines each; and a chain may have one buffer of the size of the output. Rounding down after each of
+  // these few allocations loses less than half of what is left.
+  u64 l1 = 0, l2 = 0;
+  auto lines_of = [&](const Operand& x) {
+    Footprint f = footprint(spec, x);
+    return x.far || f.bytes >= kFarBytes ? std::max(f.lines * kFarRunLines, f.runs * kFarRunLines) : f.lines + f.runs;
+  };
+  for (int o = 0; o < spec.operand_count; o++) {
+    const Operand& x = spec.operand[o];
+    u64 lines = lines_of(x);
+    if (x.level > Level::kL1) l1 += lines;
+    if (x.level > Level::kL2) l2 += lines;
+    if (o == spec.out_index() && spec.stage_count > 1 && combines(spec) && x.level > Level::kL1) {
+      l1 += lines;
+      l2 += lines;
+    }
+  }
+  limits.at(Level::kL1) = std::min(limits.at(Level::kL1), code_at_least(2 * l1));
+  limits.at(Level::kL2) = std::min(limits.at(Level::kL2), code_at_least(2 * l2));
+}
+
+}  // namespace morello
