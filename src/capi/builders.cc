@@ -157,7 +157,6 @@ morello_status morello_spec_fill(morello_context* context, float value, const mo
   return guarded(err, [&]() -> Result<Done> {
     Statement s;
     s.head = Statement::Head::kFill;
-    s.op = Op::kFill;
     s.fill_value = value;
     return build(context, std::move(s), {{"out", out}}, spec);
   });

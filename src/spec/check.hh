@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What parse(), print() and lower() share: the names of the operations, what a fault is about (so that
-// the parser can point at it), and the iteration space of a Statement before it is made canonical.
+// What parse(), print() and lower() share: the names of the operations, what a fault is about (so
+// that the parser can point at it), and the iteration space of a Statement before it is made
+// canonical.
 #ifndef MORELLO_SPEC_CHECK_HH
 #define MORELLO_SPEC_CHECK_HH
 
@@ -53,9 +54,9 @@ inline constexpr int kMaxSteps = kMaxStages - 1;
 /// How many inputs a head has.
 constexpr int head_inputs(Statement::Head head) {
   using Head = Statement::Head;
-  return head == Head::kFill                                                              ? 0
+  return head == Head::kFill                                                       ? 0
          : head == Head::kMatmul || head == Head::kEinsum || head == Head::kBinary ? 2
-                                                                                          : 1;
+                                                                                   : 1;
 }
 /// All inputs: those of the head and those of the steps.
 int input_count(const Statement& statement);
@@ -64,14 +65,13 @@ int input_count(const Statement& statement);
 struct Place {
   enum class Kind : u8 {
     kHead,
-    kArgument,  // `entry`: the byte of the subscripts, or the entry of the permutation
-    kTensor,    // `index`: into Statement::tensors
-    kSize,      // `entry`: the axis
-    kLayout,    // `entry`: the axis
-    kStep,      // `index`: into Statement::steps
+    kArgument,  // the axis, or `entry`: a byte of the subscripts, an entry of the permutation
+    kTensor,
+    kSize,    // of axis `entry`
+    kLayout,  // of axis `entry`
   };
   Kind kind = Kind::kHead;
-  int index = 0;
+  int tensor = 0;  // index into Statement::tensors
   int entry = 0;
 };
 
@@ -98,8 +98,9 @@ Fault fault(Status status, Place place, const Parts&... parts) {
 }
 
 /// The iteration space as the Statement says it: nothing merged, axes of size 1 kept.
-inline constexpr int kMaxSpaceDims = 2 * MORELLO_MAX_RANK;  // two inputs of an einsum, no letter shared
-inline constexpr int kBroadcast = -1;                       // an axis of size 1 that is repeated
+inline constexpr int kMaxSpaceDims =
+    2 * MORELLO_MAX_RANK;              // two inputs of an einsum, no letter shared
+inline constexpr int kBroadcast = -1;  // an axis of size 1 that is repeated
 struct Space {
   int rank = 0;
   std::array<i64, kMaxSpaceDims> size{};
@@ -113,10 +114,14 @@ struct Space {
 /// Everything that can be wrong with a Statement, except an element type that is not supported.
 /// Fills `space` on success.
 MaybeFault check(const Statement& statement, Space& space);
-/// Appends the output to a Statement that has all but it: row-major, the element type of the inputs.
+/// Appends the output to a Statement that has all but it: row-major, the element type of the
+/// inputs. REQUIRES: its head has inputs.
 MaybeFault infer_output(Statement& statement);
-/// The Spec and views of a Statement that check() found good; a fault if it has too many dimensions.
+/// The Spec and views of a Statement that check() found good; a fault if it has too many
+/// dimensions.
 MaybeFault canonicalise(const Statement& statement, const Space& space, Lowered& lowered);
+/// A fault if an element type is not supported yet.
+MaybeFault check_supported(const Statement& statement);
 
 /// Steps of check(). Number and kind of everything, apart from shapes and layouts.
 MaybeFault check_form(const Statement& statement, bool has_output);
@@ -131,8 +136,8 @@ std::string tensor_name(const Statement& statement, int index);
 std::string shape_name(const Tensor& tensor);
 bool has_output_at(const Statement& statement, int index);
 
-/// Strides of a dense tensor whose axes are, from fast to slow, `minor_to_major`. Wraps on overflow.
-/// REQUIRES: a permutation of the axes.
+/// Strides of a dense tensor whose axes are, from fast to slow, `minor_to_major`. Wraps on
+/// overflow. REQUIRES: a permutation of the axes.
 std::vector<i64> dense_strides(const std::vector<i64>& shape, std::span<const i64> minor_to_major);
 /// Elements from the first to past the last, or kTooLarge.
 inline constexpr i64 kTooLarge = -1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Statement -> canonical Spec. Equal problems become equal Specs: dimensions of size 1 are dropped,
-// adjacent ones that every operand could as well index as one are merged, and the rest are numbered by
-// the layouts of the operands, not by the axes of the user.
+// adjacent ones that every operand could as well index as one are merged, and the rest are numbered
+// by the layouts of the operands, not by the axes of the user.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,8 +14,8 @@ namespace {
 
 using Head = Statement::Head;
 
-/// The iteration space while dimensions are merged. A stride of 0 means that the operand does not have
-/// the dimension: it is broadcast.
+/// The iteration space while dimensions are merged. A stride of 0 means that the operand does not
+/// have the dimension: it is broadcast.
 struct Draft {
   struct Dim {
     i64 size = 1;
@@ -38,7 +38,8 @@ Draft make_draft(const Statement& s, const Space& space) {
   }
   for (int o = 0; o < draft.operands; o++) {
     const Tensor& t = s.tensors[o];
-    std::vector<i64> strides = t.kind == Tensor::Kind::kFree ? row_major_strides(t.shape) : t.strides;
+    std::vector<i64> strides =
+        t.kind == Tensor::Kind::kFree ? row_major_strides(t.shape) : t.strides;
     for (size_t axis = 0; axis < strides.size(); axis++)
       if (space.axes[o][axis] != kBroadcast) all[space.axes[o][axis]].stride[o] = strides[axis];
   }
@@ -159,7 +160,8 @@ std::vector<Stage> make_stages(const Statement& s, DimMask reduced) {
   std::vector<Stage> stages = {head_stage(s, reduced)};
   if (is_reduction && reduced == 0) stages[0] = without_reduction(stages[0], s.accumulate, out);
   for (const Step& step : s.steps)
-    stages.push_back({step.op, kPrevious, step.operand < 0 ? kNone : static_cast<i8>(step.operand), 0});
+    stages.push_back(
+        {step.op, kPrevious, step.operand < 0 ? kNone : static_cast<i8>(step.operand), 0});
   if (s.accumulate && !is_reduction) stages.push_back({Op::kAdd, kPrevious, out, 0});
   if (stages[0].op == Op::kCopy && stages.size() > 1) {
     stages[1].in0 = stages[0].in0;
@@ -177,7 +179,8 @@ MaybeFault fill_in_stages(const Statement& s, Spec& spec) {
   spec.stage_count = static_cast<u8>(stages.size());
   std::copy(stages.begin(), stages.end(), spec.stage.begin());
   if (s.head == Head::kFill)
-    spec.fill_value = std::isnan(s.fill_value) ? std::numeric_limits<float>::quiet_NaN() : s.fill_value;
+    spec.fill_value =
+        std::isnan(s.fill_value) ? std::numeric_limits<float>::quiet_NaN() : s.fill_value;
   return std::nullopt;
 }
 
@@ -206,16 +209,20 @@ MaybeFault canonicalise(const Statement& s, const Space& space, Lowered& lowered
   return fill_in_stages(s, spec);
 }
 
+MaybeFault check_supported(const Statement& s) {
+  for (int i = 0; i < static_cast<int>(s.tensors.size()); i++)
+    if (s.tensors[i].dtype != Dtype::kF32)
+      return fault(MORELLO_UNSUPPORTED, {Place::Kind::kTensor, i}, tensor_name(s, i), " is ",
+                   name_of(s.tensors[i].dtype), "; this version computes f32 only");
+  return std::nullopt;
+}
+
 Result<Lowered> lower(const Statement& s) {
   Space space;
   if (auto f = check(s, space)) return std::move(f->error);
   Lowered lowered;
   if (auto f = canonicalise(s, space, lowered)) return std::move(f->error);
-  for (int i = 0; i < static_cast<int>(s.tensors.size()); i++)
-    if (s.tensors[i].dtype != Dtype::kF32)
-      return Error{MORELLO_UNSUPPORTED,
-                   concat(tensor_name(s, i), " is ", name_of(s.tensors[i].dtype),
-                          "; this version computes f32 only")};
+  if (auto f = check_supported(s)) return std::move(f->error);
   return lowered;
 }
 

@@ -33,11 +33,11 @@ struct Step {
 struct Statement {
   enum class Head : u8 { kMatmul, kEinsum, kUnary, kBinary, kReduce, kMove, kTranspose, kFill };
   Head head = Head::kMove;
-  Op op = Op::kCopy;            // of kUnary, kBinary, kReduce
-  std::string subscripts;       // of kEinsum, such as "bmk,bkn->bmn"
-  std::vector<u32> permutation; // of kTranspose
-  u32 axis = 0;                 // of kReduce
-  float fill_value = 0;         // of kFill
+  Op op = Op::kCopy;             // of kUnary, kBinary, kReduce
+  std::string subscripts;        // of kEinsum, such as "bmk,bkn->bmn"
+  std::vector<u32> permutation;  // of kTranspose
+  u32 axis = 0;                  // of kReduce
+  float fill_value = 0;          // of kFill
   bool accumulate = false;
   std::vector<Tensor> tensors;  // inputs, those of the steps last; then the output
   std::vector<Step> steps;
@@ -58,9 +58,11 @@ struct Lowered {
 /// line and column.
 Result<Lowered> lower(const Statement& statement);
 
-/// docs/spec-language.md has the grammar. Errors have a line and column. What is parsed can be lowered,
-/// unless an element type is not supported yet.
+/// docs/spec-language.md has the grammar. Errors have a line and column. What is parsed can be
+/// lowered, unless an element type is not supported yet.
 Result<Statement> parse(std::string_view text);
+/// The same, but element types that are not supported yet are errors too.
+Result<Statement> parse_supported(std::string_view text);
 /// The one printed form: parse(print(s)) == s for every s that lower() or parse() accepts.
 /// REQUIRES: one of them does.
 std::string print(const Statement& statement);

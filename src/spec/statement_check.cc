@@ -26,18 +26,19 @@ bool has_stray_fields(const Statement& s) {
 
 MaybeFault check_steps(const Statement& s) {
   if (s.steps.size() > kMaxSteps)
-    return fault(MORELLO_UNSUPPORTED, {Place::Kind::kStep, kMaxSteps}, "the Spec has ",
-                 s.steps.size(), " steps after its operation; at most ", kMaxSteps, " are supported");
+    return fault(MORELLO_UNSUPPORTED, {}, "the Spec has ", s.steps.size(),
+                 " steps after its operation; at most ", kMaxSteps, " are supported");
   int next = head_inputs(s.head);
   for (int i = 0; i < static_cast<int>(s.steps.size()); i++) {
     const Step& step = s.steps[i];
     if (!is_unary(step.op) && !find_head(Head::kBinary, step.op))
-      return fault(MORELLO_INVALID_ARGUMENT, {Place::Kind::kStep, i}, "step ", i, " has operation ",
+      return fault(MORELLO_INVALID_ARGUMENT, {}, "step ", i, " has operation ",
                    static_cast<int>(step.op), "; it must be a unary or binary one of morello_op");
     if (step.operand != (is_unary(step.op) ? -1 : next++))
-      return fault(MORELLO_INVALID_ARGUMENT, {Place::Kind::kStep, i}, "step ", i,
-                   is_unary(step.op) ? " is unary but has an operand" : " is binary: its operand must be",
-                   is_unary(step.op) ? "" : " the input after those before it");
+      return fault(
+          MORELLO_INVALID_ARGUMENT, {}, "step ", i,
+          is_unary(step.op) ? " is unary but has an operand" : " is binary: its operand must be",
+          is_unary(step.op) ? "" : " the input after those before it");
   }
   return std::nullopt;
 }
@@ -84,8 +85,8 @@ MaybeFault check_form(const Statement& s, bool has_output) {
                  find_head(s.head, s.op)->name, " with its steps has ", wanted);
   bool reduces = s.head == Head::kMatmul || s.head == Head::kEinsum || s.head == Head::kReduce;
   if (s.accumulate && reduces && !s.steps.empty())
-    return fault(MORELLO_UNSUPPORTED, {Place::Kind::kTensor, input_count(s)}, "'+=' after steps of ",
-                 find_head(s.head, s.op)->name,
+    return fault(MORELLO_UNSUPPORTED, {Place::Kind::kTensor, input_count(s)},
+                 "'+=' after steps of ", find_head(s.head, s.op)->name,
                  " is not supported; use '->', or '+=' without steps");
   return std::nullopt;
 }
@@ -99,8 +100,6 @@ MaybeFault check(const Statement& s, Space& space) {
 
 MaybeFault infer_output(Statement& s) {
   if (auto f = check_form(s, false)) return f;
-  if (s.tensors.empty() || s.head == Head::kFill)
-    return fault(MORELLO_SYNTAX_ERROR, {}, "fill needs an output, such as -> f32[64,768]");
   for (int i = 0; i < static_cast<int>(s.tensors.size()); i++)
     if (auto f = check_tensor(s, i)) return f;
   Space space;

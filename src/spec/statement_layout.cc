@@ -34,12 +34,13 @@ MaybeFault check_strides(const Statement& s, int index) {
                  " has a free layout and strides; a free layout has none");
   }
   if (t.strides.size() != t.shape.size())
-    return fault(MORELLO_INVALID_LAYOUT, {Place::Kind::kLayout, index}, tensor_name(s, index), " has ",
-                 t.strides.size(), " strides for ", t.shape.size(), " axes; give one for each axis");
+    return fault(MORELLO_INVALID_LAYOUT, {Place::Kind::kLayout, index}, tensor_name(s, index),
+                 " has ", t.strides.size(), " strides for ", t.shape.size(),
+                 " axes; give one for each axis");
   for (int axis = 0; axis < static_cast<int>(t.strides.size()); axis++)
     if (t.strides[axis] < 0)
-      return fault(MORELLO_INVALID_LAYOUT, {Place::Kind::kLayout, index, axis}, "axis ", axis, " of ",
-                   tensor_name(s, index), " has stride ", t.strides[axis],
+      return fault(MORELLO_INVALID_LAYOUT, {Place::Kind::kLayout, index, axis}, "axis ", axis,
+                   " of ", tensor_name(s, index), " has stride ", t.strides[axis],
                    "; strides must not be negative");
   if (span_elements(t) == kTooLarge)
     return fault(MORELLO_SIZE_OVERFLOW, {Place::Kind::kLayout, index}, tensor_name(s, index),

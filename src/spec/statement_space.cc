@@ -42,8 +42,9 @@ MaybeFault label_matmul(const Statement& s, Space& space) {
 constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 MaybeFault subscript_fault(Status status, size_t byte, std::string_view what) {
-  return fault(status, {Place::Kind::kArgument, 0, static_cast<int>(byte)}, what, " at byte ", byte,
-               " of the subscripts; they are letters, two inputs and an output, such as bmk,bkn->bmn");
+  return fault(
+      status, {Place::Kind::kArgument, 0, static_cast<int>(byte)}, what, " at byte ", byte,
+      " of the subscripts; they are letters, two inputs and an output, such as bmk,bkn->bmn");
 }
 
 /// A dimension per letter, numbered as they appear.
@@ -65,8 +66,7 @@ MaybeFault label_einsum(const Statement& s, Space& space) {
       return subscript_fault(MORELLO_UNSUPPORTED, i, "more than 6 letters for one tensor");
     size_t letter = letters.find(text[i]);
     if (letter == std::string::npos) {
-      if (part == 2)
-        return subscript_fault(MORELLO_SYNTAX_ERROR, i, "a letter that no input has");
+      if (part == 2) return subscript_fault(MORELLO_SYNTAX_ERROR, i, "a letter that no input has");
       letter = letters.size();
       letters += text[i];
     }
@@ -92,8 +92,8 @@ MaybeFault label_einsum(const Statement& s, Space& space) {
 MaybeFault label_reduce(const Statement& s, Space& space) {
   space.rank = rank_of(s.tensors[0]);
   if (s.axis >= static_cast<u32>(space.rank))
-    return fault(MORELLO_INVALID_SHAPE, {Place::Kind::kArgument}, "there is no axis ", s.axis, " in ",
-                 shape_name(s.tensors[0]), "; axes are counted from 0");
+    return fault(MORELLO_INVALID_SHAPE, {Place::Kind::kArgument}, "there is no axis ", s.axis,
+                 " in ", shape_name(s.tensors[0]), "; axes are counted from 0");
   for (int dim = 0; dim < space.rank; dim++) {
     space.axes[0].push_back(dim);
     if (dim != static_cast<int>(s.axis)) space.result.push_back(dim);
@@ -112,9 +112,10 @@ MaybeFault label_transpose(const Statement& s, Space& space) {
     space.axes[0].push_back(i);
     if (s.permutation[i] >= static_cast<u32>(space.rank) ||
         std::find(space.result.begin(), space.result.end(), dim) != space.result.end())
-      return fault(MORELLO_INVALID_SHAPE, {Place::Kind::kArgument, 0, i}, "axis ", s.permutation[i],
-                   " is out of range or twice in the permutation; it must name each axis from 0 to ",
-                   space.rank - 1, " once");
+      return fault(
+          MORELLO_INVALID_SHAPE, {Place::Kind::kArgument, 0, i}, "axis ", s.permutation[i],
+          " is out of range or twice in the permutation; it must name each axis from 0 to ",
+          space.rank - 1, " once");
     space.result.push_back(dim);
   }
   return std::nullopt;
@@ -169,9 +170,10 @@ MaybeFault broadcast_to_result(const Statement& s, int index, Space& space) {
     int dim = space.result[axis + result - rank];
     i64 size = s.tensors[index].shape[axis];
     if (size != space.size[dim] && size != 1)
-      return fault(MORELLO_INVALID_SHAPE, size_place(index, axis), "axis ", axis, " of input ", index,
-                   " has size ", size, ", but axis ", axis + result - rank, " of the result has size ",
-                   space.size[dim], "; it must be that, or 1 to be repeated");
+      return fault(MORELLO_INVALID_SHAPE, size_place(index, axis), "axis ", axis, " of input ",
+                   index, " has size ", size, ", but axis ", axis + result - rank,
+                   " of the result has size ", space.size[dim],
+                   "; it must be that, or 1 to be repeated");
     space.axes[index].push_back(size == space.size[dim] ? dim : kBroadcast);
   }
   return std::nullopt;
