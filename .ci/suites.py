@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Builds and tests every configuration from the top of the tree, and counts.
+
+A unit suite counts as many tests as it has test cases, any other Meson test as one, and so does each
+build: it passes if it ends without a warning.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+STEP_SECONDS = 900  # a step that takes longer hangs
+DEMO_SPECS = ["matmul f32[64,768] f32[768,3072] -> f32[64,3072]",
+              "matmul f32[17,31] f32[31,47] -> f32[17,47]"]
+passed = 0
+failures = []
+START = time.monotonic()
+
+
+def say(text):
+    print(f"\n[{time.monotonic() - START:4.0f} s] {text}", flush=True)
+
+
+def count(name, good, number=1):
+    global passed
+    if good:
+        passed += number
+    else:
+        failures.append(name)
+        print(f"FAILED: {name}", flush=True)
+
+
+def run(command, **options):
+    """(exit status, output); the output is shown as it comes."""
+    print("+", " ".join(map(str, command)), flush=True)
+    lines = []
+    with subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
+                          start_new_session=True, **options) as process:
+        timer = threading.Timer(STEP_SECONDS, os.killpg, [process.pid, signal.SIGKILL])
+        timer.start()
+        for line in process.stdout:
+            lines.append(line)
+            if not re.match(r"\[\d+/\d+\] (Compiling|Linking|Generating)", line):
+                print(line, end="", flush=True)
+        timer.cancel()
+    return process.returncode, "".join(lines)
+
+
+def count_meson_tests(configuration, folder):
+    """Reads what `meson test` left behind."""
+    log = pathlib.Path(folder, "meson-logs", "testlog.json")
+    for line in log.read_text(encoding="utf-8").splitlines():
+        test = json.loads(line)
+        name = f"{configuration}: {test['name']}"
+        output = test.get("stdout", "")
+        cases = re.search(r"test cases: +\d+ \| +(\d+) passed \| +(\d+) failed", output)
+        if test["result"] == "SKIP":
+            print(f"skipped: {name}: {output.strip().splitlines()[-1:]}")
+        elif cases and test["result"] in ("OK", "FAIL"):
+            count(name, True, int(cases.group(1)))
+            for case in range(int(cases.group(2))):
+                count(f"{name} (test case {case + 1})", False)
+            if test["result"] == "FAIL" and cases.group(2) == "0":
+                count(name, False)
+        else:
+            count(name, test["result"] in ("OK", "EXPECTEDFAIL"))
+
+
+def configuration(name, folder, setup_args, test_args=(), environment=None):
+    """Configures, builds and tests; None for `test_args`: no tests."""
+    say(name)
+    environment = dict(os.environ, **(environment or {}))
+    if not pathlib.Path(folder, "build.ninja").is_file():
+        status, _ = run(["meson", "setup", folder, *setup_args], env=environment)
+        if status != 0:
+            count(f"{name}: configure", False)
+            return False
+    status, output = run(["ninja", "-C", folder], env=environment)
+    warned = re.search(r"\bwarning: ", output) is not None
+    count(f"{name}: build" + (" (warnings)" if warned else ""), status == 0 and not warned)
+    if status != 0:
+        return False
+    if test_args is not None:
+        log = pathlib.Path(folder, "meson-logs", "testlog.json")
+        log.unlink(missing_ok=True)
+        run(["meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", *test_args],
+            env=environment)
+        if log.is_file():
+            count_meson_tests(name, folder)
+        else:
+            count(f"{name}: meson test", False)
+    return True
+
+
+def demo():
+    say("the command line tool")
+    for spec in DEMO_SPECS:
+        status, _ = run(["build/morello", "bench", "--show", spec])
+        count(f"morello bench {spec}", status == 0)
+
+
+def rust():
+    say("Rust crates")
+    if shutil.which("cargo") is None:
+        print("skipped: cargo is not installed and could not be")
+        return
+    environment = dict(os.environ, MORELLO_LIB_DIR=str(pathlib.Path("build/capi").resolve()))
+    status, output = run(["cargo", "test", "--workspace", "--color", "never"], cwd="capi/rust",
+                         env=environment)
+    results = re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed", output, re.M)
+    count("cargo", True, sum(int(good) for good, _ in results))
+    for _ in range(sum(int(bad) for _, bad in results)):
+        count("a Rust test", False)
+    if status != 0 and not any(bad != "0" for _, bad in results):
+        count("cargo test", False)
+
+
+def main():
+    if configuration("g++, release", "build", []):
+        demo()
+        rust()
+    configuration("g++, without mimalloc", "build-plain",
+                  ["-Dmimalloc=disabled", "-Dcli=disabled", "-Dbenches=disabled"],
+                  ["--suite", "unit", "--suite", "abi"])
+    configuration("g++, address and undefined-behaviour sanitizers", "build-asan",
+                  ["-Db_sanitize=address,undefined", "-Dbuildtype=debugoptimized",
+                   "-Doptimization=1", "-Dmimalloc=disabled", "-Dcli=disabled",
+                   "-Dbenches=disabled"],
+                  ["--suite", "unit", "--timeout-multiplier", "4"],
+                  {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"})
+    if shutil.which("clang++"):
+        configuration("clang++, build only", "build-clang", ["-Dbuildtype=debug"], None,
+                      {"CC": "clang", "CXX": "clang++"})
+    else:
+        print("skipped: the clang++ build, as clang++ is not installed")
+    say("done")
+    for name in failures:
+        print(f"FAILED: {name}")
+    print(f"{passed} passed, {len(failures)} failed", flush=True)
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
