@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "target/isa.hh"
+
+namespace morello {
+namespace {
+
+/// Sets MORELLO_MAX_ISA for one test.
+class ScopedCap {
+ public:
+  explicit ScopedCap(const char* value) {
+    const char* before = std::getenv("MORELLO_MAX_ISA");
+    had_ = before != nullptr;
+    if (had_) before_ = before;
+    if (value != nullptr) setenv("MORELLO_MAX_ISA", value, 1);
+    if (value == nullptr) unsetenv("MORELLO_MAX_ISA");
+  }
+  ~ScopedCap() {
+    if (had_) setenv("MORELLO_MAX_ISA", before_.c_str(), 1);
+    if (!had_) unsetenv("MORELLO_MAX_ISA");
+  }
+
+ private:
+  bool had_ = false;
+  std::string before_;
+};
+
+Isa cap_of(const char* value) {
+  const ScopedCap cap(value);
+  return isa_cap_from_environment();
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("target");
+
+TEST_CASE("instruction sets have names, and names are understood in any case") {
+  for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) CHECK(isa_from_name(name_of(isa)) == isa);
+  CHECK(isa_from_name("AVX2") == Isa::kAvx2);
+  CHECK(isa_from_name("Avx512") == Isa::kAvx512);
+  for (const char* other : {"", "none", "avx", "avx2 ", "avx5122", "sse4"})
+    CHECK(isa_from_name(other) == Isa::kNone);
+}
+
+TEST_CASE("MORELLO_MAX_ISA caps, and anything else than a name of one does not") {
+  CHECK(cap_of("avx2") == Isa::kAvx2);
+  CHECK(cap_of("AVX2") == Isa::kAvx2);
+  CHECK(cap_of("avx512") == Isa::kAvx512);
+  CHECK(cap_of(nullptr) == Isa::kAvx512);
+  CHECK(cap_of("") == Isa::kAvx512);
+  CHECK(cap_of("none") == Isa::kAvx512);
+  CHECK(cap_of("amx") == Isa::kAvx512);
+}
+
+TEST_CASE("the machine is what the compiler's own check says") {
+  const Machine machine = read_machine();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512dq");
+  CHECK(machine.isa == (avx512 ? Isa::kAvx512 : avx2 ? Isa::kAvx2 : Isa::kNone));
+  CHECK(!machine.name.empty());
+  CHECK(machine.name.front() != ' ');
+  CHECK(machine.name.back() != ' ');
+  CHECK(machine.processors >= 1);
+  for (u64 bytes : {machine.l1_bytes, machine.l2_bytes, machine.l3_bytes}) {
+    CHECK(bytes % kLineBytes == 0);
+    CHECK(bytes < u64{1} << 40);
+  }
+  if (machine.l2_bytes != 0) CHECK(machine.l1_bytes <= machine.l2_bytes);
+}
+
+TEST_CASE("the fixed models") {
+  CHECK(fixed_target(Isa::kNone) == nullptr);
+  for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    const Target* t = fixed_target(isa);
+    REQUIRE(t != nullptr);
+    CHECK(t == fixed_target(isa));
+    CHECK(t->isa == isa);
+    CHECK(t->name == name_of(isa));
+    CHECK(t->machine == "generic-x86-64");
+    CHECK(t->processors == 1);
+    CHECK(t->has_masks == (isa == Isa::kAvx512));
+    CHECK(t->at(Level::kL1).bytes < t->at(Level::kL2).bytes);
+    CHECK(t->at(Level::kL1).line_units <= t->at(Level::kL2).line_units);
+    CHECK(t->at(Level::kL2).line_units <= t->at(Level::kMemory).line_units);
+  }
+  CHECK(fixed_target(Isa::kAvx2)->lanes(4) == 8);
+  CHECK(fixed_target(Isa::kAvx512)->lanes(4) == 16);
+  CHECK(fixed_target(Isa::kAvx2)->vector_registers == 16);
+  CHECK(fixed_target(Isa::kAvx512)->vector_registers == 32);
+}
+
+TEST_CASE("with_machine changes what it is given, and names the model by whose caches it has") {
+  const Target& base = *fixed_target(Isa::kAvx2);
+  const Target same = with_machine(base, 0, 0, 0);
+  CHECK(same.machine == base.machine);
+  CHECK(same.at(Level::kL1).bytes == base.at(Level::kL1).bytes);
+  const Target threads = with_machine(base, 0, 0, 8);
+  CHECK(threads.processors == 8);
+  CHECK(threads.machine == base.machine);
+  const Target host = with_machine(base, 48 << 10, 2 << 20, 4);
+  CHECK(host.at(Level::kL1).bytes == 48 << 10);
+  CHECK(host.at(Level::kL2).bytes == 2 << 20);
+  CHECK(host.at(Level::kMemory).line_units == base.at(Level::kMemory).line_units);
+  CHECK(host.processors == 4);
+  CHECK(host.machine == "host");
+}
+
+TEST_SUITE_END();
+
+}  // namespace morello
