@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+//! Finds libmorello.
+//!
+//! 1. `MORELLO_LIB_DIR`: a directory with `libmorello.so` or `libmorello.a`, or a Meson build
+//!    directory of morello. `MORELLO_LINK=static` or `shared` chooses where both are there
+//!    (default: shared).
+//! 2. Else pkg-config, module `morello`.
+//!
+//! A shared library outside the system's directories must also be found when programs start. Crates
+//! that depend on this one get its directory as `DEP_MORELLO_LIB_DIR` in their build scripts, and
+//! can add it as an rpath, as the `morello` crate does for its tests and examples.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-env-changed=MORELLO_LIB_DIR");
+    println!("cargo:rerun-if-env-changed=MORELLO_LINK");
+    if env::var_os("DOCS_RS").is_some() {
+        return; // documentation needs no library
+    }
+    match env::var_os("MORELLO_LIB_DIR") {
+        Some(dir) => link_from(Path::new(&dir)),
+        None => link_with_pkg_config(),
+    }
+}
+
+fn link_from(given: &Path) {
+    let given = given.canonicalize().unwrap_or_else(|error| {
+        panic!("MORELLO_LIB_DIR={}: {}", given.display(), error);
+    });
+    let wanted: &[&str] = match env::var("MORELLO_LINK").as_deref() {
+        Ok("static") => &["libmorello.a"],
+        Ok("shared") => &["libmorello.so"],
+        Err(_) => &["libmorello.so", "libmorello.a"],
+        Ok(other) => panic!("MORELLO_LINK={other}: must be static or shared"),
+    };
+    let library = find(&given, wanted).unwrap_or_else(|| {
+        panic!(
+            "MORELLO_LIB_DIR={}: neither it nor its directory capi has {}",
+            given.display(),
+            wanted.join(" or ")
+        )
+    });
+    let dir = library.parent().unwrap().display();
+    println!("cargo:rerun-if-changed={}", library.display());
+    println!("cargo:rustc-link-search=native={dir}");
+    println!("cargo:lib_dir={dir}");
+    if library.extension().unwrap() == "a" {
+        println!("cargo:rustc-link-lib=static=morello");
+        for dependency in ["stdc++", "pthread", "dl", "m"] {
+            println!("cargo:rustc-link-lib=dylib={dependency}");
+        }
+    } else {
+        println!("cargo:rustc-link-lib=dylib=morello");
+        // For the tests of this crate.
+        println!("cargo:rustc-link-arg=-Wl,-rpath,{dir}");
+    }
+}
+
+/// Looks in `dir`, then where a Meson build directory has the library.
+fn find(dir: &Path, wanted: &[&str]) -> Option<PathBuf> {
+    wanted
+        .iter()
+        .flat_map(|name| [dir.join(name), dir.join("capi").join(name)])
+        .find(|path| path.exists())
+}
+
+fn link_with_pkg_config() {
+    let found = pkg_config::Config::new()
+        .atleast_version("0.1.0")
+        .statik(env::var("MORELLO_LINK").as_deref() == Ok("static"))
+        .probe("morello");
+    match found {
+        Ok(library) => {
+            for dir in library.link_paths {
+                println!("cargo:lib_dir={}", dir.display());
+            }
+        }
+        Err(error) => panic!(
+            "libmorello not found. Set MORELLO_LIB_DIR to its directory or to a Meson build \
+             directory, or PKG_CONFIG_PATH to where morello.pc is.\n{error}"
+        ),
+    }
+}

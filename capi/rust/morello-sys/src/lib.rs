@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+//! Bindings to the C interface of libmorello, written by hand after `include/morello/morello.h`,
+//! whose comments say what every function does, needs and returns. Names are those of the header.
+//!
+//! Enumerations are integers here: a newer library may return numbers that this crate does not know.
+//! The safe interface is the crate `morello`.
+#![allow(non_camel_case_types)]
+
+pub use std::os::raw::{c_char, c_int, c_void};
+
+/// Header version that these bindings were written after: `MORELLO_VERSION`.
+pub const MORELLO_VERSION: u32 = 100;
+pub const MORELLO_ABI_VERSION: u32 = 0;
+
+pub type morello_status = c_int;
+pub const MORELLO_OK: morello_status = 0;
+pub const MORELLO_INVALID_ARGUMENT: morello_status = -1;
+pub const MORELLO_SYNTAX_ERROR: morello_status = -2;
+pub const MORELLO_INVALID_SHAPE: morello_status = -3;
+pub const MORELLO_SIZE_OVERFLOW: morello_status = -4;
+pub const MORELLO_UNKNOWN_DTYPE: morello_status = -5;
+pub const MORELLO_INVALID_LAYOUT: morello_status = -6;
+pub const MORELLO_UNSUPPORTED: morello_status = -7;
+pub const MORELLO_NULL_OPERAND: morello_status = -8;
+pub const MORELLO_OPERAND_TOO_SMALL: morello_status = -9;
+pub const MORELLO_MISALIGNED: morello_status = -10;
+pub const MORELLO_ISA_UNAVAILABLE: morello_status = -11;
+pub const MORELLO_NO_IMPLEMENTATION: morello_status = -12;
+pub const MORELLO_BUDGET_EXCEEDED: morello_status = -13;
+pub const MORELLO_EXEC_MEMORY_DENIED: morello_status = -14;
+pub const MORELLO_OUT_OF_MEMORY: morello_status = -15;
+pub const MORELLO_INTERNAL: morello_status = -16;
+
+pub type morello_isa = c_int;
+pub const MORELLO_ISA_AUTO: morello_isa = 0;
+pub const MORELLO_ISA_AVX2: morello_isa = 1;
+pub const MORELLO_ISA_AVX512: morello_isa = 2;
+
+pub const MORELLO_MAX_RANK: usize = 6;
+pub const MORELLO_MAX_OPERANDS: usize = 6;
+
+pub type morello_dtype = c_int;
+pub const MORELLO_F32: morello_dtype = 1;
+pub const MORELLO_BF16: morello_dtype = 2;
+pub const MORELLO_F16: morello_dtype = 3;
+pub const MORELLO_I8: morello_dtype = 4;
+pub const MORELLO_U8: morello_dtype = 5;
+pub const MORELLO_I32: morello_dtype = 6;
+
+pub type morello_layout = c_int;
+pub const MORELLO_LAYOUT_ROW_MAJOR: morello_layout = 0;
+pub const MORELLO_LAYOUT_COLUMN_MAJOR: morello_layout = 1;
+pub const MORELLO_LAYOUT_STRIDED: morello_layout = 2;
+pub const MORELLO_LAYOUT_FREE: morello_layout = 3;
+
+pub type morello_op = c_int;
+pub const MORELLO_OP_RELU: morello_op = 1;
+pub const MORELLO_OP_NEG: morello_op = 2;
+pub const MORELLO_OP_ABS: morello_op = 3;
+pub const MORELLO_OP_SQRT: morello_op = 4;
+pub const MORELLO_OP_SQUARE: morello_op = 5;
+pub const MORELLO_OP_RECIP: morello_op = 6;
+pub const MORELLO_OP_ADD: morello_op = 16;
+pub const MORELLO_OP_SUB: morello_op = 17;
+pub const MORELLO_OP_MUL: morello_op = 18;
+pub const MORELLO_OP_DIV: morello_op = 19;
+pub const MORELLO_OP_MAX: morello_op = 20;
+pub const MORELLO_OP_MIN: morello_op = 21;
+
+macro_rules! opaque {
+    ($($name:ident),*) => {$(
+        #[repr(C)]
+        pub struct $name {
+            _private: [u8; 0],
+            _not_send_sync_unpin: std::marker::PhantomData<(*mut u8, std::marker::PhantomPinned)>,
+        }
+    )*};
+}
+opaque!(morello_error, morello_context, morello_spec, morello_kernel, morello_pool);
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct morello_cpu_info {
+    pub struct_size: usize,
+    pub name: [c_char; 64],
+    pub isa: i32,
+    pub processors: u32,
+    pub l1_bytes: u64,
+    pub l2_bytes: u64,
+    pub l3_bytes: u64,
+    pub jit: u32,
+    pub reserved0: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct morello_context_options {
+    pub struct_size: usize,
+    pub max_isa: i32,
+    pub read_machine: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct morello_tensor {
+    pub dtype: i32,
+    pub layout: i32,
+    pub rank: u32,
+    pub reserved0: u32,
+    pub shape: [i64; MORELLO_MAX_RANK],
+    pub strides: [i64; MORELLO_MAX_RANK],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct morello_options {
+    pub struct_size: usize,
+    pub target: i32,
+    pub threads: u32,
+    pub time_budget: u64,
+    pub memory_budget: u64,
+    pub search_only: u32,
+    pub reserved0: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct morello_executor {
+    pub struct_size: usize,
+    pub user: *mut c_void,
+    pub parallel_for: Option<
+        unsafe extern "C" fn(
+            user: *mut c_void,
+            count: usize,
+            function: Option<unsafe extern "C" fn(arg: *mut c_void, index: usize)>,
+            arg: *mut c_void,
+        ),
+    >,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct morello_search_stats {
+    pub struct_size: usize,
+    pub specs: u64,
+    pub states: u64,
+    pub expanded: u64,
+    pub previews: u64,
+    pub memo_hits: u64,
+    pub bytes: u64,
+    pub search_microseconds: u64,
+    pub codegen_microseconds: u64,
+}
+
+pub type morello_kernel_fn = Option<
+    unsafe extern "C" fn(
+        operands: *const *mut c_void,
+        scratch: *mut c_void,
+        executor: *const morello_executor,
+    ),
+>;
+
+extern "C" {
+    pub fn morello_status_string(status: morello_status) -> *const c_char;
+    pub fn morello_error_status(error: *const morello_error) -> morello_status;
+    pub fn morello_error_message(error: *const morello_error) -> *const c_char;
+    pub fn morello_error_line(error: *const morello_error) -> u32;
+    pub fn morello_error_column(error: *const morello_error) -> u32;
+    pub fn morello_error_release(error: *mut morello_error);
+
+    pub fn morello_version() -> u32;
+    pub fn morello_version_string() -> *const c_char;
+    pub fn morello_abi_version() -> u32;
+    pub fn morello_cost_model_version() -> u32;
+    pub fn morello_cpu_info_get(info: *mut morello_cpu_info, info_size: usize) -> morello_status;
+
+    pub fn morello_context_options_init(options: *mut morello_context_options, options_size: usize);
+    pub fn morello_context_create(
+        options: *const morello_context_options,
+        context: *mut *mut morello_context,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_context_release(context: *mut morello_context);
+
+    pub fn morello_spec_parse(
+        context: *mut morello_context,
+        text: *const c_char,
+        spec: *mut *mut morello_spec,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_spec_matmul(
+        context: *mut morello_context,
+        a: *const morello_tensor,
+        b: *const morello_tensor,
+        out: *const morello_tensor,
+        accumulate: c_int,
+        spec: *mut *mut morello_spec,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_spec_einsum(
+        context: *mut morello_context,
+        subscripts: *const c_char,
+        a: *const morello_tensor,
+        b: *const morello_tensor,
+        out: *const morello_tensor,
+        accumulate: c_int,
+        spec: *mut *mut morello_spec,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_spec_unary(
+        context: *mut morello_context,
+        op: i32,
+        input: *const morello_tensor,
+        out: *const morello_tensor,
+        spec: *mut *mut morello_spec,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_spec_binary(
+        context: *mut morello_context,
+        op: i32,
+        a: *const morello_tensor,
+        b: *const morello_tensor,
+        out: *const morello_tensor,
+        spec: *mut *mut morello_spec,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_spec_reduce(
+        context: *mut morello_context,
+        op: i32,
+        axis: u32,
+        input: *const morello_tensor,
+        out: *const morello_tensor,
+        accumulate: c_int,
+        spec: *mut *mut morello_spec,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_spec_move(
+        context: *mut morello_context,
+        input: *const morello_tensor,
+        out: *const morello_tensor,
+        spec: *mut *mut morello_spec,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_spec_transpose(
+        context: *mut morello_context,
+        permutation: *const u32,
+        input: *const morello_tensor,
+        out: *const morello_tensor,
+        spec: *mut *mut morello_spec,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_spec_fill(
+        context: *mut morello_context,
+        value: f32,
+        out: *const morello_tensor,
+        spec: *mut *mut morello_spec,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_spec_append(
+        context: *mut morello_context,
+        spec: *const morello_spec,
+        op: i32,
+        operand: *const morello_tensor,
+        appended: *mut *mut morello_spec,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_spec_print(spec: *const morello_spec, buffer: *mut c_char, size: usize)
+        -> usize;
+    pub fn morello_spec_equal(a: *const morello_spec, b: *const morello_spec) -> c_int;
+    pub fn morello_spec_hash(spec: *const morello_spec) -> u64;
+    pub fn morello_spec_operand_count(spec: *const morello_spec) -> u32;
+    pub fn morello_spec_operand(
+        spec: *const morello_spec,
+        index: u32,
+        tensor: *mut morello_tensor,
+    ) -> morello_status;
+    pub fn morello_spec_flops(spec: *const morello_spec) -> f64;
+    pub fn morello_spec_evaluate(
+        spec: *const morello_spec,
+        operands: *const *mut c_void,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_spec_retain(spec: *const morello_spec) -> *mut morello_spec;
+    pub fn morello_spec_release(spec: *mut morello_spec);
+
+    pub fn morello_options_init(options: *mut morello_options, options_size: usize);
+    pub fn morello_synthesize(
+        context: *mut morello_context,
+        spec: *const morello_spec,
+        options: *const morello_options,
+        kernel: *mut *mut morello_kernel,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+
+    pub fn morello_kernel_run(
+        kernel: *const morello_kernel,
+        operands: *const *mut c_void,
+        scratch: *mut c_void,
+        executor: *const morello_executor,
+    ) -> morello_status;
+    pub fn morello_kernel_run_checked(
+        kernel: *const morello_kernel,
+        operands: *const *mut c_void,
+        operand_bytes: *const usize,
+        operand_count: u32,
+        scratch: *mut c_void,
+        scratch_bytes: usize,
+        executor: *const morello_executor,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_kernel_function(kernel: *const morello_kernel) -> morello_kernel_fn;
+    pub fn morello_kernel_operand_count(kernel: *const morello_kernel) -> u32;
+    pub fn morello_kernel_operand_size(kernel: *const morello_kernel, index: u32) -> usize;
+    pub fn morello_kernel_scratch_size(kernel: *const morello_kernel) -> usize;
+    pub fn morello_kernel_scratch_alignment(kernel: *const morello_kernel) -> usize;
+    pub fn morello_kernel_pack(
+        kernel: *const morello_kernel,
+        operand: c_int,
+        src: *const c_void,
+        dst: *mut c_void,
+    ) -> morello_status;
+    pub fn morello_kernel_print(
+        kernel: *const morello_kernel,
+        buffer: *mut c_char,
+        size: usize,
+    ) -> usize;
+    pub fn morello_kernel_print_plan(
+        kernel: *const morello_kernel,
+        buffer: *mut c_char,
+        size: usize,
+    ) -> usize;
+    pub fn morello_kernel_name(kernel: *const morello_kernel) -> *const c_char;
+    pub fn morello_kernel_isa(kernel: *const morello_kernel) -> i32;
+    pub fn morello_kernel_cost(kernel: *const morello_kernel) -> f64;
+    pub fn morello_kernel_code(kernel: *const morello_kernel, size: *mut usize) -> *const u8;
+    pub fn morello_kernel_stats(
+        kernel: *const morello_kernel,
+        stats: *mut morello_search_stats,
+        stats_size: usize,
+    ) -> morello_status;
+    pub fn morello_kernel_retain(kernel: *const morello_kernel) -> *mut morello_kernel;
+    pub fn morello_kernel_release(kernel: *mut morello_kernel);
+
+    pub fn morello_pool_create(
+        threads: u32,
+        pool: *mut *mut morello_pool,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_pool_executor(pool: *const morello_pool) -> *const morello_executor;
+    pub fn morello_pool_release(pool: *mut morello_pool);
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+//! This machine, and the version of the library.
+
+use crate::{error, Result};
+use morello_sys as sys;
+use std::ffi::CStr;
+use std::mem::{size_of, MaybeUninit};
+
+/// Instruction sets that kernels are made for; each includes the ones before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Isa {
+    /// AVX2 and FMA.
+    Avx2,
+    /// AVX-512 F, BW, VL and DQ.
+    Avx512,
+}
+
+impl Isa {
+    pub(crate) fn to_raw(self) -> i32 {
+        match self {
+            Isa::Avx2 => sys::MORELLO_ISA_AVX2,
+            Isa::Avx512 => sys::MORELLO_ISA_AVX512,
+        }
+    }
+
+    pub(crate) fn from_raw(isa: i32) -> Option<Isa> {
+        [Isa::Avx2, Isa::Avx512].into_iter().find(|known| known.to_raw() == isa)
+    }
+}
+
+/// What the library knows about this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CpuInfo {
+    pub name: String,
+    /// The best instruction set that CPU, system and the variable `MORELLO_MAX_ISA` allow.
+    pub isa: Option<Isa>,
+    pub processors: u32,
+    /// Data cache sizes of one core; 0 where unknown.
+    pub l1_bytes: u64,
+    pub l2_bytes: u64,
+    pub l3_bytes: u64,
+    /// Whether memory can be made executable here.
+    pub jit: bool,
+}
+
+pub fn cpu_info() -> Result<CpuInfo> {
+    let mut info = MaybeUninit::<sys::morello_cpu_info>::zeroed();
+    // SAFETY: the struct is plain data for which zeros are valid; the library is given its size, and
+    // ends the name with a zero.
+    unsafe {
+        let status =
+            sys::morello_cpu_info_get(info.as_mut_ptr(), size_of::<sys::morello_cpu_info>());
+        error::check(status, std::ptr::null_mut())?;
+        let info = info.assume_init();
+        Ok(CpuInfo {
+            name: CStr::from_ptr(info.name.as_ptr()).to_string_lossy().into_owned(),
+            isa: Isa::from_raw(info.isa),
+            processors: info.processors,
+            l1_bytes: info.l1_bytes,
+            l2_bytes: info.l2_bytes,
+            l3_bytes: info.l3_bytes,
+            jit: info.jit != 0,
+        })
+    }
+}
+
+/// Version of the library, such as "0.1.0".
+pub fn version() -> &'static str {
+    // SAFETY: the string belongs to the library and lives as long as it.
+    unsafe { CStr::from_ptr(sys::morello_version_string()) }.to_str().unwrap_or("unknown")
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//! Synthesizes fast kernels for tensor computations.
+//!
+//! A [`Spec`] says what to compute, in one line of text or through its constructors. A [`Kernel`] is
+//! machine code for exactly that: found by search over tilings, layouts and microkernels, immutable,
+//! callable from any thread.
+//!
+//! ```
+//! use morello::{Kernel, Spec};
+//!
+//! # fn main() -> morello::Result<()> {
+//! let spec: Spec = "matmul f32[4,8] f32[8,16] -> f32[4,16]".parse()?;
+//! let kernel = Kernel::new(&spec)?;
+//! let (a, b, mut c) = ([1.0; 32], [2.0; 128], [0.0; 64]);
+//! kernel.run(&[&a, &b], &mut c)?;
+//! assert_eq!(c, [16.0; 64]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! This version runs `f32` on x86-64 CPUs with AVX2 and FMA, or AVX-512.
+
+mod context;
+mod cpu;
+mod error;
+mod kernel;
+mod pool;
+mod spec;
+mod tensor;
+
+pub use context::{Context, ContextOptions, Options};
+pub use cpu::{cpu_info, version, CpuInfo, Isa};
+pub use error::{Error, Result, Status};
+pub use kernel::{Kernel, Scratch, SearchStats};
+pub use pool::Pool;
+pub use spec::{Op, Spec, Write};
+pub use tensor::{Dtype, Layout, Tensor};
+
+use std::ptr::NonNull;
+
+/// Calls one of C's two-call text functions: for the length, then for the text.
+fn text_of(print: impl Fn(*mut morello_sys::c_char, usize) -> usize) -> String {
+    let mut buffer = vec![0u8; print(std::ptr::null_mut(), 0) + 1];
+    print(buffer.as_mut_ptr().cast(), buffer.len());
+    buffer.pop();
+    String::from_utf8_lossy(&buffer).into_owned()
+}
+
+/// Calls a function of C that makes an object or an error.
+fn create<T>(
+    make: impl FnOnce(*mut *mut T, *mut *mut morello_sys::morello_error) -> morello_sys::morello_status,
+) -> Result<NonNull<T>> {
+    let (mut object, mut error) = (std::ptr::null_mut(), std::ptr::null_mut());
+    let status = make(&mut object, &mut error);
+    // SAFETY: `error` is null or what the library returned, and is not used again.
+    unsafe { error::check(status, error) }?;
+    NonNull::new(object)
+        .ok_or_else(|| Error::new(Status::Internal, "the library returned no object"))
+}
