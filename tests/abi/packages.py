@@ -29,7 +29,7 @@ def try_pkg_config(tree, work, consumer, compiler):
     environment = dict(os.environ, PKG_CONFIG_LIBDIR=str(pc_dir))
 
     def flags(*what):
-        return run("pkg-config", "--define-prefix", *what, "morello", capture_output=True,
+        return run("pkg-config", f"--define-variable=prefix={tree}", *what, "morello", capture_output=True,
                    env=environment).stdout.split()
     run(*compiler, consumer, *flags("--cflags", "--libs"), "-o", work / "shared")
     libdir = flags("--variable=libdir")[0]
