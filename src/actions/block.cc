@@ -39,6 +39,7 @@ Child part_of(const Spec& spec, const Limits& limits, int first, int last, const
       if (*in == std::numeric_limits<i8>::max()) *in = out_index;
   s.rank = spec.rank;
   s.size = spec.size;
+  s.held = combines(s) ? spec.held : DimMask{0};
   DimMask used = 0;
   for (int o = 0; o < s.operand_count; o++) used = static_cast<DimMask>(used | s.operand[o].dims);
   // Dimensions that the part does not have are as good as size 1.
@@ -61,8 +62,9 @@ float identity_of(Op op) {
 }
 
 void list_accumulate(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
-  if (combines(spec) && spec.stage_count == 1 && spec.out().access == Access::kOut && !has_free_operand(spec))
-    out.add({ActionKind::kAccumulate, 0, {}, {}, 0});
+  if (!combines(spec) || spec.stage_count > 1 || spec.out().access != Access::kOut || has_free_operand(spec)) return;
+  bool loop = spec.out().level == Level::kRegister || (spec.reduced() & ~spec.held) != 0;
+  if (loop) out.add({ActionKind::kAccumulate, 0, {}, {}, 0});
 }
 
 bool derive_accumulate(const Spec& spec, const Limits& limits, const Action&, const ActionContext&,
@@ -73,7 +75,13 @@ bool derive_accumulate(const Spec& spec, const Limits& limits, const Action&, co
   d.child[0] = part_of(fill, limits, 0, 1, nullptr, 0, spec.out(), out);
   d.child[0].spec.fill_value = identity_of(spec.stage[0].op);
   d.child[1] = {spec, limits, 1, identity_binding(spec)};
-  d.child[1].spec.out().access = Access::kInOut;
+  Spec& body = d.child[1].spec;
+  body.out().access = Access::kInOut;
+  if (body.out().level != Level::kRegister && body.reduced() != 0) {
+    // Worth it only for a loop over a reduced dimension, which it had better stand right before.
+    body.held = static_cast<DimMask>(body.held | (body.all_dims() & ~body.reduced()));
+    body.must_loop = true;
+  }
   d.count = 2;
   return true;
 }
@@ -108,6 +116,7 @@ bool derive_bufferize(const Spec& spec, const Limits& limits, const Action& a, c
     if (!subtract(rest, d.level, d.amount)) return false;
   }
   d.child[0] = part_of(spec, rest, 0, 1, nullptr, 0, buffer, parent);
+  d.child[0].spec.must_loop = spec.must_loop;
   Operand read = buffer, out = spec.out();
   read.access = Access::kIn;
   if (in_place) out.access = Access::kInOut;

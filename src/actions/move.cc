@@ -10,7 +10,16 @@ Child body_with(const Spec& spec, const Limits& limits, int index, const Operand
   Child c{spec, limits, 1, identity_binding(spec)};
   c.spec.operand[index] = placed;
   c.spec.serial = true;
+  if (combines(spec) && placed.level != Level::kRegister)
+    c.spec.held = static_cast<DimMask>(spec.held | placed.dims);
+  else
+    c.spec.held = 0;
   return c;
+}
+
+/// Is there a loop left that would reuse operand `o` along with those moved just before?
+bool may_hold(const Spec& spec, int o) {
+  return !combines(spec) || (spec.held | spec.operand[o].dims) != spec.all_dims();
 }
 
 // ---- view
@@ -18,7 +27,7 @@ Child body_with(const Spec& spec, const Limits& limits, int index, const Operand
 void list_views(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
   if (has_register_operand(spec) || has_free_operand(spec)) return;
   for (u8 o = 0; o < spec.operand_count; o++)
-    if (spec.operand[o].level > Level::kL1) out.add({ActionKind::kView, o, {}, {}, 0});
+    if (spec.operand[o].level > Level::kL1 && may_hold(spec, o)) out.add({ActionKind::kView, o, {}, {}, 0});
 }
 
 Operand viewed(const Operand& operand) {
@@ -37,6 +46,7 @@ bool derive_view(const Spec& spec, const Limits& limits, const Action& a, const 
   d.own = step_units(spec, from, *c.target);
   d.count = 1;
   d.child[0] = body_with(spec, rest, a.arg, to);
+  d.child[0].spec.must_loop = combines(spec);
   return true;
 }
 
@@ -99,7 +109,7 @@ Operand register_tile(const Operand& out) {
 
 void list_registers(const Spec& spec, const Limits& limits, const ActionContext& context, ActionList& out) {
   const Operand& x = spec.out();
-  if (!combines(spec) || x.level == Level::kRegister || has_free_operand(spec)) return;
+  if (!combines(spec) || x.level == Level::kRegister || has_free_operand(spec) || spec.must_loop) return;
   if (x.layout.rank() > 2 || x.layout.packed()) return;
   u64 tile = vectors(spec, register_tile(x), context.target->lanes(size_of(x.dtype)));
   if (tile + 2 <= limits.at(Level::kRegister))

@@ -22,6 +22,7 @@ constexpr auto kLadder = [] {
 }();
 
 bool may_loop(const Spec& spec, int dim) {
+  if (has_dim(spec.held, dim)) return false;
   if (has_register_operand(spec)) {
     // Register tiles have no index. A reduction over several dimensions runs all but one by loops of 1.
     return has_dim(spec.reduced(), dim) && spec.accumulates() && std::popcount(spec.reduced()) > 1;

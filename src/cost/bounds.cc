@@ -43,7 +43,10 @@ i64 Bounds::contraction(const Spec& spec) const {
   i64 per_step = rate(rows, full + (rest != 0));
   i64 per_vector = static_cast<i64>(static_cast<__int128>(depth) * per_step >> kFraction);
   bool in_registers = out.level == Level::kRegister;
-  if (!in_registers) per_vector += kUnitsPerCycle / target_.stores_per_cycle + kUnitsPerCycle / 4;
+  if (!in_registers) {
+    per_vector += kUnitsPerCycle / target_.stores_per_cycle + kUnitsPerCycle / 4;
+    per_vector += (out.access == Access::kInOut ? 3 : 2) * kCallUnits / max_tile_;  // load, compute, store a tile
+  }
   i64 per_column = std::min<i64>(
       static_cast<i64>(ceil_div(depth, lanes)) * kUnitsPerCycle / target_.fma_per_cycle + kDotResultUnits,
       saturating_mul(depth, kScalarStepUnits));
