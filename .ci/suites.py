@@ -113,7 +113,7 @@ def rust():
         print("skipped: cargo is not installed and could not be")
         return
     environment = dict(os.environ, MORELLO_LIB_DIR=str(pathlib.Path("build/capi").resolve()))
-    status, output = run(["cargo", "test", "--workspace", "--color", "never"], cwd="capi/rust",
+    status, output = run(["cargo", "test", "--workspace", "--offline", "--color", "never"], cwd="capi/rust",
                          env=environment)
     results = re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed", output, re.M)
     count("cargo", True, sum(int(good) for good, _ in results))

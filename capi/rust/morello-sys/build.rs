@@ -12,6 +12,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -67,20 +68,39 @@ fn find(dir: &Path, wanted: &[&str]) -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
+/// Runs the program itself: no crate is needed, so none is downloaded.
 fn link_with_pkg_config() {
-    let found = pkg_config::Config::new()
-        .atleast_version("0.1.0")
-        .statik(env::var("MORELLO_LINK").as_deref() == Ok("static"))
-        .probe("morello");
-    match found {
-        Ok(library) => {
-            for dir in library.link_paths {
-                println!("cargo:lib_dir={}", dir.display());
-            }
+    println!("cargo:rerun-if-env-changed=PKG_CONFIG_PATH");
+    let linking_statically = env::var("MORELLO_LINK").as_deref() == Ok("static");
+    let mut command = Command::new("pkg-config");
+    command.args(["--libs", "morello >= 0.1.0"]);
+    if linking_statically {
+        command.arg("--static");
+    }
+    let reason = match command.output() {
+        Ok(output) if output.status.success() => {
+            return link_with_flags(&String::from_utf8_lossy(&output.stdout), linking_statically);
         }
-        Err(error) => panic!(
-            "libmorello not found. Set MORELLO_LIB_DIR to its directory or to a Meson build \
-             directory, or PKG_CONFIG_PATH to where morello.pc is.\n{error}"
-        ),
+        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Err(error) => format!("pkg-config: {error}"),
+    };
+    panic!(
+        "libmorello not found. Set MORELLO_LIB_DIR to its directory or to a Meson build \
+         directory, or PKG_CONFIG_PATH to where morello.pc is.\n{reason}"
+    );
+}
+
+fn link_with_flags(flags: &str, statically: bool) {
+    for flag in flags.split_whitespace() {
+        if let Some(dir) = flag.strip_prefix("-L") {
+            println!("cargo:rustc-link-search=native={dir}");
+            println!("cargo:lib_dir={dir}");
+        } else if let Some(library) = flag.strip_prefix("-l") {
+            let ours = library == "morello";
+            let kind = if ours && statically { "static" } else { "dylib" };
+            println!("cargo:rustc-link-lib={kind}={library}");
+        } else if flag == "-pthread" {
+            println!("cargo:rustc-link-lib=dylib=pthread");
+        }
     }
 }
