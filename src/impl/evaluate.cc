@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Works on lines: pieces of one dimension of the output. Every operation then is a loop over a line of
-// doubles, and the choice of the operation is outside of it.
+// Works on lines: pieces of one dimension of the output. Every operation then is a loop over a line
+// of doubles, and the choice of the operation is outside of it.
 #include "impl/evaluate.hh"
 
 #include <algorithm>
@@ -181,8 +181,8 @@ class Evaluator {
     }
   }
 
-  /// Dividing, adding and so on in double and rounding once gives the f32 result exactly: double has
-  /// more than twice the digits.
+  /// Dividing, adding and so on in double and rounding once gives the f32 result exactly: double
+  /// has more than twice the digits.
   void round_value() {
     for (u32 j = 0; j < length_; j++) value_[j] = static_cast<float>(value_[j]);
   }
@@ -215,7 +215,7 @@ class Evaluator {
   u8 line_dim_;
   std::array<int, kMaxDims> outer_{}, inner_{};  // the other dimensions: of the output, and reduced
   int outer_count_ = 0, inner_count_ = 0;
-  u32 length_ = 0;  // of the current line
+  u32 length_ = 0;                                       // of the current line
   std::array<std::array<i64, kLine>, kMaxOperands> at_;  // offsets along it
   std::array<bool, kMaxOperands> broadcast_{};
   Line value_{}, x_{}, y_{};

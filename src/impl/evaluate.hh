@@ -14,12 +14,14 @@ namespace morello {
 /// Where each operand's elements are.
 using Views = std::array<View, kMaxOperands>;
 
-/// Computes `spec`. `operands[i]` points to element 0 of operand i, whose elements are where `views[i]`
-/// says. Works for every Spec of f32 operands, whatever their levels and layouts.
+/// Computes `spec`. `operands[i]` points to element 0 of operand i, whose elements are where
+/// `views[i]` says. Works for every Spec of f32 operands, whatever their levels and layouts.
 ///
-/// - The first stage is computed in double precision over the whole reduction; the value of every stage
+/// - The first stage is computed in double precision over the whole reduction; the value of every
+/// stage
 ///   is then rounded once to f32. An elementwise chain so has exactly one right answer.
-/// - An output that is kInOut is combined with the reduced value, if stage 0 is a multiply-add or has
+/// - An output that is kInOut is combined with the reduced value, if stage 0 is a multiply-add or
+/// has
 ///   the form of a reduction (one input of kAdd, kMax or kMin), and is an ordinary input otherwise.
 /// - kMax is `a > b ? a : b` and kMin `a < b ? a : b`; reductions put the running value in a.
 ///

@@ -43,7 +43,8 @@ bool for_each_element(const Spec& spec, const Operand& operand, const View& view
   if (dim == spec.rank) return f(offset);
   if (!has_dim(operand.dims, dim)) return for_each_element(spec, operand, view, offset, f, dim + 1);
   for (u32 i = 0; i < spec.size[dim]; i++)
-    if (!for_each_element(spec, operand, view, offset + view.dim[dim].at(i), f, dim + 1)) return false;
+    if (!for_each_element(spec, operand, view, offset + view.dim[dim].at(i), f, dim + 1))
+      return false;
   return true;
 }
 
@@ -126,7 +127,8 @@ class Interpreter {
   bool run_loop(const ImplNode& node, const Loop& loop, const Places& places) {
     for (u64 t = 0; t < loop.trips; t++) {
       u64 trip = loop.parallel ? loop.trips - 1 - t : t;
-      if (!run_child(node, node.children[0], shifted(node, places, loop, trip), nullptr)) return false;
+      if (!run_child(node, node.children[0], shifted(node, places, loop, trip), nullptr))
+        return false;
     }
     if (node.children.size() < 2) return true;
     return run_child(node, node.children[1], shifted(node, places, loop, loop.trips), nullptr);
@@ -157,7 +159,8 @@ class Interpreter {
     return true;
   }
 
-  bool run_child(const ImplNode& node, const Edge& edge, const Places& places, const Place* buffer) {
+  bool run_child(const ImplNode& node, const Edge& edge, const Places& places,
+                 const Place* buffer) {
     const Spec& child = tree_.nodes[edge.node].spec;
     Places bound;
     for (int o = 0; o < child.operand_count; o++) {
@@ -213,10 +216,10 @@ class Interpreter {
   }
 
   bool fail(NodeId id, int operand, const char* what, i64 at, const char* why) {
-    error_ = Error{MORELLO_INTERNAL, "node " + std::to_string(id) + ", " +
-                                         describe(tree_.nodes[id].spec) + ": operand " +
-                                         std::to_string(operand) + ' ' + what + ' ' +
-                                         std::to_string(at) + ' ' + why};
+    error_ =
+        Error{MORELLO_INTERNAL,
+              "node " + std::to_string(id) + ", " + describe(tree_.nodes[id].spec) + ": operand " +
+                  std::to_string(operand) + ' ' + what + ' ' + std::to_string(at) + ' ' + why};
     return false;
   }
 
@@ -233,9 +236,9 @@ Result<InterpretStats> interpret(const ImplTree& tree, const Views& views,
   if (tree.nodes.empty()) return Error{MORELLO_INVALID_ARGUMENT, "the Impl tree has no node"};
   const Spec& spec = tree.nodes[0].spec;
   if (operands.size() != spec.operand_count)
-    return Error{MORELLO_INVALID_ARGUMENT, "the Impl tree has " + std::to_string(spec.operand_count) +
-                                               " operands, but memory was given for " +
-                                               std::to_string(operands.size())};
+    return Error{MORELLO_INVALID_ARGUMENT,
+                 "the Impl tree has " + std::to_string(spec.operand_count) +
+                     " operands, but memory was given for " + std::to_string(operands.size())};
   return Interpreter(tree).run(views, operands);
 }
 

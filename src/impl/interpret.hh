@@ -11,7 +11,8 @@
 
 namespace morello {
 
-/// The memory of one operand of the root: f32 elements, of which the first is element 0 of the view.
+/// The memory of one operand of the root: f32 elements, of which the first is element 0 of the
+/// view.
 struct OperandMemory {
   void* data = nullptr;
   u64 elements = 0;
@@ -25,16 +26,19 @@ struct InterpretStats {
   std::array<u64, kLevels> peak_elements{};
 };
 
-/// Runs `tree` on one thread; parallel loops run backwards, to show where they depend on an order. The
-/// leaves mean what evaluate() says, whatever their microkernel.
+/// Runs `tree` on one thread; parallel loops run backwards, to show where they depend on an order.
+/// The leaves mean what evaluate() says, whatever their microkernel.
 ///
-/// @param views  of the root's operands. An operand whose layout the tree chooses is expected in that
+/// @param views  of the root's operands. An operand whose layout the tree chooses is expected in
+/// that
 ///     layout, dense, and its entry is ignored.
-/// @param operands  one per operand of the root, output last. Elements that no view reaches are never
+/// @param operands  one per operand of the root, output last. Elements that no view reaches are
+/// never
 ///     touched. An output that is kOut is poisoned with NaN first.
-/// @return MORELLO_INTERNAL, naming the node and the operand: an access outside of an operand or buffer,
-///     a write to an input, a read of an element that was not written before, an output element that
-///     was never written. MORELLO_INVALID_ARGUMENT: the number of operands.
+/// @return MORELLO_INTERNAL, naming the node and the operand: an access outside of an operand or
+/// buffer,
+///     a write to an input, a read of an element that was not written before, an output element
+///     that was never written. MORELLO_INVALID_ARGUMENT: the number of operands.
 Result<InterpretStats> interpret(const ImplTree& tree, const Views& views,
                                  std::span<const OperandMemory> operands);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The numbers and names of the microkernels, as decisions: what Impl trees, plans, tables and kernel
-// names call them. What they compute and cost is cost/microkernel.hh.
+// The numbers and names of the microkernels, as decisions: what Impl trees, plans, tables and
+// kernel names call them. What they compute and cost is cost/microkernel.hh.
 #ifndef MORELLO_IMPL_MICROKERNEL_ID_HH
 #define MORELLO_IMPL_MICROKERNEL_ID_HH
 
@@ -12,7 +12,8 @@ namespace morello {
 
 /// On disk: never renumber.
 enum class MicrokernelId : u16 {
-  kOuterProduct = 1,  // register tile += column of A times row of B, vectors along the output's fastest dim
+  kOuterProduct =
+      1,  // register tile += column of A times row of B, vectors along the output's fastest dim
   kDotProduct = 2,    // vectors along the reduced dimension, horizontal sum at the end
   kMap = 3,           // elementwise chains, copies and fills, vectors along the fastest dim
   kScalarMap = 4,     // the same, one element at a time: any strides

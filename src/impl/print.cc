@@ -13,8 +13,8 @@ namespace {
 /// The name of each dimension of a node, inherited from the root through the bindings.
 using Names = std::array<std::string, kMaxDims>;
 
-/// Matrix products get the usual letters, numbered where several dimensions have the same role; others
-/// d0, d1, ...
+/// Matrix products get the usual letters, numbered where several dimensions have the same role;
+/// others d0, d1, ...
 Names root_names(const Spec& spec) {
   Names names;
   const Stage& first = spec.stage[0];
@@ -40,14 +40,15 @@ Names root_names(const Spec& spec) {
   return names;
 }
 
-/// [k,n/16]L2: the layout from slow to fast, panels as n/16 with their width, ~ where rows are apart.
+/// [n,k; 16 n]L2: the layout from slow to fast; panels of 16 along n; ~ where runs are apart; * if
+/// free.
 std::string text_of(const Operand& operand, const Names& names) {
   std::string s = "[";
   const Layout& l = operand.layout;
   for (int i = 0, n = l.rank(); i < n; i++) s += (i ? "," : "") + names[l.order[i]];
   if (l.packed()) s += "; " + std::to_string(l.pack) + ' ' + names[l.pack_dim];
   s += ']';
-  if (operand.free_layout) s += "free";
+  if (operand.free_layout) s += '*';
   bool dense = operand.contig == l.rank() + l.packed();
   if (!dense) s += '~';
   s += name_of(operand.level);
@@ -60,7 +61,10 @@ std::string text_of(const Spec& spec, const Names& names) {
     if (i) s += '+';
     s += name_of(spec.stage[i].op);
   }
-  for (int d = 0; d < spec.rank; d++) s += ' ' + names[d] + std::to_string(spec.size[d]);
+  for (int d = 0; d < spec.rank; d++) {
+    bool numbered = names[d].size() > 1;
+    s += ' ' + names[d] + (numbered ? ":" : "") + std::to_string(spec.size[d]);
+  }
   for (int o = 0; o < spec.out_index(); o++) s += ' ' + text_of(spec.operand[o], names);
   s += spec.out().access == Access::kInOut ? " += " : " -> ";
   return s + text_of(spec.out(), names);
@@ -200,7 +204,8 @@ class Printer {
     std::string level(name_of(move.placed.level));
     if (move.view) return "keep " + operand + " in " + level;
     bool same_order = move.placed.layout == node.spec.operand[move.operand].layout;
-    if (move.placed.level == Level::kRegister || same_order) return "move " + operand + " to " + level;
+    if (move.placed.level == Level::kRegister) return "move " + operand + " to registers";
+    if (same_order) return "move " + operand + " to " + level;
     return "pack " + operand + " as " + text_of(move.placed, names);
   }
 

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+// Checks an Impl tree against the rules that its readers rely on. A child is compared with what its
+// parent's decision makes of the parent's Spec, both in the parent's numbering.
+#include <algorithm>
+
+#include "impl/impl.hh"
+#include "impl/microkernel_id.hh"
+
+namespace morello {
+namespace {
+
+/// A child's Spec in the numbering of its parent. Operands are in the slots of the parent's, a new
+/// buffer in the last one.
+struct Unbound {
+  static constexpr int kBufferSlot = kMaxOperands;
+  std::array<u32, kMaxDims> size{};
+  std::array<Operand, kMaxOperands + 1> operand{};
+  DimMask used = 0;  // slots
+  std::array<Stage, kMaxStages> stage{};
+  int stage_count = 0;
+  int out = 0;
+  float fill_value = 0;
+  friend bool operator==(const Unbound&, const Unbound&) = default;
+};
+
+int slot_of(u8 operand) { return operand == kNewBuffer ? Unbound::kBufferSlot : operand; }
+
+/// REQUIRES: the binding is in range.
+Unbound unbind(const Spec& child, const Binding& binding) {
+  Unbound u;
+  u.size.fill(1);
+  auto map_mask = [&](DimMask mask) {
+    DimMask m = 0;
+    for (int d = 0; d < child.rank; d++)
+      if (has_dim(mask, d)) m = static_cast<DimMask>(m | 1u << binding.dim[d]);
+    return m;
+  };
+  for (int d = 0; d < child.rank; d++) u.size[binding.dim[d]] = child.size[d];
+  for (int o = 0; o < child.operand_count; o++) {
+    int slot = slot_of(binding.operand[o]);
+    Operand operand = child.operand[o];
+    operand.dims = map_mask(operand.dims);
+    for (u8& d : operand.layout.order)
+      if (d != kNoDim) d = binding.dim[d];
+    if (operand.layout.packed()) operand.layout.pack_dim = binding.dim[operand.layout.pack_dim];
+    u.operand[slot] = operand;
+    u.used = static_cast<DimMask>(u.used | 1u << slot);
+  }
+  u.out = slot_of(binding.operand[child.out_index()]);
+  u.stage_count = child.stage_count;
+  u.fill_value = child.fill_value;
+  auto map_input = [&](i8 input) {
+    return input < 0 ? input : static_cast<i8>(slot_of(binding.operand[input]));
+  };
+  for (int s = 0; s < child.stage_count; s++) {
+    const Stage& stage = child.stage[s];
+    u.stage[s] = {stage.op, map_input(stage.in0), map_input(stage.in1), map_mask(stage.reduce)};
+  }
+  return u;
+}
+
+class Validator {
+ public:
+  explicit Validator(const ImplTree& tree) : tree_(tree) {}
+
+  std::string run() {
+    if (tree_.nodes.empty()) return "the tree has no node";
+    std::vector<bool> has_parent(tree_.nodes.size());
+    has_parent[0] = true;
+    for (id_ = 0; id_ < tree_.nodes.size() && problem_.empty(); id_++) {
+      const ImplNode& node = tree_.nodes[id_];
+      if (!has_parent[id_]) return fail("has no parent");
+      if (!check_edges(node)) break;
+      for (const Edge& edge : node.children) has_parent[edge.node] = true;
+      check_decision(node);
+    }
+    return problem_;
+  }
+
+ private:
+  std::string fail(const std::string& what) {
+    if (problem_.empty())
+      problem_ =
+          "node " + std::to_string(id_) + ", " + describe(tree_.nodes[id_].spec) + ": " + what;
+    return problem_;
+  }
+
+  bool require(bool holds, const std::string& what) {
+    if (!holds) fail(what);
+    return holds;
+  }
+
+  /// Children exist, come later, use no more memory, and are bound to what there is.
+  bool check_edges(const ImplNode& node) {
+    for (size_t c = 0; c < node.children.size(); c++) {
+      const Edge& edge = node.children[c];
+      std::string name = "child " + std::to_string(c);
+      if (!require(edge.node > id_ && edge.node < tree_.nodes.size(), name + " is no later node"))
+        return false;
+      const ImplNode& child = tree_.nodes[edge.node];
+      require(child.peaks.within(node.peaks), name + " uses more memory than its parent");
+      require(child.cost <= node.cost, name + " costs more than its parent");
+      require(child.spec.serial || !node.spec.serial,
+              name + " may be parallel, its parent may not");
+      if (!check_binding(node, child.spec, edge.binding, name)) return false;
+    }
+    return problem_.empty();
+  }
+
+  bool check_binding(const ImplNode& node, const Spec& child, const Binding& binding,
+                     const std::string& name) {
+    DimMask dims = 0;
+    for (int d = 0; d < child.rank; d++) {
+      u8 to = binding.dim[d];
+      if (!require(to < node.spec.rank && !has_dim(dims, to),
+                   name + " is bound to wrong dimensions"))
+        return false;
+      dims = static_cast<DimMask>(dims | 1u << to);
+    }
+    DimMask slots = 0;
+    for (int o = 0; o < child.operand_count; o++) {
+      u8 to = binding.operand[o];
+      bool exists = to == kNewBuffer ? has_buffer(node) : to < node.spec.operand_count;
+      if (!require(exists, name + " is bound to wrong operands")) return false;
+      int slot = slot_of(to);
+      bool may_write = to == kNewBuffer || node.spec.operand[to].access != Access::kIn;
+      require(may_write || child.operand[o].access == Access::kIn, name + " writes an input");
+      if (!require(!has_dim(slots, slot), name + " is bound to one operand twice")) return false;
+      slots = static_cast<DimMask>(slots | 1u << slot);
+    }
+    return true;
+  }
+
+  static bool has_buffer(const ImplNode& node) {
+    if (const auto* move = std::get_if<Move>(&node.kind)) return !move->view;
+    const auto* block = std::get_if<Block>(&node.kind);
+    return block && block->has_buffer;
+  }
+
+  void check_decision(const ImplNode& node) {
+    if (const auto* loop = std::get_if<Loop>(&node.kind))
+      check_loop(node, *loop);
+    else if (const auto* move = std::get_if<Move>(&node.kind))
+      check_move(node, *move);
+    else if (const auto* block = std::get_if<Block>(&node.kind))
+      check_block(node, *block);
+    else if (const auto* choose = std::get_if<Choose>(&node.kind))
+      check_choose(node, *choose);
+    else
+      check_select(node, std::get<Select>(node.kind));
+  }
+
+  /// Child `c` is `expected`, which `binding` names in terms of the node's Spec.
+  void check_child(const ImplNode& node, int c, const Spec& expected, const Binding& binding) {
+    const Edge& edge = node.children[static_cast<size_t>(c)];
+    const Spec& child = tree_.nodes[edge.node].spec;
+    if (unbind(child, edge.binding) == unbind(expected, binding)) return;
+    fail("child " + std::to_string(c) + " should compute " + describe(expected) + ", not " +
+         describe(child));
+  }
+
+  void check_loop(const ImplNode& node, const Loop& loop) {
+    const Spec& spec = node.spec;
+    if (!require(loop.dim < spec.rank && loop.tile > 0 && loop.tile < spec.size[loop.dim],
+                 "the loop's tile does not fit its dimension"))
+      return;
+    u32 rest = spec.size[loop.dim] % loop.tile;
+    require(loop.trips == spec.size[loop.dim] / loop.tile, "the loop does not cover its dimension");
+    require(may_tile(spec, loop.dim, loop.tile), "the loop's tile starts inside a panel");
+    for (int o = 0; o < spec.operand_count; o++)
+      require(spec.operand[o].level != Level::kRegister || !has_dim(spec.operand[o].dims, loop.dim),
+              "the loop tiles operand " + std::to_string(o) + ", which is in registers");
+    require(!has_dim(spec.reduced(), loop.dim) || (spec.accumulates() && spec.stage_count == 1),
+            "the loop splits a reduction that does not accumulate");
+    require(!loop.parallel || (!spec.serial && !has_dim(spec.reduced(), loop.dim)),
+            "the loop must not be parallel");
+    if (!require(node.children.size() == (rest ? 2u : 1u),
+                 "the loop has a wrong number of children"))
+      return;
+    for (int c = 0; c < static_cast<int>(node.children.size()); c++) {
+      Binding binding;
+      Spec expected = tile(spec, loop.dim, c == 0 ? loop.tile : rest, &binding);
+      check_child(node, c, expected, binding);
+      bool serial = tree_.nodes[node.children[static_cast<size_t>(c)].node].spec.serial;
+      require(!loop.parallel || serial, "a child of a parallel loop may be parallel");
+    }
+  }
+
+  void check_move(const ImplNode& node, const Move& move) {
+    const Spec& spec = node.spec;
+    if (!require(move.operand < spec.operand_count, "moves an operand that does not exist")) return;
+    const Operand& from = spec.operand[move.operand];
+    const Operand& to = move.placed;
+    require(
+        to.access == from.access && to.dims == from.dims && !to.free_layout && !from.free_layout,
+        "the moved operand has another access or other dimensions");
+    MoveChildren at = move_children(node);
+    size_t count = static_cast<size_t>(1 + (at.in >= 0) + (at.out >= 0));
+    if (!require(node.children.size() == count, "the move has a wrong number of children")) return;
+    if (move.view) {
+      Operand same = from;
+      same.level = to.level;
+      require(to == same && to.level < from.level, "a view changes more than the level");
+    } else {
+      check_buffer(spec, move, from);
+    }
+    check_body(node, at.body, move.operand, to, !move.view);
+    Binding binding;
+    for (int c : {at.in, at.out}) {
+      if (c < 0) continue;
+      Spec expected = move_spec(spec, move.operand, to, c == at.in, &binding);
+      check_child(node, c, expected, binding);
+    }
+  }
+
+  void check_buffer(const Spec& spec, const Move& move, const Operand& from) {
+    const Operand& to = move.placed;
+    require(to.level <= from.level, "the move goes to a farther level");
+    if (to.level == Level::kRegister) {
+      require(move.operand == spec.out_index(), "an input is moved to registers");
+      require(from.level != Level::kRegister, "a register tile is moved to registers");
+      require(to.layout == from.layout && !to.layout.packed(),
+              "the register tile has another layout");
+      return;
+    }
+    require(to == dense_operand(spec, to.dtype, to.level, to.access, to.dims, to.layout),
+            "the buffer of the move is not dense, or not canonical");
+  }
+
+  /// The node's Spec with one operand replaced.
+  void check_body(const ImplNode& node, int c, u8 operand, const Operand& placed, bool is_buffer) {
+    Spec expected = node.spec;
+    expected.operand[operand] = placed;
+    Binding binding = identity_binding(node.spec);
+    if (is_buffer) binding.operand[operand] = kNewBuffer;
+    check_child(node, c, expected, binding);
+  }
+
+  void check_block(const ImplNode& node, const Block& block) {
+    require(node.children.size() >= 2, "a block has fewer than two children");
+    const Spec& spec = node.spec;
+    std::array<bool, kMaxOperands + 1> defined{};
+    for (int o = 0; o < spec.operand_count; o++)
+      defined[o] = spec.operand[o].access != Access::kOut;
+    for (const Edge& edge : node.children) {
+      Unbound child = unbind(tree_.nodes[edge.node].spec, edge.binding);
+      for (int d = 0; d < spec.rank; d++)
+        require(child.size[d] == 1 || child.size[d] == spec.size[d], "a child has other sizes");
+      for (int slot = 0; slot <= kMaxOperands; slot++) {
+        if (!has_dim(child.used, slot)) continue;
+        Operand operand = child.operand[slot];
+        require(operand.access == Access::kOut || defined[slot],
+                "a child reads operand " + std::to_string(slot) + " before it is written");
+        defined[slot] = true;
+        Operand whole = slot == Unbound::kBufferSlot ? block.buffer : spec.operand[slot];
+        operand.access = whole.access;
+        require(operand == whole, "a child sees operand " + std::to_string(slot) + " differently");
+      }
+    }
+    require(defined[spec.out_index()], "no child writes the output");
+    require(!block.has_buffer || defined[Unbound::kBufferSlot], "no child uses the buffer");
+  }
+
+  void check_choose(const ImplNode& node, const Choose& choose) {
+    if (!require(choose.operand < node.spec.operand_count && node.children.size() == 1,
+                 "chooses the layout of no operand"))
+      return;
+    for (NodeId id = 0; id < id_; id++)
+      require(std::holds_alternative<Choose>(tree_.nodes[id].kind),
+              "chooses a layout below the top");
+    const Operand& from = node.spec.operand[choose.operand];
+    const Operand& to = choose.placed;
+    require(from.free_layout && !to.free_layout, "chooses a layout that is not free");
+    Operand dense =
+        dense_operand(node.spec, to.dtype, from.level, from.access, from.dims, to.layout);
+    require(to == dense, "the chosen layout is not dense, or not canonical");
+    check_body(node, 0, choose.operand, to, false);
+  }
+
+  void check_select(const ImplNode& node, const Select& select) {
+    require(!name_of(static_cast<MicrokernelId>(select.microkernel)).empty(),
+            "selects a microkernel that does not exist");
+    require(node.children.empty(), "a leaf has children");
+  }
+
+  const ImplTree& tree_;
+  NodeId id_ = 0;
+  std::string problem_;
+};
+
+}  // namespace
+
+std::string validate(const ImplTree& tree) { return Validator(tree).run(); }
+
+}  // namespace morello

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// evaluate(): against an independent judge on random Specs, and at the values where IEEE 754 is
+// odd.
+#include "impl/evaluate.hh"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "../support/compare.hh"
+#include "trees.hh"
+
+namespace morello {
+namespace {
+
+using namespace testing;
+
+TEST_SUITE_BEGIN("impl");
+
+TEST_CASE("evaluate agrees with an independent judge on random Specs") {
+  for (u32 seed = 1; seed <= 2000; seed++) {
+    Random random(seed);
+    Problem problem = random_problem(random);
+    problem.fill(random);
+    auto pointers = problem.pointers();
+    std::vector<Expected> expected = expect(problem.spec, problem.views, pointers.data());
+    evaluate(problem.spec, problem.views, pointers.data());
+    const auto& out = problem.data[problem.spec.out_index()];
+    INFO("seed " << seed << ": " << describe(problem.spec));
+    REQUIRE(compare(expected, out.data()) == "");
+  }
+}
+
+/// One operation on scalars.
+float scalar(Op op, float a, float b) {
+  Spec s;
+  s.stage_count = 1;
+  s.operand_count = is_binary(op) ? 3 : 2;
+  s.stage[0] = {op, 0, is_binary(op) ? i8{1} : kNone, 0};
+  s.out().access = Access::kOut;
+  float out = 7;
+  std::array<void*, kMaxOperands> p = {&a, &b, &out};
+  if (!is_binary(op)) p[1] = &out;
+  evaluate(s, {}, p.data());
+  return out;
+}
+
+TEST_CASE("evaluate keeps to IEEE 754 at special values") {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  CHECK(std::isnan(scalar(Op::kRelu, kNan, 0)));
+  CHECK(std::signbit(scalar(Op::kRelu, -0.0f, 0)));
+  CHECK(scalar(Op::kRelu, -kInf, 0) == 0);
+  CHECK(scalar(Op::kMax, kNan, 1) == 1);
+  CHECK(std::isnan(scalar(Op::kMax, 1, kNan)));
+  CHECK(scalar(Op::kMin, kNan, 1) == 1);
+  CHECK(std::isnan(scalar(Op::kMin, 1, kNan)));
+  CHECK(std::signbit(scalar(Op::kMax, 0.0f, -0.0f)));  // a > b ? a : b
+  CHECK(std::isnan(scalar(Op::kSqrt, -1, 0)));
+  CHECK(std::signbit(scalar(Op::kSqrt, -0.0f, 0)));
+  CHECK(scalar(Op::kRecip, -0.0f, 0) == -kInf);
+  CHECK(scalar(Op::kSquare, 1e30f, 0) == kInf);
+  CHECK(scalar(Op::kMul, 1e-30f, 1e-15f) == 1e-30f * 1e-15f);  // denormal
+  CHECK(std::isnan(scalar(Op::kSub, kInf, kInf)));
+  CHECK(scalar(Op::kDiv, 1, 3) == 1.0f / 3.0f);
+}
+
+TEST_CASE("evaluate sums in double") {
+  Problem p = matmul(2, 2, 4, Access::kOut);
+  p.data[0] = {0x1p25f, 1, -0x1p25f, 1, 1, 1, 1, 1};
+  p.data[1].assign(8, 1);
+  auto pointers = p.pointers();
+  evaluate(p.spec, p.views, pointers.data());
+  CHECK(p.data[2] == std::vector<float>{2, 2, 4, 4});
+}
+
+TEST_CASE("a multiply-add whose reduced dimension has size 1 still accumulates") {
+  Problem p = matmul(2, 2, 1, Access::kInOut);
+  REQUIRE(p.spec.reduced() == 0);
+  p.data[0] = {2, 3};
+  p.data[1] = {5, 7};
+  p.data[2] = {100, 200, 300, 400};
+  auto pointers = p.pointers();
+  evaluate(p.spec, p.views, pointers.data());
+  CHECK(p.data[2] == std::vector<float>{110, 214, 315, 421});
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace morello

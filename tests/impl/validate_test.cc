@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// validate() accepts good trees (random ones: interpret_test) and names what is wrong with others.
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "trees.hh"
+
+namespace morello {
+namespace {
+
+using namespace testing;
+
+TEST_SUITE_BEGIN("impl");
+
+struct Defect {
+  const char* expected;  // in the message
+  std::function<void(ImplTree&)> make;
+};
+
+void check_defects(const ImplTree& good, std::initializer_list<Defect> defects) {
+  REQUIRE(validate(good) == "");
+  for (const Defect& defect : defects) {
+    ImplTree tree = good;
+    defect.make(tree);
+    std::string message = validate(tree);
+    INFO("expected: " << defect.expected << "\nmessage: " << message);
+    CHECK(message.find(defect.expected) != std::string::npos);
+    CHECK(message.find("node ") == 0);
+  }
+}
+
+TEST_CASE("validate finds wrong loops") {
+  ImplTree tree = tiled(matmul(7, 8, 5, Access::kOut).spec, 0, 3, MicrokernelId::kDotProduct);
+  auto loop = [](ImplTree& t) -> Loop& { return std::get<Loop>(t.nodes[0].kind); };
+  check_defects(
+      tree,
+      {{"does not fit its dimension", [&](ImplTree& t) { loop(t).dim = 3; }},
+       {"does not fit its dimension", [&](ImplTree& t) { loop(t).tile = 7; }},
+       {"does not cover", [&](ImplTree& t) { loop(t).trips = 1; }},
+       {"wrong number of children", [](ImplTree& t) { t.nodes[0].children.pop_back(); }},
+       {"should compute",
+        [&](ImplTree& t) {
+          loop(t).dim = 1;
+          loop(t).trips = 2;
+          loop(t).tile = 3;
+        }},
+       {"should compute", [](ImplTree& t) { t.nodes[2].spec.size[0] = 9; }},
+       {"may be parallel", [&](ImplTree& t) { loop(t).parallel = true; }},
+       {"may be parallel", [](ImplTree& t) { t.nodes[0].spec.serial = true; }},
+       {"splits a reduction",
+        [&](ImplTree& t) {
+          loop(t).dim = 2;
+          loop(t).trips = 1;
+        }},
+       {"is no later node", [](ImplTree& t) { t.nodes[0].children[0].node = 0; }},
+       {"is no later node", [](ImplTree& t) { t.nodes[0].children[1].node = 3; }},
+       {"wrong dimensions", [](ImplTree& t) { t.nodes[0].children[0].binding.dim[1] = 0; }},
+       {"wrong operands", [](ImplTree& t) { t.nodes[0].children[0].binding.operand[0] = 3; }},
+       {"wrong operands",
+        [](ImplTree& t) { t.nodes[0].children[0].binding.operand[0] = kNewBuffer; }},
+       {"one operand twice", [](ImplTree& t) { t.nodes[0].children[0].binding.operand[0] = 1; }},
+       {"costs more", [](ImplTree& t) { t.nodes[1].cost = 1000000; }},
+       {"more memory", [](ImplTree& t) { t.nodes[1].peaks.at(Level::kL1) = 9; }},
+       {"does not exist", [](ImplTree& t) { t.nodes[1].kind = Select{99}; }},
+       {"a leaf has children",
+        [](ImplTree& t) {
+          t.nodes[1].children = {{2, identity_binding(t.nodes[1].spec)}};
+          t.nodes[1].children[0].binding.dim = {0, 1, 2, 0, 0, 0};
+        }},
+       {"has no parent", [](ImplTree& t) { t.nodes.push_back(t.nodes[1]); }}});
+  CHECK(validate(ImplTree{}) == "the tree has no node");
+}
+
+TEST_CASE("validate finds wrong moves") {
+  ImplTree tree = in_registers(matmul(2, 8, 3, Access::kInOut).spec);
+  auto move = [](ImplTree& t) -> Move& { return std::get<Move>(t.nodes[0].kind); };
+  check_defects(
+      tree,
+      {{"does not exist", [&](ImplTree& t) { move(t).operand = 3; }},
+       {"another access", [&](ImplTree& t) { move(t).placed.access = Access::kOut; }},
+       {"wrong number of children", [](ImplTree& t) { t.nodes[0].children.pop_back(); }},
+       {"should compute", [](ImplTree& t) { t.nodes[2].spec.out().level = Level::kL1; }},
+       {"should compute", [](ImplTree& t) { std::swap(t.nodes[1].spec, t.nodes[3].spec); }},
+       {"another layout",
+        [&](ImplTree& t) {
+          std::swap(move(t).placed.layout.order[0], move(t).placed.layout.order[1]);
+        }},
+       {"writes an input", [](ImplTree& t) { t.nodes[0].children[2].binding.operand[1] = 0; }}});
+}
+
+TEST_CASE("validate finds wrong blocks") {
+  ImplTree tree;
+  Problem p = matmul(3, 4, 5, Access::kOut);
+  Spec fill;
+  fill.rank = 2;
+  fill.size = {3, 4};
+  fill.operand_count = 1;
+  fill.stage_count = 1;
+  fill.stage[0] = {Op::kFill, kNone, kNone, 0};
+  fill.operand[0] = p.spec.out();
+  Binding binding = identity_binding(fill);
+  binding.operand[0] = 2;
+  Spec sum = p.spec;
+  sum.out().access = Access::kInOut;
+  tree.nodes = {{p.spec, Block{}, {{1, binding}, {2, identity_binding(sum)}}, 400, {}},
+                leaf(fill, MicrokernelId::kMap),
+                leaf(sum, MicrokernelId::kDotProduct)};
+  check_defects(tree,
+                {{"before it is written",
+                  [](ImplTree& t) { std::swap(t.nodes[0].children[0], t.nodes[0].children[1]); }},
+                 {"fewer than two",
+                  [](ImplTree& t) {
+                    t.nodes[0].children.pop_back();
+                    t.nodes.pop_back();
+                  }},
+                 {"other sizes", [](ImplTree& t) { t.nodes[1].spec.size[0] = 2; }},
+                 {"differently", [](ImplTree& t) { t.nodes[1].spec.out().level = Level::kL2; }},
+                 {"uses the buffer", [&](ImplTree& t) {
+                    t.nodes[0].kind = Block{true, t.nodes[0].spec.out()};
+                  }}});
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace morello
