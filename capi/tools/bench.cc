@@ -13,12 +13,12 @@ struct Figures {
   Timing kernel, peak;
   double flops, bytes, peak_flops;
 
-  double gflops() const { return flops / kernel.best_ns; }
-  double median_gflops() const { return flops / kernel.median_ns; }
-  double peak_gflops() const { return peak_flops / peak.best_ns; }
-  double gbytes() const { return bytes / kernel.best_ns; }
+  double gflops() const { return flops / kernel.best(); }
+  double median_gflops() const { return flops / kernel.median(); }
+  double peak_gflops() const { return peak_flops / peak.best(); }
+  double gbytes() const { return bytes / kernel.best(); }
   double percent() const { return 100 * gflops() / peak_gflops(); }
-  double median_percent() const { return 100 * median_gflops() / (peak_flops / peak.median_ns); }
+  double median_percent() const { return 100 * median_gflops() / (peak_flops / peak.median()); }
 };
 
 Figures measure_job(const Arguments& arguments, const Job& job, Operands* operands) {
@@ -40,10 +40,10 @@ Figures measure_job(const Arguments& arguments, const Job& job, Operands* operan
 }
 
 Json figures_json(const Figures& figures) {
-  return {{"best_ns", figures.kernel.best_ns},
-          {"median_ns", figures.kernel.median_ns},
-          {"spread", figures.kernel.spread},
-          {"rounds", figures.kernel.rounds},
+  return {{"best_ns", figures.kernel.best()},
+          {"median_ns", figures.kernel.median()},
+          {"spread", figures.kernel.spread()},
+          {"rounds", figures.kernel.samples.size()},
           {"calls_per_round", figures.kernel.calls},
           {"gflops", figures.gflops()},
           {"median_gflops", figures.median_gflops()},
@@ -55,8 +55,8 @@ Json figures_json(const Figures& figures) {
 
 void print_figures(const Arguments& arguments, const Job& job, const Figures& figures) {
   fmt::print("time     best {}, median {}, spread {:.0f}% over {} rounds of {} calls\n",
-             human_time(figures.kernel.best_ns), human_time(figures.kernel.median_ns),
-             100 * figures.kernel.spread, figures.kernel.rounds, figures.kernel.calls);
+             human_time(figures.kernel.best()), human_time(figures.kernel.median()),
+             100 * figures.kernel.spread(), figures.kernel.samples.size(), figures.kernel.calls);
   fmt::print("rate     best {:.1f} GFLOP/s, median {:.1f}; {:.2f} GB/s of compulsory traffic\n",
              figures.gflops(), figures.median_gflops(), figures.gbytes());
   fmt::print(
@@ -86,13 +86,13 @@ int bench_command(const Arguments& arguments, const std::string& text) {
   morello_status status = operands.pack(job->kernel.get());
   if (status != MORELLO_OK) return report_status(arguments, text, status);
   morello_error* error = nullptr;
-  if (operands.expect(job->spec.get(), &error) != MORELLO_OK) {
+  if (operands.expect(&error) != MORELLO_OK) {
     return report_error(arguments, text, ErrorPtr(error).get());
   }
   status = morello_kernel_run(job->kernel.get(), operands.pointers(), operands.scratch(),
                               job->executor());
   if (status != MORELLO_OK) return report_status(arguments, text, status);
-  const Check check = operands.check();
+  const Check check = operands.check(operands.result());
   Json report = describe(*job);
   if (arguments.tree) report["impl"] = tree;
   report["threads"] = arguments.threads;

@@ -71,19 +71,24 @@ class Operands {
 
   /// Computes the expected result from the current operands. REQUIRES: pack() was called, and the
   /// kernel has not run since the output was filled.
-  morello_status expect(const morello_spec* spec, morello_error** err);
-  /// Compares the output with what expect() found: the bytes between elements must be unchanged.
-  Check check() const;
+  morello_status expect(morello_error** err);
+  /// Compares `result`, a buffer as large as the output's, with what expect() found. What lies
+  /// between the elements must be unchanged.
+  Check check(const Buffer& result);
+  const Buffer& result() const { return packed_.back(); }
+  /// The output as it was before the kernel ran.
+  const Buffer& initial_output() const { return given_.back(); }
 
  private:
-  const Buffer& result() const { return packed_.back(); }
+  void measure_terms();
 
+  SpecPtr spec_;
   std::vector<morello_tensor> tensors_;
   std::vector<Buffer> given_, packed_;
   std::vector<void*> pointers_;
   Buffer scratch_;
-  double flops_;
-  std::vector<float> want_, scale_;
+  std::vector<float> want_;
+  std::vector<float> scale_;  // how large the terms of each element are; empty until needed
 };
 
 /// Empty, or why the tool cannot run this Spec.

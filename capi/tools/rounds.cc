@@ -25,35 +25,27 @@ uint64_t calibrate(const Contender& contender, double round_seconds) {
   }
 }
 
-Timing summary(std::vector<double> ns, uint64_t calls) {
-  std::sort(ns.begin(), ns.end());
-  Timing timing;
-  timing.best_ns = ns.front();
-  timing.median_ns = ns[ns.size() / 2];
-  timing.spread = (ns[(ns.size() - 1) * 9 / 10] - ns.front()) / ns.front();
-  timing.calls = calls;
-  timing.rounds = ns.size();
-  return timing;
-}
-
 }  // namespace
 
+double Timing::spread() const { return (samples[(samples.size() - 1) * 9 / 10] - best()) / best(); }
+
+void Timing::add(const Timing& other) {
+  samples.insert(samples.end(), other.samples.begin(), other.samples.end());
+  std::sort(samples.begin(), samples.end());
+}
+
 std::vector<Timing> measure(const std::vector<Contender>& contenders, const Effort& effort) {
-  std::vector<uint64_t> calls;
-  for (const Contender& contender : contenders) {
-    calls.push_back(calibrate(contender, effort.round_seconds));
+  std::vector<Timing> timings(contenders.size());
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    timings[i].calls = calibrate(contenders[i], effort.round_seconds);
   }
-  std::vector<std::vector<double>> ns(contenders.size());
   for (uint64_t round = 0; round < effort.rounds; ++round) {
     for (size_t i = 0; i < contenders.size(); ++i) {
-      const double seconds = seconds_of(contenders[i], calls[i]);
-      ns[i].push_back(seconds * 1e9 / static_cast<double>(calls[i]));
+      const double seconds = seconds_of(contenders[i], timings[i].calls);
+      timings[i].samples.push_back(seconds * 1e9 / static_cast<double>(timings[i].calls));
     }
   }
-  std::vector<Timing> timings;
-  for (size_t i = 0; i < contenders.size(); ++i) {
-    timings.push_back(summary(std::move(ns[i]), calls[i]));
-  }
+  for (Timing& timing : timings) std::sort(timing.samples.begin(), timing.samples.end());
   return timings;
 }
 

@@ -19,12 +19,17 @@ struct Contender {
   std::function<void(uint64_t calls)> run;
 };
 
+/// Nanoseconds of one call, in every round.
 struct Timing {
-  double best_ns = 0;    // of one call, in the best round
-  double median_ns = 0;  // of one call, in the median round
-  double spread = 0;     // (90th percentile - best) / best, over rounds
-  uint64_t calls = 0;    // in one round
-  uint64_t rounds = 0;
+  std::vector<double> samples;  // ascending
+  uint64_t calls = 0;           // in one round
+
+  double best() const { return samples.front(); }
+  double median() const { return samples[samples.size() / 2]; }
+  /// How far the 90th percentile is above the best round, as a share of it.
+  double spread() const;
+  /// Adds the rounds of another measurement of the same contender.
+  void add(const Timing& other);
 };
 
 struct Effort {

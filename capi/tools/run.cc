@@ -53,13 +53,13 @@ int run_command(const Arguments& arguments, const std::string& text) {
   morello_status status = operands.pack(job->kernel.get());
   if (status != MORELLO_OK) return report_status(arguments, text, status);
   morello_error* error = nullptr;
-  if (operands.expect(job->spec.get(), &error) != MORELLO_OK) {
+  if (operands.expect(&error) != MORELLO_OK) {
     return report_error(arguments, text, ErrorPtr(error).get());
   }
   status = morello_kernel_run(job->kernel.get(), operands.pointers(), operands.scratch(),
                               job->executor());
   if (status != MORELLO_OK) return report_status(arguments, text, status);
-  const Check check = operands.check();
+  const Check check = operands.check(operands.result());
   if (!arguments.output.empty()) {
     const std::string problem = write_npy(
         arguments.output, {shape_of(operands.tensor(operands.count() - 1)), operands.output()});
