@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+// Impl tree -> Plan: one walk, top-down, that gives addresses to buffers and turns tiles into
+// steps.
+#include "codegen/plan.hh"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "codegen/x64/family.hh"
+
+namespace morello {
+namespace {
+
+/// One operand of a node: where it is, seen through the node's dimensions.
+struct Place {
+  bool in_registers = false;
+  u16 first_register = 0;
+  CursorId cursor = 0;
+  View view;  // elements
+};
+using Places = std::array<Place, kMaxOperands>;
+
+class Planner {
+ public:
+  explicit Planner(const ImplTree& tree) : tree_(tree), target_(*tree.target) {}
+
+  Result<Plan> run(const std::array<View, kMaxOperands>& root_views) {
+    const Spec& spec = tree_.nodes[0].spec;
+    plan_.isa = target_.isa;
+    plan_.operand_count = spec.operand_count;
+    plan_.functions.emplace_back();
+    Places places;
+    for (int o = 0; o < spec.operand_count; o++) {
+      if (spec.operand[o].dtype != Dtype::kF32) return unsupported(o);
+      places[o].cursor = cursor({Cursor::Base::kOperand, static_cast<u64>(o)});
+      places[o].view = root_views[o];
+    }
+    std::vector<PlanId> body;
+    if (!add_node(0, places, body)) return std::move(*error_);
+    plan_.functions[0].body = std::move(body);
+    return std::move(plan_);
+  }
+
+ private:
+  Error unsupported(int o) const {
+    Dtype dtype = tree_.nodes[0].spec.operand[o].dtype;
+    return {MORELLO_UNSUPPORTED, "operand " + std::to_string(o) + " has element type " +
+                                     std::string(name_of(dtype)) + "; kernels are emitted for f32"};
+  }
+
+  bool fail(NodeId node, const std::string& what) {
+    error_ = Error{MORELLO_INTERNAL, "Impl node " + std::to_string(node) + ": " + what};
+    return false;
+  }
+
+  PlanFunction& function() { return plan_.functions[function_]; }
+
+  CursorId cursor(const Cursor& c) {
+    auto& all = function().cursors;
+    auto at = std::find(all.begin(), all.end(), c);
+    if (at == all.end()) at = all.insert(at, c);
+    return static_cast<CursorId>(at - all.begin());
+  }
+
+  PlanId add(PlanNode node) {
+    plan_.nodes.push_back(std::move(node));
+    return static_cast<PlanId>(plan_.nodes.size() - 1);
+  }
+
+  bool add_node(NodeId id, const Places& places, std::vector<PlanId>& out) {
+    const ImplNode& node = tree_.nodes[id];
+    if (const auto* loop = std::get_if<Loop>(&node.kind)) return add_loop(id, *loop, places, out);
+    if (const auto* move = std::get_if<Move>(&node.kind)) {
+      if (move->view) return add_children(id, places, nullptr, out);
+      return add_with_buffer(id, move->placed, places, out);
+    }
+    if (const auto* block = std::get_if<Block>(&node.kind)) {
+      if (!block->has_buffer) return add_children(id, places, nullptr, out);
+      return add_with_buffer(id, block->buffer, places, out);
+    }
+    if (const auto* choose = std::get_if<Choose>(&node.kind)) {
+      Places chosen = places;
+      chosen[choose->operand].view = dense_view(node.spec, choose->placed);
+      return add_children(id, chosen, nullptr, out);
+    }
+    return add_leaf(id, std::get<Select>(node.kind), places, out);
+  }
+
+  bool add_child(NodeId parent, const Edge& edge, const Places& places, const Place* buffer,
+                 std::vector<PlanId>& out) {
+    const Spec& child = tree_.nodes[edge.node].spec;
+    Places bound;
+    for (int o = 0; o < child.operand_count; o++) {
+      u8 from = edge.binding.operand[o];
+      if (from == kNewBuffer ? !buffer : from >= tree_.nodes[parent].spec.operand_count)
+        return fail(edge.node, "operand " + std::to_string(o) + " is bound to none of its parent");
+      bound[o] = from == kNewBuffer ? *buffer : places[from];
+      bound[o].view = bind_view(bound[o].view, child, edge.binding);
+    }
+    return add_node(edge.node, bound, out);
+  }
+
+  bool add_children(NodeId id, const Places& places, const Place* buffer,
+                    std::vector<PlanId>& out) {
+    for (const Edge& edge : tree_.nodes[id].children)
+      if (!add_child(id, edge, places, buffer, out)) return false;
+    return true;
+  }
+
+  /// Registers and scratch memory are stacks: a node's buffer lives as long as its children run.
+  bool add_with_buffer(NodeId id, const Operand& buffer, const Places& places,
+                       std::vector<PlanId>& out) {
+    const Spec& spec = tree_.nodes[id].spec;
+    Place place;
+    place.view = dense_view(spec, buffer);
+    u32 element_bytes = size_of(buffer.dtype);
+    if (buffer.level == Level::kRegister) {
+      u64 count = vectors(spec, buffer, target_.lanes(element_bytes));
+      place.in_registers = true;
+      place.first_register = registers_used_;
+      if (registers_used_ + count > target_.vector_registers)
+        return fail(id, "its register tile does not fit");
+      registers_used_ = static_cast<u16>(registers_used_ + count);
+      bool ok = add_children(id, places, &place, out);
+      registers_used_ = place.first_register;
+      return ok;
+    }
+    u64 offset = scratch_used_;
+    reserve_scratch(dense_elements(spec, buffer) * element_bytes);
+    place.cursor = cursor({Cursor::Base::kScratch, offset});
+    bool ok = add_children(id, places, &place, out);
+    scratch_used_ = offset;
+    return ok;
+  }
+
+  void reserve_scratch(u64 bytes) {
+    scratch_used_ += round_up(bytes, kScratchAlignment);
+    u64& peak = function().scratch_bytes;
+    peak = std::max(peak, scratch_used_);
+  }
+
+  bool add_loop(NodeId id, const Loop& loop, const Places& places, std::vector<PlanId>& out) {
+    const ImplNode& node = tree_.nodes[id];
+    std::vector<CursorStep> steps;
+    for (int o = 0; o < node.spec.operand_count; o++) {
+      const Operand& operand = node.spec.operand[o];
+      if (!has_dim(operand.dims, loop.dim)) continue;
+      if (places[o].in_registers) return fail(id, "its loop tiles a register tile");
+      const DimView& dim = places[o].view.dim[loop.dim];
+      if (dim.pack && loop.tile % dim.pack != 0) return fail(id, "its tile starts inside a panel");
+      i64 bytes = dim.at(loop.tile) * static_cast<i64>(size_of(operand.dtype));
+      if (bytes != 0) steps.push_back({places[o].cursor, bytes});
+    }
+    u64 tasks = std::min<u64>(loop.trips, target_.processors);
+    if (loop.parallel && tasks > 1 && function_ == 0)
+      return add_parallel(id, loop, tasks, std::move(steps), places, out);
+
+    PlanLoop made{loop.trips, std::move(steps), {}, {}};
+    if (!add_child(id, node.children[0], places, nullptr, made.body)) return false;
+    if (node.children.size() > 1 && !add_child(id, node.children[1], places, nullptr, made.rest))
+      return false;
+    if (made.trips == 1 && made.rest.empty())
+      out.insert(out.end(), made.body.begin(), made.body.end());
+    else
+      out.push_back(add(std::move(made)));
+    return true;
+  }
+
+  bool add_parallel(NodeId id, const Loop& loop, u64 tasks, std::vector<CursorStep> steps,
+                    const Places& places, std::vector<PlanId>& out) {
+    const ImplNode& node = tree_.nodes[id];
+    if (registers_used_ != 0) return fail(id, "its parallel loop has register tiles around it");
+    u64 scratch_before = std::exchange(scratch_used_, 0);
+    function_ = static_cast<u32>(plan_.functions.size());
+    plan_.functions.emplace_back();
+    Places inner = places;
+    for (int o = 0; o < node.spec.operand_count; o++)
+      inner[o].cursor = cursor({Cursor::Base::kOuter, places[o].cursor});
+    for (const CursorStep& step : steps)
+      function().steps.push_back({cursor({Cursor::Base::kOuter, step.cursor}), step.bytes});
+    std::vector<PlanId> body;
+    bool ok = add_child(id, node.children[0], inner, nullptr, body);
+    function().body = std::move(body);
+    u64 task_bytes = function().scratch_bytes;
+    u32 made = std::exchange(function_, 0);
+    scratch_used_ = scratch_before;
+    if (!ok) return false;
+
+    PlanParallel parallel{made, tasks, loop.trips, 0, std::move(steps), {}};
+    parallel.scratch = cursor({Cursor::Base::kScratch, scratch_used_});
+    reserve_scratch(tasks * task_bytes);
+    scratch_used_ = scratch_before;
+    if (node.children.size() > 1 &&
+        !add_child(id, node.children[1], places, nullptr, parallel.rest))
+      return false;
+    out.push_back(add(std::move(parallel)));
+    return true;
+  }
+
+  bool add_leaf(NodeId id, const Select& select, const Places& places, std::vector<PlanId>& out) {
+    const Spec& spec = tree_.nodes[id].spec;
+    const x64::Family* family = x64::find_family(static_cast<MicrokernelId>(select.microkernel));
+    if (!family) return fail(id, "unknown microkernel " + std::to_string(select.microkernel));
+    PlanCall call;
+    call.id = family->id;
+    call.first_free = registers_used_;
+    call.spec = spec;
+    for (int o = 0; o < spec.operand_count; o++) {
+      const Operand& operand = spec.operand[o];
+      PlanOperand& at = call.operand[o];
+      if ((operand.level == Level::kRegister) != places[o].in_registers)
+        return fail(id, "operand " + std::to_string(o) + " is not at the level it should be");
+      at.in_registers = places[o].in_registers;
+      at.first_register = places[o].first_register;
+      at.cursor = places[o].cursor;
+      for (int d = 0; d < spec.rank; d++) {
+        const DimView& dim = places[o].view.dim[d];
+        if (!has_dim(operand.dims, d)) continue;
+        if (dim.pack) return fail(id, "operand " + std::to_string(o) + " spans several panels");
+        if (d == unit_dim(operand) && !at.in_registers && dim.stride != 1)
+          return fail(id, "operand " + std::to_string(o) + " is not contiguous where it says so");
+        at.stride[d] = dim.stride * static_cast<i64>(size_of(operand.dtype));
+      }
+    }
+    return cut(id, call, family->blocks(spec), 0, out);
+  }
+
+  /// Loops over the dimensions that the emitter wants in blocks, from `dim` on.
+  bool cut(NodeId id, const PlanCall& call, const x64::Blocks& blocks, int dim,
+           std::vector<PlanId>& out) {
+    while (dim < call.spec.rank && (blocks[dim] == 0 || call.spec.size[dim] <= blocks[dim])) dim++;
+    if (dim == call.spec.rank) {
+      out.push_back(add(call));
+      return true;
+    }
+    u32 size = call.spec.size[dim], block = blocks[dim];
+    PlanLoop made;
+    made.trips = size / block;
+    for (int o = 0; o < call.spec.operand_count; o++) {
+      if (call.operand[o].in_registers)
+        return fail(id, "its microkernel cannot have register tiles");
+      if (call.operand[o].stride[dim] != 0)
+        made.steps.push_back({call.operand[o].cursor, call.operand[o].stride[dim] * block});
+    }
+    PlanCall part = call;
+    part.spec.size[dim] = block;
+    if (!cut(id, part, blocks, dim + 1, made.body)) return false;
+    part.spec.size[dim] = size % block;
+    if (size % block != 0 && !cut(id, part, blocks, dim + 1, made.rest)) return false;
+    out.push_back(add(std::move(made)));
+    return true;
+  }
+
+  const ImplTree& tree_;
+  const Target& target_;
+  Plan plan_;
+  std::optional<Error> error_;
+  u32 function_ = 0;        // the one that nodes are added to
+  u64 scratch_used_ = 0;    // of it
+  u16 registers_used_ = 0;  // by the register tiles around the node
+};
+
+}  // namespace
+
+Result<Plan> make_plan(const ImplTree& tree, const std::array<View, kMaxOperands>& root_views) {
+  return Planner(tree).run(root_views);
+}
+
+}  // namespace morello

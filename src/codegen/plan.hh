@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Plan: an Impl tree as the emitter sees it: loops that step addresses by constants, and calls of
+// microkernels with constant strides. Pure data; every decision was made in the Impl tree.
+#ifndef MORELLO_CODEGEN_PLAN_HH
+#define MORELLO_CODEGEN_PLAN_HH
+
+#include <array>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "impl/impl.hh"
+#include "impl/microkernel_id.hh"
+#include "spec/view.hh"
+#include "support/result.hh"
+
+namespace morello {
+
+/// Index of a cursor of one PlanFunction.
+using CursorId = u32;
+
+/// An address that loops step. It holds `value` at the start of its function, and again after every
+/// loop that stepped it.
+struct Cursor {
+  enum class Base : u8 {
+    kOperand,  // operand number `value` of the kernel
+    kScratch,  // `value` bytes into the scratch memory of this function
+    kOuter,    // cursor number `value` of the function that started the parallel loop
+  };
+  Base base = Base::kOperand;
+  u64 value = 0;
+  friend bool operator==(const Cursor&, const Cursor&) = default;
+};
+
+struct CursorStep {
+  CursorId cursor = 0;
+  i64 bytes = 0;
+};
+
+/// One operand of a microkernel: a register tile, or memory at a cursor.
+struct PlanOperand {
+  bool in_registers = false;
+  u16 first_register = 0;
+  CursorId cursor = 0;
+  std::array<i64, kMaxDims> stride{};  // bytes; 0 along dimensions that do not index the operand
+};
+
+/// Runs microkernel `id` on the whole of `spec`, in which dimensions may have size 1. Vector
+/// registers from `first_free` on are its own.
+struct PlanCall {
+  MicrokernelId id{};
+  u16 first_free = 0;
+  Spec spec;
+  std::array<PlanOperand, kMaxOperands> operand{};
+};
+
+/// Index into Plan::nodes.
+using PlanId = u32;
+
+/// Runs `body` `trips` times, each followed by `steps`; then `rest`; then undoes the steps.
+struct PlanLoop {
+  u64 trips = 0;
+  std::vector<CursorStep> steps;
+  std::vector<PlanId> body, rest;
+};
+
+/// Runs the body of function `function` `trips` times, each followed by that function's steps, in
+/// `tasks` tasks: task t makes the trips from t*trips/tasks to (t+1)*trips/tasks. Then advances the
+/// cursors by `steps`, `trips` times, runs `rest`, and moves them back.
+struct PlanParallel {
+  u32 function = 0;
+  u64 tasks = 0;
+  u64 trips = 0;
+  CursorId scratch = 0;  // start of task 0's scratch memory; the others follow
+  std::vector<CursorStep> steps;
+  std::vector<PlanId> rest;
+};
+
+using PlanNode = std::variant<PlanLoop, PlanParallel, PlanCall>;
+
+/// The kernel itself, or the body of a parallel loop, which steps its cursors by `steps` after each
+/// trip.
+struct PlanFunction {
+  std::vector<Cursor> cursors;
+  std::vector<PlanId> body;
+  std::vector<CursorStep> steps;
+  u64 scratch_bytes = 0;  // of one task; a multiple of kScratchAlignment
+};
+
+inline constexpr u64 kScratchAlignment = 64;
+
+struct Plan {
+  Isa isa = Isa::kNone;
+  u32 operand_count = 0;
+  std::vector<PlanNode> nodes;
+  std::vector<PlanFunction> functions;  // functions[0] is the kernel
+
+  u64 scratch_bytes() const { return functions[0].scratch_bytes; }
+};
+
+/// @param root_views  of the operands of nodes[0].spec; that of an operand whose layout a Choose
+/// node
+///     fixes is ignored.
+/// @return MORELLO_UNSUPPORTED for element types without an emitter; MORELLO_INTERNAL for trees
+/// that
+///     validate() would refuse.
+Result<Plan> make_plan(const ImplTree& tree, const std::array<View, kMaxOperands>& root_views);
+
+/// Indented text, one line per node: deterministic.
+std::string print(const Plan& plan);
+
+}  // namespace morello
+
+#endif

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/x64/chain.hh"
+
+#include <bit>
+#include <optional>
+
+namespace morello::x64 {
+namespace {
+
+/// What a stage keeps in a register over all vectors.
+std::optional<float> constant_of(const Spec& spec, Op op) {
+  switch (op) {
+    case Op::kFill:
+      return spec.fill_value;
+    case Op::kRelu:
+      return 0.0f;
+    case Op::kNeg:
+      return -0.0f;
+    case Op::kAbs:
+      return std::bit_cast<float>(0x7fffffffu);
+    case Op::kRecip:
+      return 1.0f;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Chain::Chain(Assembler& as, const PlanCall& call)
+    : as_(as),
+      call_(call),
+      value_(call.first_free),
+      other_(value_ + 1),
+      spare_(value_ + 2),
+      mask_(value_ + 3) {
+  for (int s = 0; s < call.spec.stage_count; s++)
+    if (constant_of(call.spec, call.spec.stage[s].op)) constant_[s] = mask_++;
+}
+
+void Chain::prepare(u32 width, Lanes masked) {
+  for (int s = 0; s < call_.spec.stage_count; s++)
+    if (auto c = constant_of(call_.spec, call_.spec.stage[s].op))
+      as_.broadcast(constant_[s], width, *c);
+  if (masked.masked()) as_.set_mask(masked.count, mask_);
+}
+
+void Chain::compute(Lanes l, const Sources& sources) {
+  lanes_ = l;
+  sources_ = &sources;
+  const Source& out = sources[call_.spec.out_index()];
+  int stages = call_.spec.stage_count;
+  for (int s = 0; s < stages; s++)
+    previous_ = stage(s, s + 1 == stages && out.in_register ? out.index : value_);
+  if (!out.in_register)
+    as_.store(previous_, l, out.base, out.bytes, spare_);
+  else if (previous_ != out.index)
+    as_.vmovaps(as_.vec(out.index, l.width), as_.vec(previous_, l.width));
+}
+
+/// Computes a stage, in register `to` if it has to be written anywhere; returns where it is.
+u32 Chain::stage(int index, u32 to) {
+  Stage stage = call_.spec.stage[index];
+  const Assembler::Vec dest = as_.vec(to, lanes_.width);
+  const Assembler::Vec constant = as_.vec(constant_[index], lanes_.width);
+  if (is_binary(stage.op) && stage.in1 == kNone) {  // a reduction of no dimension
+    if (call_.spec.out().access == Access::kOut) return in_register(stage.in0, to);
+    stage.in1 = std::exchange(stage.in0, static_cast<i8>(call_.spec.out_index()));
+  }
+  switch (stage.op) {
+    case Op::kFill:
+      return constant_[index];
+    case Op::kCopy:
+      return in_register(stage.in0, to);
+    case Op::kRelu:
+      with_operand(stage.in0, to, [&](const auto& x) { as_.vmaxps(dest, constant, x); });
+      return to;
+    case Op::kNeg:
+      with_operand(stage.in0, to, [&](const auto& x) { as_.vxorps(dest, constant, x); });
+      return to;
+    case Op::kAbs:
+      with_operand(stage.in0, to, [&](const auto& x) { as_.vandps(dest, constant, x); });
+      return to;
+    case Op::kSqrt:
+      with_operand(stage.in0, to, [&](const auto& x) { as_.vsqrtps(dest, x); });
+      return to;
+    case Op::kRecip:
+      with_operand(stage.in0, to, [&](const auto& x) { as_.vdivps(dest, constant, x); });
+      return to;
+    case Op::kSquare: {
+      const Assembler::Vec x = as_.vec(in_register(stage.in0, to), lanes_.width);
+      as_.vmulps(dest, x, x);
+      return to;
+    }
+    default: {
+      const Assembler::Vec a = as_.vec(in_register(stage.in0, spare_), lanes_.width);
+      with_operand(stage.in1, other_, [&](const auto& b) { as_.binary(stage.op, dest, a, b); });
+      return to;
+    }
+  }
+}
+
+/// The register that holds an input: its own, or `to` after loading it.
+u32 Chain::in_register(i8 input, u32 to) {
+  if (input == kPrevious) return previous_;
+  const Source& source = (*sources_)[input];
+  if (source.in_register) return source.index;
+  if (source.broadcast && lanes_.width > 1)
+    as_.vbroadcastss(as_.vec(to, lanes_.width), as_.at(source.base, source.bytes));
+  else
+    as_.load(to, lanes_, as_.at(source.base, source.bytes));
+  return to;
+}
+
+template <class F>
+void Chain::with_operand(i8 input, u32 to, F f) {
+  if (input != kPrevious) {
+    const Source& source = (*sources_)[input];
+    if (!source.in_register && !source.broadcast && as_.folds(lanes_))
+      return f(as_.at(source.base, source.bytes));
+  }
+  f(as_.vec(in_register(input, to), lanes_.width));
+}
+
+}  // namespace morello::x64

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// Elementwise chains, copies and fills, in vectors along the output's fastest dimension. With a
+// register tile everything is unrolled; in memory, rows and vectors are loops.
+#include <algorithm>
+
+#include "codegen/x64/chain.hh"
+#include "codegen/x64/family.hh"
+
+namespace morello::x64 {
+namespace {
+
+/// The operand in registers, or -1. All that are have the same elements in the same registers.
+int tile_operand(const Spec& spec) {
+  for (int o = spec.operand_count - 1; o >= 0; o--)
+    if (spec.operand[o].level == Level::kRegister) return o;
+  return -1;
+}
+
+/// The dimension that rows in memory run along: the slowest but one. kNoDim if there are no rows.
+u8 row_dim(const Spec& spec) {
+  const Layout& layout = spec.out().layout;
+  int rank = layout.rank();
+  return rank < 2 ? kNoDim : layout.order[rank - 2];
+}
+
+class MapEmitter {
+ public:
+  MapEmitter(Assembler& as, const PlanCall& call)
+      : as_(as), call_(call), spec_(call.spec), chain_(as, call), v_(unit_dim(spec_.out())) {
+    columns_ = v_ == kNoDim ? 1 : spec_.size[v_];
+    vecs_ = static_cast<u32>(ceil_div(columns_, as.lanes()));
+  }
+
+  void emit() {
+    chain_.prepare(std::min(as_.lanes(), as_.lanes_of(columns_).width),
+                   as_.part(columns_, vecs_ - 1));
+    if (tile_operand(spec_) >= 0)
+      emit_tile();
+    else
+      emit_memory();
+  }
+
+ private:
+  bool moves_along(int o, u8 dim) const {
+    return dim != kNoDim && has_dim(spec_.operand[o].dims, dim);
+  }
+  i64 stride(int o, u8 dim) const { return dim == kNoDim ? 0 : call_.operand[o].stride[dim]; }
+
+  /// The sources of vector `j`, `bytes[o]` from the pointers.
+  void compute(u32 j, Lanes l, const std::array<i64, kMaxOperands>& bytes, u32 tile_index) {
+    Chain::Sources sources;
+    for (int o = 0; o < spec_.operand_count; o++) {
+      Chain::Source& s = sources[o];
+      const PlanOperand& at = call_.operand[o];
+      s.in_register = at.in_registers;
+      s.index = at.first_register + tile_index;
+      s.broadcast = !moves_along(o, v_);
+      s.base = pointer_[o];
+      s.bytes =
+          bytes[o] + (s.broadcast ? 0 : i64{j} * as_.lanes() * static_cast<i64>(sizeof(float)));
+    }
+    chain_.compute(l, sources);
+  }
+
+  void emit_tile() {
+    for (int o = 0; o < spec_.operand_count; o++)
+      if (!call_.operand[o].in_registers) pointer_[o] = as_.pointer(call_.operand[o].cursor);
+    emit_tile_rows(spec_.operand[tile_operand(spec_)].layout, 0, {}, 0);
+  }
+
+  /// The tile's dimensions from slow to fast: registers are numbered in that order.
+  void emit_tile_rows(const Layout& layout, int depth, const std::array<i64, kMaxOperands>& bytes,
+                      u32 row) {
+    u8 dim = depth < layout.rank() ? layout.order[depth] : kNoDim;
+    if (dim == kNoDim || dim == v_) {
+      for (u32 j = 0; j < vecs_; j++) compute(j, as_.part(columns_, j), bytes, row * vecs_ + j);
+      return;
+    }
+    for (u32 i = 0; i < spec_.size[dim]; i++) {
+      std::array<i64, kMaxOperands> there = bytes;
+      for (int o = 0; o < spec_.operand_count; o++) there[o] += i * stride(o, dim);
+      emit_tile_rows(layout, depth + 1, there, row * spec_.size[dim] + i);
+    }
+  }
+
+  void emit_memory() {
+    u8 m = row_dim(spec_);
+    u32 rows = m == kNoDim ? 1 : spec_.size[m];
+    for (int o = 0; o < spec_.operand_count; o++)
+      pointer_[o] = as_.moving_pointer(call_.operand[o].cursor);
+    u32 full = columns_ / as_.lanes();
+    if (full > kMostVectors) return emit_long_rows(rows, m, full);
+    as_.for_chunks(rows, std::max(1u, kMostVectors / vecs_), pointers(m, 1), [&](u64 count) {
+      for (u64 i = 0; i < count; i++)
+        for (u32 j = 0; j < vecs_; j++) compute(j, as_.part(columns_, j), along(m, i), 0);
+    });
+  }
+
+  void emit_long_rows(u32 rows, u8 m, u32 full) {
+    u32 chunks = full / kMostVectors * kMostVectors;
+    as_.for_chunks(rows, 1, pointers(m, 1), [&](u64) {
+      as_.for_chunks(chunks, kMostVectors, pointers(v_, as_.lanes()), [&](u64 count) {
+        for (u64 j = 0; j < count; j++)
+          compute(static_cast<u32>(j), as_.lanes_of(as_.lanes()), {}, 0);
+      });
+      // The pointers have passed the loop's chunks, unless there was only one and no loop.
+      u32 passed = chunks >= 2 * kMostVectors ? chunks : 0;
+      for (u32 j = chunks; j < vecs_; j++) compute(j - passed, as_.part(columns_, j), {}, 0);
+      if (rows > 1 && passed)
+        for (const auto& p : pointers(v_, as_.lanes())) as_.advance(p.reg, -p.step * i64{passed});
+    });
+  }
+
+  std::array<i64, kMaxOperands> along(u8 dim, u64 i) const {
+    std::array<i64, kMaxOperands> bytes{};
+    for (int o = 0; o < spec_.operand_count; o++) bytes[o] = static_cast<i64>(i) * stride(o, dim);
+    return bytes;
+  }
+
+  std::vector<Assembler::Moving> pointers(u8 dim, u32 elements) const {
+    std::vector<Assembler::Moving> all;
+    for (int o = 0; o < spec_.operand_count; o++)
+      if (moves_along(o, dim)) all.push_back({pointer_[o], stride(o, dim) * elements});
+    return all;
+  }
+
+  static constexpr u32 kMostVectors = 8;  // per trip of a loop
+
+  Assembler& as_;
+  const PlanCall& call_;
+  const Spec& spec_;
+  Chain chain_;
+  u8 v_;
+  u32 columns_, vecs_;
+  std::array<Assembler::Reg64, kMaxOperands> pointer_;
+};
+
+Blocks blocks(const Spec& spec) {
+  Blocks b{};
+  if (tile_operand(spec) >= 0) return b;
+  for (int d = 0; d < spec.rank; d++)
+    b[d] = d == unit_dim(spec.out()) || d == row_dim(spec) ? 0 : 1;
+  return b;
+}
+
+u32 registers(const PlanCall& call) {
+  if (tile_operand(call.spec) < 0) return call.spec.operand_count + 2u;
+  u32 n = 0;
+  for (int o = 0; o < call.spec.operand_count; o++) n += !call.operand[o].in_registers;
+  return n;
+}
+
+void emit(Assembler& as, const PlanCall& call) { MapEmitter(as, call).emit(); }
+
+}  // namespace
+
+extern const Family kMap = {MicrokernelId::kMap, blocks, registers, emit};
+
+}  // namespace morello::x64

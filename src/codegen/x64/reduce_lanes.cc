@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// out[m] (op)= in[m,r] with vectors along the reduced dimension. The plan loops over m.
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "codegen/x64/assembler.hh"
+#include "codegen/x64/family.hh"
+
+namespace morello::x64 {
+namespace {
+
+constexpr u32 kChains = 4;
+
+int reduced_dim(const Spec& spec) { return std::countr_zero(spec.reduced()); }
+
+class ReduceLanes {
+ public:
+  ReduceLanes(Assembler& as, const PlanCall& call)
+      : as_(as), call_(call), op_(call.spec.stage[0].op), sum_(call.first_free) {}
+
+  void emit() {
+    u32 size = call_.spec.size[reduced_dim(call_.spec)], lanes = as_.lanes();
+    u32 full = size / lanes, chains = std::min(full, kChains);
+    in_ = as_.moving_pointer(call_.operand[0].cursor);
+    if (full == 0) {
+      start_short(as_.lanes_of(size));
+      as_.reduce_lanes(op_, sum_, as_.lanes_of(size).width, other_());
+    } else {
+      for (u32 c = 0; c < chains; c++) as_.vmovups(as_.full(sum_ + c), as_.at(in_, c * bytes()));
+      loop(full - chains, chains);
+      if (size % lanes != 0) add_tail(size % lanes);
+      for (u32 c = 1; c < chains; c++)
+        as_.binary(op_, as_.full(sum_), as_.full(sum_), as_.full(sum_ + c));
+      as_.reduce_lanes(op_, sum_, lanes, other_());
+    }
+    store();
+  }
+
+ private:
+  i64 bytes() const { return i64{as_.lanes()} * sizeof(float); }
+  u32 other_() const { return sum_ + kChains; }
+  u32 spare_() const { return sum_ + kChains + 1; }
+  u32 mask_() const { return sum_ + kChains + 2; }
+
+  void loop(u32 vecs, u32 chains) {
+    as_.advance(in_, chains * bytes());
+    constexpr u32 kUnroll = 2 * kChains;
+    as_.for_chunks(vecs, kUnroll, {{in_, bytes()}}, [&](u64 count) {
+      for (u32 i = 0; i < count; i++) {
+        Assembler::Vec to = as_.full(sum_ + i % chains);
+        as_.binary(op_, to, to, as_.at(in_, i * bytes()));
+      }
+    });
+    as_.advance(in_, (vecs >= 2 * kUnroll ? vecs % kUnroll : vecs) * bytes());
+  }
+
+  /// A whole reduction of less than a vector: lanes without an element get a neutral one.
+  void start_short(Lanes l) {
+    if (l.masked()) as_.set_mask(l.count, mask_());
+    as_.load(sum_, l, as_.at(in_, 0));
+    if (!l.masked() || op_ == Op::kAdd) return;
+    as_.broadcast(other_(), l.width, neutral());
+    Assembler::Vec sum = as_.vec(sum_, l.width), other = as_.vec(other_(), l.width);
+    if (as_.avx512()) {
+      as_.vmovaps(other | as_.k1, sum);
+      as_.vmovaps(sum, other);
+    } else {
+      as_.vblendvps(sum, other, sum, as_.vec(mask_(), l.width));
+    }
+  }
+
+  float neutral() const {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    return op_ == Op::kMax ? -kInfinity : op_ == Op::kMin ? kInfinity : 0.0f;
+  }
+
+  void add_tail(u32 count) {
+    Lanes l{count, as_.lanes()};
+    Assembler::Vec sum = as_.full(sum_), other = as_.full(other_());
+    as_.set_mask(count, mask_());
+    as_.load(other_(), l, as_.at(in_, 0));
+    if (as_.avx512()) {
+      as_.binary(op_, sum | as_.k1, sum, other);
+      return;
+    }
+    if (op_ != Op::kAdd) as_.vblendvps(other, sum, other, as_.full(mask_()));
+    as_.binary(op_, sum, sum, other);
+  }
+
+  void store() {
+    Assembler::Reg64 out = as_.pointer(call_.operand[1].cursor);
+    Assembler::Vec sum = as_.vec(sum_, 1), before = as_.vec(spare_(), 1);
+    if (call_.spec.out().access == Access::kInOut) {
+      as_.vmovss(before, as_.at(out, 0));
+      as_.binary(op_, sum, before, sum);
+    }
+    as_.vmovss(as_.at(out, 0), sum);
+  }
+
+  Assembler& as_;
+  const PlanCall& call_;
+  Op op_;
+  u32 sum_;
+  Assembler::Reg64 in_;
+};
+
+Blocks blocks(const Spec& spec) {
+  Blocks b{};
+  for (int d = 0; d < spec.rank; d++) b[d] = d == reduced_dim(spec) ? 0 : 1;
+  return b;
+}
+
+u32 registers(const PlanCall&) { return 3; }
+void emit(Assembler& as, const PlanCall& call) { ReduceLanes(as, call).emit(); }
+
+}  // namespace
+
+extern const Family kReduceLanes = {MicrokernelId::kReduceLanes, blocks, registers, emit};
+
+}  // namespace morello::x64

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// out[m,v] = out op in[m,r,v], out in registers: a reduction over whole vectors.
+#include <algorithm>
+#include <bit>
+
+#include "codegen/x64/assembler.hh"
+#include "codegen/x64/family.hh"
+
+namespace morello::x64 {
+namespace {
+
+Blocks blocks(const Spec&) { return {}; }
+u32 registers(const PlanCall&) { return 2; }
+
+/// Byte offset in the input of each row of the register tile, in the order of its registers.
+std::vector<i64> row_offsets(const PlanCall& call, u8 v) {
+  std::vector<i64> rows = {0};
+  for (u8 d : call.spec.out().layout.order) {
+    if (d == kNoDim) break;
+    if (d == v) continue;
+    std::vector<i64> finer;
+    for (i64 row : rows)
+      for (u32 i = 0; i < call.spec.size[d]; i++)
+        finer.push_back(row + i * call.operand[0].stride[d]);
+    rows = std::move(finer);
+  }
+  return rows;
+}
+
+void emit(Assembler& as, const PlanCall& call) {
+  const Spec& spec = call.spec;
+  u8 v = unit_dim(spec.out());
+  int r = std::countr_zero(spec.reduced());
+  Op op = spec.stage[0].op;
+  u32 columns = spec.size[v], vecs = static_cast<u32>(ceil_div(columns, as.lanes()));
+  u32 loaded = call.first_free, mask = loaded + 1;
+  std::vector<i64> rows = row_offsets(call, v);
+  if (Lanes tail = as.part(columns, vecs - 1); tail.masked()) as.set_mask(tail.count, mask);
+
+  i64 step = call.operand[0].stride[r];
+  Assembler::Reg64 in = as.moving_pointer(call.operand[0].cursor);
+  u64 unroll = std::max<u64>(1, 16 / (rows.size() * vecs));
+  as.for_chunks(spec.size[r], unroll, {{in, step}}, [&](u64 count) {
+    for (u64 i = 0; i < count; i++) {
+      for (u32 x = 0; x < rows.size() * vecs; x++) {
+        u32 j = x % vecs;
+        Lanes l = as.part(columns, j);
+        Assembler::Vec to = as.vec(call.operand[1].first_register + x, l.width);
+        Assembler::Address from =
+            as.at(in, static_cast<i64>(i) * step + rows[x / vecs] + i64{j * as.lanes()} * 4);
+        if (as.folds(l)) {
+          as.binary(op, to, to, from);
+        } else {
+          as.load(loaded, l, from);
+          as.binary(op, to, to, as.vec(loaded, l.width));
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+
+extern const Family kReduceRows = {MicrokernelId::kReduceRows, blocks, registers, emit};
+
+}  // namespace morello::x64
