@@ -116,10 +116,6 @@ morello_status morello_spec_reduce(morello_context* context, int32_t op, uint32_
   return guarded(err, [&]() -> Result<Done> {
     const Result<Op> known = to_op(op, OpKind::kReduction);
     if (!known) return known.error();
-    if (auto e = find_null({{"in", in}})) return *e;
-    if (axis >= in->rank)
-      return invalid_argument("argument `axis` is " + std::to_string(axis) + "; `in` has rank " +
-                              std::to_string(in->rank) + ", and its axes count from 0");
     Statement s;
     s.head = Statement::Head::kReduce;
     s.op = *known;

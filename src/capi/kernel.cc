@@ -95,8 +95,7 @@ morello_status morello_kernel_run_checked(const morello_kernel* kernel, void* co
     if (auto e = find_null({{"kernel", kernel}})) return *e;
     const Program* program = program_of(kernel);
     if (program == nullptr) return invalid_argument(kSearchOnly);
-    if (operands == nullptr)
-      return Error{MORELLO_NULL_OPERAND, "argument `operands` is NULL; it must list the operands"};
+    if (auto e = check_list(operands)) return *e;
     if (auto e = find_null({{"operand_bytes", operand_bytes}})) return *e;
     const Kernel& k = kernel->kernel;
     if (operand_count != k.operands.size())

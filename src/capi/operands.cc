@@ -8,6 +8,12 @@ std::string OperandName::text() const {
   return "operand " + std::to_string(index) + " (" + role + ")";
 }
 
+std::optional<Error> check_list(void* const* operands) {
+  if (operands != nullptr) return std::nullopt;
+  return Error{MORELLO_NULL_OPERAND,
+               "argument `operands` is NULL; it must list a pointer per operand"};
+}
+
 std::optional<Error> check_pointer(OperandName name, const void* pointer, u32 alignment) {
   if (pointer == nullptr)
     return Error{MORELLO_NULL_OPERAND, name.text() + " is NULL; each of the " +

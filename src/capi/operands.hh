@@ -16,6 +16,8 @@ struct OperandName {
   std::string text() const;
 };
 
+/// MORELLO_NULL_OPERAND, if the list of all operands is NULL itself.
+std::optional<Error> check_list(void* const* operands);
 /// MORELLO_NULL_OPERAND or MORELLO_MISALIGNED. `alignment` is a power of two.
 std::optional<Error> check_pointer(OperandName name, const void* pointer, u32 alignment);
 /// MORELLO_OPERAND_TOO_SMALL

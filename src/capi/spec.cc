@@ -60,7 +60,10 @@ morello_status morello_spec_parse(morello_context* context, const char* text, mo
     if (auto e = find_null({{"context", context}, {"text", text}, {"spec", spec}})) return *e;
     Result<Statement> statement = parse_supported(text);
     if (!statement) return std::move(statement.error());
-    return make_spec(std::move(*statement), spec);
+    Result<Done> made = make_spec(std::move(*statement), spec);
+    // What only lowering finds concerns the whole text.
+    if (!made && made.error().line == 0) made.error().line = made.error().column = 1;
+    return made;
   });
 }
 
@@ -108,7 +111,8 @@ double morello_spec_flops(const morello_spec* spec) {
 morello_status morello_spec_evaluate(const morello_spec* spec, void* const* operands,
                                      morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
-    if (auto e = find_null({{"spec", spec}, {"operands", operands}})) return *e;
+    if (auto e = find_null({{"spec", spec}})) return *e;
+    if (auto e = check_list(operands)) return *e;
     const Spec& s = spec->lowered.spec;
     for (int i = 0; i < s.operand_count; i++) {
       const OperandName name{static_cast<u32>(i), s.operand_count};

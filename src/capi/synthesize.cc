@@ -83,7 +83,7 @@ morello_status morello_synthesize(morello_context* context, const morello_spec* 
     if (!isa) return isa.error();
     const Target target = make_target(*context, *isa, given->threads);
     SearchOptions search{};
-    search.threads = 1;
+    search.threads = target.processors;
     search.time_budget_us = given->time_budget;
     search.memory_budget_bytes = given->memory_budget;
     Result<Kernel> built =

@@ -25,7 +25,7 @@ std::string list_dtypes() {
 /// Sizes first: strides are computed from them, which must not overflow.
 std::optional<Error> check_shape(const morello_tensor& t, const char* name) {
   if (t.rank > MORELLO_MAX_RANK)
-    return Error{MORELLO_INVALID_SHAPE, std::string(name) + ".rank is " + std::to_string(t.rank) +
+    return Error{MORELLO_UNSUPPORTED, std::string(name) + ".rank is " + std::to_string(t.rank) +
                                             "; a tensor has 0 to " +
                                             std::to_string(MORELLO_MAX_RANK) + " axes"};
   i64 elements = 1;
