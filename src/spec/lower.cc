@@ -102,8 +102,8 @@ void number_dims(Draft& draft) {
 Operand make_operand(const Draft& draft, int index, const Tensor& tensor) {
   Operand o;
   o.dtype = tensor.dtype;
-  o.free_layout = tensor.kind == Tensor::Kind::kFree;
   std::vector<u8> order = layout_order(draft, index);
+  o.free_layout = tensor.kind == Tensor::Kind::kFree && order.size() > 1;  // else nothing to choose
   std::copy(order.begin(), order.end(), o.layout.order.begin());
   i64 run = 1;  // elements of the contiguous run
   for (size_t i = order.size(); i-- > 0; o.contig++) {
