@@ -40,11 +40,15 @@ void each_layout(const Spec& spec, int operand, const Target& target, F&& add) {
   u32 lanes = target.lanes(size_of(spec.operand[operand].dtype));
   u8 v = unit_dim(spec.out());
   bool along_vectors = v != kNoDim && has_dim(spec.operand[operand].dims, v);
-  constexpr u32 kVectors[] = {1, 2, 3, 4, 6}, kRows[] = {4, 6, 8, 12, 14};
-  for (u32 n : along_vectors ? kVectors : kRows) {
-    u32 panel = along_vectors ? n * lanes : n;
+  auto panels = [&](u32 panel) {
     if (layout_of(spec, operand, LayoutOption::kPanels, panel).valid) add(LayoutOption::kPanels, panel);
-  }
+  };
+  if (along_vectors)
+    for (u32 n : {1u, 2u, 3u, 4u}) panels(n * lanes);
+  else if (!has_dim(spec.reduced(), unit_dim(spec.operand[operand])))
+    // Rows are read one element at a time: where they run along a reduced dimension they are good as
+    // they are, and panels would say no more.
+    for (u32 n : {4u, 6u, 8u, 12u}) panels(n);
 }
 
 }  // namespace morello

@@ -52,8 +52,30 @@ i64 Bounds::contraction(const Spec& spec) const {
       saturating_mul(depth, kScalarStepUnits));
   i64 row = saturating_mul(full, std::min<i64>(per_vector, static_cast<i64>(lanes) * per_column));
   if (rest) row = saturating_add(row, std::min(per_vector, saturating_mul(rest, per_column)));
-  i64 c = saturating_add(saturating_mul(rows, row), kCallUnits);
-  return c;
+  i64 c = saturating_mul(rows, row);
+  return in_registers ? saturating_add(c, kCallUnits) : std::max(c, kCallUnits);
+}
+
+// Rows of vectors, or of single elements; a copy between different fastest dimensions in blocks, or
+// element by element. Panels split rows, which makes them no cheaper.
+i64 Bounds::map(const Spec& spec) const {
+  const Operand& out = spec.out();
+  u8 v = unit_dim(out);
+  u64 lanes = target_.lanes(size_of(out.dtype)), points = volume(spec);
+  bool to_memory = out.level != Level::kRegister;
+  i64 scalar = saturating_mul(points, kScalarElementUnits);
+  if (to_memory && v != kNoDim && spec.stage[0].op == Op::kCopy && spec.operand_count == 2) {
+    const Operand& in = spec.operand[0];
+    if (in.level != Level::kRegister && has_dim(in.dims, v) && unit_dim(in) != v)
+      return saturating_add(kCallUnits, std::min(scalar, saturating_mul(points, kTransposeBlockUnits / 64)));
+  }
+  if (!to_memory || v == kNoDim) return 0;
+  u64 columns = out.layout.packed() ? out.layout.pack : spec.size[v];
+  bool tile = spec.operand_count > 1 && spec.operand[0].level == Level::kRegister;
+  i64 row = saturating_mul(columns / lanes, kUnitsPerCycle / target_.stores_per_cycle);
+  if (!tile) row = saturating_add(row, kMapRowUnits);
+  row = std::min(row, saturating_mul(columns, kScalarElementUnits));
+  return saturating_add(kCallUnits, saturating_mul(points / columns, row));
 }
 
 i64 Bounds::traffic(const Spec& spec, const Limits& limits) const {
@@ -103,8 +125,8 @@ i64 Bounds::of(const Spec& spec, const Limits& limits) const {
     c = saturating_add(c, contraction(spec));
   else if (spec.reduced() != 0)
     c = saturating_add(c, saturating_mul(volume(spec) / lanes, kUnitsPerCycle / 2));
-  else if (spec.out().level != Level::kRegister)
-    c = saturating_add(c, saturating_add(kCallUnits, saturating_mul(volume(spec) / lanes, kUnitsPerCycle / target_.stores_per_cycle)));
+  else
+    c = saturating_add(c, map(spec));
   return c;
 }
 

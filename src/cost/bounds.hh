@@ -21,6 +21,7 @@ class Bounds {
 
  private:
   i64 contraction(const Spec& spec) const;
+  i64 map(const Spec& spec) const;
   i64 traffic(const Spec& spec, const Limits& limits) const;
   /// Fixed point (1 << kFraction) units per vector FMA, the best of all register tiles up to rows x vecs.
   i64 rate(u64 rows, u64 vecs) const;

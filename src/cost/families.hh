@@ -30,6 +30,10 @@ inline constexpr i64 kDotResultUnits = 8 * kUnitsPerCycle;
 inline constexpr i64 kScalarStepUnits = 4 * kUnitsPerCycle;
 inline constexpr i64 kScalarElementUnits = 2 * kUnitsPerCycle;
 
+/// Starting and ending one row of a map in memory; one block of 8x8 of a transpose.
+inline constexpr i64 kMapRowUnits = 3 * kUnitsPerCycle;
+inline constexpr i64 kTransposeBlockUnits = 24 * kUnitsPerCycle;
+
 extern const Microkernel kOuterProduct, kDotProduct, kMapKernel, kScalarMap, kReduceRows, kReduceLanes,
     kScalarReduce, kTranspose;
 

@@ -63,7 +63,7 @@ i64 map_cost(const Spec& spec, const Target& t) {
   // A register tile is unrolled; in memory every row starts and ends a loop.
   u64 rows = n / vecs;
   bool unrolled = !out_in_memory || (spec.operand_count > 1 && spec.operand[0].level == Level::kRegister);
-  if (!unrolled) c = saturating_add(c, saturating_mul(rows, 3 * kUnitsPerCycle));
+  if (!unrolled) c = saturating_add(c, saturating_mul(rows, kMapRowUnits));
   if (tail && !t.has_masks && out_in_memory) c = saturating_add(c, saturating_mul(rows, 3 * kUnitsPerCycle));
   return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
 }
@@ -99,7 +99,7 @@ u32 transpose_registers(const Spec&, const Target&) { return 16; }
 i64 transpose_cost(const Spec& spec, const Target& t) {
   // Blocks of 8x8: 8 loads, 24 shuffles, 8 stores.
   u64 blocks = ceil_div(spec.size[0], 8) * ceil_div(spec.size[1], 8);
-  i64 c = saturating_mul(blocks, 24 * kUnitsPerCycle);
+  i64 c = saturating_mul(blocks, kTransposeBlockUnits);
   return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
 }
 

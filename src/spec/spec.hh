@@ -20,7 +20,7 @@ namespace morello {
 
 /// A set of dimensions of one Spec: bit d is dimension d.
 using DimMask = u8;
-constexpr bool has_dim(DimMask mask, int d) { return mask >> d & 1; }
+constexpr bool has_dim(DimMask mask, int d) { return d < kMaxDims && (mask >> d & 1); }
 
 /// Scalar operations. Numbers of the elementwise ones are those of morello_op. On disk: never renumber.
 enum class Op : u8 {
