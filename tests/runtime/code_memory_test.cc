@@ -27,7 +27,9 @@ using testing::kFailed;
 
 constexpr u8 kReturn42[] = {0xb8, 42, 0, 0, 0, 0xc3};  // mov eax, 42; ret
 
-int call(const CodeMemory& code) { return reinterpret_cast<int (*)()>(code.data())(); }
+int call(const CodeMemory& code) {
+  return reinterpret_cast<int (*)()>(reinterpret_cast<uintptr_t>(code.data()))();
+}
 
 /// Permissions of the mapping that holds `address`, as in /proc/self/maps: "r-xp".
 std::string permissions_at(const void* address) {
@@ -106,12 +108,15 @@ TEST_SUITE_BEGIN("runtime");
 
 TEST_CASE("code runs from memory that is not writable") { check_runs(system_code_memory_calls()); }
 
-TEST_CASE("where mprotect is refused, a memory file serves") { check_runs(calls_with(refuse_protect)); }
+TEST_CASE("where mprotect is refused, a memory file serves") {
+  check_runs(calls_with(refuse_protect));
+}
 
 TEST_CASE("a kernel without MFD_EXEC") { check_runs(calls_with(refuse_protect, old_memfd)); }
 
 TEST_CASE("where both are refused, the error says what, and what would help") {
-  const Result<CodeMemory> code = CodeMemory::make(kReturn42, calls_with(refuse_protect, refuse_memfd));
+  const Result<CodeMemory> code =
+      CodeMemory::make(kReturn42, calls_with(refuse_protect, refuse_memfd));
   REQUIRE(!code.ok());
   CHECK(code.error().status == MORELLO_EXEC_MEMORY_DENIED);
   const std::string& message = code.error().message;
@@ -133,7 +138,8 @@ TEST_CASE("no memory is not a refusal") {
 }
 
 TEST_CASE("blocks of any size, moved and destroyed") {
-  for (size_t size : {size_t{0}, size_t{1}, size_t{4095}, size_t{4096}, size_t{4097}, size_t{1} << 20}) {
+  for (size_t size :
+       {size_t{0}, size_t{1}, size_t{4095}, size_t{4096}, size_t{4097}, size_t{1} << 20}) {
     for (const CodeMemoryCalls& calls : {system_code_memory_calls(), calls_with(refuse_protect)}) {
       std::vector<u8> bytes(size, 0x90);
       if (size > 0) bytes.back() = 0xc3;
@@ -149,16 +155,18 @@ TEST_CASE("blocks of any size, moved and destroyed") {
 }
 
 TEST_CASE("a process that may not make memory executable (PR_SET_MDWE)") {
-  check_in_child("PR_SET_MDWE", [] { return deny_write_execute(); }, try_to_run, kAllowed);
+  check_in_child(
+      "PR_SET_MDWE", [] { return deny_write_execute(); }, try_to_run, kAllowed);
 }
 
 TEST_CASE("a process whose filter refuses mprotect with PROT_EXEC") {
-  check_in_child("seccomp", [] { return deny_calls(kDenyMprotectExec); }, try_to_run, kAllowed);
+  check_in_child(
+      "seccomp", [] { return deny_calls(kDenyMprotectExec); }, try_to_run, kAllowed);
 }
 
 TEST_CASE("a process whose filter refuses both ways") {
-  check_in_child("seccomp", [] { return deny_calls(kDenyMprotectExec | kDenyMemfd); }, try_to_run,
-                 kDenied);
+  check_in_child(
+      "seccomp", [] { return deny_calls(kDenyMprotectExec | kDenyMemfd); }, try_to_run, kDenied);
 }
 
 TEST_CASE("a process that has MDWE and no memory files") {
