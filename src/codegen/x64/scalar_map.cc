@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Elementwise chains, one element at a time: any strides. The plan loops over all dimensions but
-// one.
+// one. Also copies between a register tile and memory in which its vectors are no vectors.
 #include "codegen/x64/chain.hh"
 #include "codegen/x64/family.hh"
 
 namespace morello::x64 {
 namespace {
+
+/// The operand in registers, or -1.
+int tile_operand(const Spec& spec) {
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].level == Level::kRegister) return o;
+  return -1;
+}
 
 /// The dimension of the emitted loop.
 u8 loop_dim(const Spec& spec) {
@@ -14,15 +21,7 @@ u8 loop_dim(const Spec& spec) {
   return rank == 0 ? kNoDim : layout.order[rank - 1];
 }
 
-Blocks blocks(const Spec& spec) {
-  Blocks b{};
-  for (int d = 0; d < spec.rank; d++) b[d] = d == loop_dim(spec) ? 0 : 1;
-  return b;
-}
-
-u32 registers(const PlanCall& call) { return call.spec.operand_count + 1u; }
-
-void emit(Assembler& as, const PlanCall& call) {
+void emit_loop(Assembler& as, const PlanCall& call) {
   const Spec& spec = call.spec;
   u8 dim = loop_dim(spec);
   Chain chain(as, call);
@@ -41,6 +40,95 @@ void emit(Assembler& as, const PlanCall& call) {
       chain.compute(Lanes{}, sources);
     }
   });
+}
+
+/// Copies a register tile to memory, or from there, element by element.
+class TileCopy {
+ public:
+  TileCopy(Assembler& as, const PlanCall& call)
+      : as_(as),
+        tile_(tile_operand(call.spec)),
+        spec_(call.spec),
+        memory_(call.operand[1 - tile_]),
+        first_(call.operand[tile_].first_register),
+        quarter_(call.first_free),
+        base_(as.pointer(memory_.cursor)) {}
+
+  void emit() { rows(0, 0, 0); }
+
+ private:
+  /// The tile's dimensions from slow to fast: registers are numbered in that order.
+  void rows(int depth, i64 bytes, u32 row) {
+    const Operand& tile = spec_.operand[tile_];
+    u8 v = unit_dim(tile), dim = depth < tile.layout.rank() ? tile.layout.order[depth] : kNoDim;
+    u32 lanes = as_.lanes(), size = dim == kNoDim ? 1 : spec_.size[dim];
+    if (dim != kNoDim && dim != v) {
+      for (u32 i = 0; i < size; i++)
+        rows(depth + 1, bytes + i * memory_.stride[dim], row * size + i);
+      return;
+    }
+    i64 step = dim == kNoDim ? 0 : memory_.stride[dim];
+    u32 vecs = static_cast<u32>(ceil_div(size, lanes));
+    for (u32 j = 0; j < size; j += 4) {
+      u32 index = first_ + row * vecs + j / lanes;
+      u32 count = std::min(4u, size - j);
+      tile_ == 0 ? scatter(index, j % lanes / 4, count, bytes + j * step, step)
+                 : gather(index, j % lanes / 4, count, bytes + j * step, step);
+    }
+  }
+
+  void scatter(u32 index, u32 quarter, u32 count, i64 bytes, i64 step) {
+    u32 from = index;
+    if (quarter != 0) {
+      from = quarter_;
+      if (as_.avx512())
+        as_.vextractf32x4(as_.vec(from, 4), wide(index), static_cast<u8>(quarter));
+      else
+        as_.vextractf128(as_.vec(from, 4), Xbyak::Ymm(static_cast<int>(index)), 1);
+    }
+    as_.vmovss(as_.at(base_, bytes), as_.vec(from, 4));
+    for (u32 i = 1; i < count; i++)
+      as_.vextractps(as_.at(base_, bytes + i * step), as_.vec(from, 4), static_cast<u8>(i));
+  }
+
+  void gather(u32 index, u32 quarter, u32 count, i64 bytes, i64 step) {
+    u32 to = quarter == 0 ? index : quarter_;
+    Assembler::Vec x = as_.vec(to, 4);
+    as_.vmovss(x, as_.at(base_, bytes));
+    for (u32 i = 1; i < count; i++)
+      as_.vinsertps(x, x, as_.at(base_, bytes + i * step), static_cast<u8>(i << 4));
+    if (quarter == 0) return;
+    if (as_.avx512())
+      as_.vinsertf32x4(wide(index), wide(index), x, static_cast<u8>(quarter));
+    else
+      as_.vinsertf128(Xbyak::Ymm(static_cast<int>(index)), Xbyak::Ymm(static_cast<int>(index)), x,
+                      1);
+  }
+
+  Xbyak::Zmm wide(u32 index) { return Xbyak::Zmm(as_.full(index).getIdx()); }
+
+  Assembler& as_;
+  int tile_;
+  const Spec& spec_;
+  const PlanOperand& memory_;
+  u32 first_, quarter_;
+  Assembler::Reg64 base_;
+};
+
+Blocks blocks(const Spec& spec) {
+  Blocks b{};
+  if (tile_operand(spec) >= 0) return b;
+  for (int d = 0; d < spec.rank; d++) b[d] = d == loop_dim(spec) ? 0 : 1;
+  return b;
+}
+
+u32 registers(const PlanCall& call) { return call.spec.operand_count + 1u; }
+
+void emit(Assembler& as, const PlanCall& call) {
+  if (tile_operand(call.spec) >= 0)
+    TileCopy(as, call).emit();
+  else
+    emit_loop(as, call);
 }
 
 }  // namespace
