@@ -59,6 +59,9 @@ class Operands {
   /// Reads the output, in row-major order of its shape.
   std::vector<float> output() const;
 
+  /// Operand `index` as the Spec states it.
+  const float* given(uint32_t index) const { return given_[index].data(); }
+
   /// Copies the given operands to what the kernel reads. Call after the last change of an input.
   morello_status pack(const morello_kernel* kernel);
   void* const* pointers() const { return pointers_.data(); }
