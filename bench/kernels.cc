@@ -196,7 +196,7 @@ void print_row(const Subject& subject, int32_t isa) {
   fmt::print("| {} | {:.3g} | {} {:.0f} / {:.0f} | {:.1f} | {} {} {} |\n", subject.text,
              ours.best() / 1e3, rates(&ours),
              100 * flops / ours.best() / (peak_flops / peak.best()),
-             100 * flops / ours.median() / (peak_flops / peak.median()),
+             100 * flops / ours.median() / (peak_flops / peak.best()),
              subject.operands->compulsory_bytes() / ours.best(),
              rates(timing_of(subject, "OpenBLAS")), rates(timing_of(subject, "libxsmm")), against);
   std::fflush(stdout);

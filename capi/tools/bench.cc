@@ -18,7 +18,7 @@ struct Figures {
   double peak_gflops() const { return peak_flops / peak.best(); }
   double gbytes() const { return bytes / kernel.best(); }
   double percent() const { return 100 * gflops() / peak_gflops(); }
-  double median_percent() const { return 100 * median_gflops() / (peak_flops / peak.median()); }
+  double median_percent() const { return 100 * median_gflops() / peak_gflops(); }
 };
 
 Figures measure_job(const Arguments& arguments, const Job& job, Operands* operands) {

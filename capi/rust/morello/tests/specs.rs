@@ -30,7 +30,7 @@ fn errors_have_a_place() {
     assert_eq!((error.line(), error.column()), (Some(1), Some(17)));
     assert!(error.to_string().starts_with("1:17: "), "{error}");
 
-    let error = "matmul f32[4,8] f32[8,16]".parse::<Spec>().unwrap_err();
+    let error = "matmul f32[4,8] ->".parse::<Spec>().unwrap_err();
     assert_eq!(error.status(), Status::SyntaxError);
     assert_eq!(error.line(), Some(1));
 
