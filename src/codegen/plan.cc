@@ -211,6 +211,8 @@ class Planner {
       PlanOperand& at = call.operand[o];
       if ((operand.level == Level::kRegister) != places[o].in_registers)
         return fail(id, "operand " + std::to_string(o) + " is not at the level it should be");
+      if (places[o].in_registers && operand.dims != (spec.all_dims() & ~spec.reduced()))
+        return fail(id, "operand " + std::to_string(o) + " is a register tile that is broadcast");
       at.in_registers = places[o].in_registers;
       at.first_register = places[o].first_register;
       at.cursor = places[o].cursor;

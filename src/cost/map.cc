@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cost/families.hh"
+#include "cost/map_registers.hh"
 #include "cost/model.hh"
 
 namespace morello {
@@ -40,11 +41,7 @@ bool map_applies(const Spec& spec, const Target&) {
   return true;
 }
 
-u32 map_registers(const Spec& spec, const Target& t) {
-  u8 v = unit_dim(spec.out());
-  bool tail = v != kNoDim && spec.size[v] % t.lanes(size_of(spec.out().dtype)) != 0;
-  return 3u + spec.stage_count + (tail && !t.has_masks ? 1 : 0);
-}
+u32 map_extra(const Spec& spec, const Target& t) { return map_registers(spec, t, false).count(); }
 
 i64 map_cost(const Spec& spec, const Target& t) {
   u8 v = unit_dim(spec.out());
@@ -77,7 +74,9 @@ bool scalar_map_applies(const Spec& spec, const Target&) {
   return true;
 }
 
-u32 scalar_map_registers(const Spec&, const Target&) { return 4; }
+u32 scalar_map_extra(const Spec& spec, const Target& t) {
+  return map_registers(spec, t, true).count();
+}
 
 i64 scalar_map_cost(const Spec& spec, const Target& t) {
   i64 c = saturating_mul(volume(spec), kScalarElementUnits);
@@ -105,9 +104,9 @@ i64 transpose_cost(const Spec& spec, const Target& t) {
 
 }  // namespace
 
-extern const Microkernel kMapKernel = {MicrokernelId::kMap, "map", map_applies, map_registers, map_cost};
+extern const Microkernel kMapKernel = {MicrokernelId::kMap, "map", map_applies, map_extra, map_cost};
 extern const Microkernel kScalarMap = {MicrokernelId::kScalarMap, "scalar_map", scalar_map_applies,
-                                       scalar_map_registers, scalar_map_cost};
+                                       scalar_map_extra, scalar_map_cost};
 extern const Microkernel kTranspose = {MicrokernelId::kTranspose, "transpose", transpose_applies,
                                        transpose_registers, transpose_cost};
 

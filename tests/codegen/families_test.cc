@@ -117,8 +117,8 @@ void check_in_registers(const Problem& p, MicrokernelId id, float neutral) {
     Binding inner = identity_binding(spec);
     inner.operand[out] = kNewBuffer;
     if (reads) {
-      Spec in = move_spec(spec, out, placed, true, &binding);
-      add(0, select(in, copy), binding);
+      Spec load = move_spec(spec, out, placed, true, &binding);
+      add(0, select(load, copy), binding);
     } else {
       parent = add(0, {body, Block{}, {}, 0, {}}, inner);
       inner = identity_binding(spec);
@@ -133,10 +133,14 @@ void check_in_registers(const Problem& p, MicrokernelId id, float neutral) {
     }
     body.out().access = Access::kInOut;
     if (!microkernel(id).applies(body, *target)) continue;
-    u64 used = vectors(body, placed, target->lanes(4)) + microkernel(id).registers(body, *target);
-    if (used > target->vector_registers) continue;
-    add(parent, select(body, id), inner);
     Spec back = move_spec(spec, out, placed, false, &binding);
+    Spec in = move_spec(spec, out, placed, true, &binding);
+    u32 extra = microkernel(id).registers(body, *target);
+    for (const Spec* s : {&back, &in})
+      extra = std::max(extra, microkernel(copy).registers(*s, *target));
+    if (vectors(body, placed, target->lanes(4)) + extra > target->vector_registers) continue;
+    add(parent, select(body, id), inner);
+    back = move_spec(spec, out, placed, false, &binding);
     add(0, select(back, copy), binding);
     check(tree, p);
   }

@@ -2,18 +2,15 @@
 #include "codegen/x64/chain.hh"
 
 #include <bit>
-#include <optional>
+#include <utility>
 
 namespace morello::x64 {
 namespace {
 
-/// What a stage keeps in a register over all vectors.
-std::optional<float> constant_of(const Spec& spec, Op op) {
+float constant_of(const Spec& spec, Op op) {
   switch (op) {
     case Op::kFill:
       return spec.fill_value;
-    case Op::kRelu:
-      return 0.0f;
     case Op::kNeg:
       return -0.0f;
     case Op::kAbs:
@@ -21,28 +18,28 @@ std::optional<float> constant_of(const Spec& spec, Op op) {
     case Op::kRecip:
       return 1.0f;
     default:
-      return std::nullopt;
+      return 0.0f;
   }
 }
 
 }  // namespace
 
-Chain::Chain(Assembler& as, const PlanCall& call)
-    : as_(as),
-      call_(call),
-      value_(call.first_free),
-      other_(value_ + 1),
-      spare_(value_ + 2),
-      mask_(value_ + 3) {
+Chain::Chain(Assembler& as, const PlanCall& call, bool scalar)
+    : as_(as), call_(call), needs_(map_registers(call.spec, as.target(), scalar)) {
+  u32 next = call.first_free;
+  if (needs_.value) value_ = next++;
+  if (needs_.other) other_ = next++;
+  if (needs_.spare) spare_ = next++;
+  if (needs_.mask) mask_ = next++;
   for (int s = 0; s < call.spec.stage_count; s++)
-    if (constant_of(call.spec, call.spec.stage[s].op)) constant_[s] = mask_++;
+    if (needs_.constants >> s & 1) constant_[s] = next++;
 }
 
-void Chain::prepare(u32 width, Lanes masked) {
+void Chain::prepare(u32 width, Lanes odd) {
   for (int s = 0; s < call_.spec.stage_count; s++)
-    if (auto c = constant_of(call_.spec, call_.spec.stage[s].op))
-      as_.broadcast(constant_[s], width, *c);
-  if (masked.masked()) as_.set_mask(masked.count, mask_);
+    if (needs_.constants >> s & 1)
+      as_.broadcast(constant_[s], width, constant_of(call_.spec, call_.spec.stage[s].op));
+  if (odd.masked() && (as_.avx512() || needs_.mask)) as_.set_mask(odd.count, mask_);
 }
 
 void Chain::compute(Lanes l, const Sources& sources) {
@@ -51,7 +48,8 @@ void Chain::compute(Lanes l, const Sources& sources) {
   const Source& out = sources[call_.spec.out_index()];
   int stages = call_.spec.stage_count;
   for (int s = 0; s < stages; s++)
-    previous_ = stage(s, s + 1 == stages && out.in_register ? out.index : value_);
+    previous_ =
+        stage(s, out.in_register && (s + 1 == stages || !needs_.value) ? out.index : value_);
   if (!out.in_register)
     as_.store(previous_, l, out.base, out.bytes, spare_);
   else if (previous_ != out.index)
@@ -69,7 +67,9 @@ u32 Chain::stage(int index, u32 to) {
   }
   switch (stage.op) {
     case Op::kFill:
-      return constant_[index];
+      if (needs_.constants >> index & 1) return constant_[index];
+      as_.broadcast(to, lanes_.width, call_.spec.fill_value);
+      return to;
     case Op::kCopy:
       return in_register(stage.in0, to);
     case Op::kRelu:
@@ -93,12 +93,16 @@ u32 Chain::stage(int index, u32 to) {
       return to;
     }
     default: {
-      const Assembler::Vec a = as_.vec(in_register(stage.in0, spare_), lanes_.width);
+      // While the second input is in a register, that may be `to`.
+      u32 first = needs_.spare && !in_memory(stage.in1) ? spare_ : to;
+      const Assembler::Vec a = as_.vec(in_register(stage.in0, first), lanes_.width);
       with_operand(stage.in1, other_, [&](const auto& b) { as_.binary(stage.op, dest, a, b); });
       return to;
     }
   }
 }
+
+bool Chain::in_memory(i8 input) const { return input >= 0 && !(*sources_)[input].in_register; }
 
 /// The register that holds an input: its own, or `to` after loading it.
 u32 Chain::in_register(i8 input, u32 to) {

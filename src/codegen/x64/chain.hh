@@ -6,14 +6,15 @@
 #include <array>
 
 #include "codegen/x64/assembler.hh"
+#include "cost/map_registers.hh"
 
 namespace morello::x64 {
 
-/// Takes three vector registers from `first_free`, one per stage that needs a constant, and on AVX2
-/// one for the mask.
+/// Takes the vector registers that map_registers() lists, from `first_free` on.
 class Chain {
  public:
-  Chain(Assembler& as, const PlanCall& call);
+  /// @param scalar  vectors have one element.
+  Chain(Assembler& as, const PlanCall& call, bool scalar);
 
   /// Where the elements of one operand for the vector to compute are.
   struct Source {
@@ -25,21 +26,22 @@ class Chain {
   };
   using Sources = std::array<Source, kMaxOperands>;
 
-  /// Loads constants of `width` elements, and readies the mask for vectors of `l.count` elements.
-  void prepare(u32 width, Lanes masked);
+  /// Loads constants of `width` elements, and readies the mask for vectors like `odd`.
+  void prepare(u32 width, Lanes odd);
   void compute(Lanes l, const Sources& sources);
 
  private:
   u32 stage(int index, u32 to);
+  bool in_memory(i8 input) const;
   u32 in_register(i8 input, u32 to);
   template <class F>
   void with_operand(i8 input, u32 to, F f);
 
   Assembler& as_;
   const PlanCall& call_;
-  u32 value_, other_, spare_;
+  MapRegisters needs_;
+  u32 value_ = 0, other_ = 0, spare_ = 0, mask_ = 0;  // registers
   std::array<u32, kMaxStages> constant_{};
-  u32 mask_;
   Lanes lanes_;
   const Sources* sources_ = nullptr;
   u32 previous_ = 0;

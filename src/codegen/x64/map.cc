@@ -26,7 +26,7 @@ u8 row_dim(const Spec& spec) {
 class MapEmitter {
  public:
   MapEmitter(Assembler& as, const PlanCall& call)
-      : as_(as), call_(call), spec_(call.spec), chain_(as, call), v_(unit_dim(spec_.out())) {
+      : as_(as), call_(call), spec_(call.spec), chain_(as, call, false), v_(unit_dim(spec_.out())) {
     columns_ = v_ == kNoDim ? 1 : spec_.size[v_];
     vecs_ = static_cast<u32>(ceil_div(columns_, as.lanes()));
   }

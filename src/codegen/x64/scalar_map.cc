@@ -24,7 +24,7 @@ u8 loop_dim(const Spec& spec) {
 void emit_loop(Assembler& as, const PlanCall& call) {
   const Spec& spec = call.spec;
   u8 dim = loop_dim(spec);
-  Chain chain(as, call);
+  Chain chain(as, call, true);
   chain.prepare(1, Lanes{});
   Chain::Sources sources;
   std::vector<Assembler::Moving> pointers;

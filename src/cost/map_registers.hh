@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// The vector registers of elementwise chains: what the search reserves and what codegen/x64/chain
+// uses.
+#ifndef MORELLO_COST_MAP_REGISTERS_HH
+#define MORELLO_COST_MAP_REGISTERS_HH
+
+#include "spec/spec.hh"
+#include "target/target.hh"
+
+namespace morello {
+
+/// Which registers the chain needs besides those of its register operands.
+struct MapRegisters {
+  bool value = false;  // of stages that cannot be computed in the output's registers
+  bool other = false;  // a second input that is no memory operand of an instruction
+  bool spare =
+      false;          // a first input while the output's register is busy; upper half of odd stores
+  bool mask = false;  // of odd vectors, without mask registers
+  u8 constants = 0;   // bit s: stage s keeps a constant
+
+  u32 count() const;
+};
+
+/// Stages whose instruction needs a constant: fill, relu, neg, abs, recip.
+bool keeps_constant(Op op);
+
+/// @param scalar  the chain runs on single elements.
+MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar);
+
+}  // namespace morello
+
+#endif
