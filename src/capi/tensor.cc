@@ -26,8 +26,8 @@ std::string list_dtypes() {
 std::optional<Error> check_shape(const morello_tensor& t, const char* name) {
   if (t.rank > MORELLO_MAX_RANK)
     return Error{MORELLO_UNSUPPORTED, std::string(name) + ".rank is " + std::to_string(t.rank) +
-                                            "; a tensor has 0 to " +
-                                            std::to_string(MORELLO_MAX_RANK) + " axes"};
+                                          "; a tensor has 0 to " +
+                                          std::to_string(MORELLO_MAX_RANK) + " axes"};
   i64 elements = 1;
   for (u32 axis = 0; axis < MORELLO_MAX_RANK; axis++) {
     const i64 size = t.shape[axis];

@@ -43,51 +43,85 @@ struct BadTensor {
 };
 
 const BadTensor kBadTensors[] = {
-    {"zero size", [](auto& a, auto&, auto&) { a.shape[0] = 0; }, MORELLO_INVALID_SHAPE,
+    {"zero size",
+     [](auto& a, auto&, auto&) { a.shape[0] = 0; },
+     MORELLO_INVALID_SHAPE,
      {"a.shape[0] is 0", "1 or more"}},
-    {"negative size", [](auto&, auto& b, auto&) { b.shape[1] = -16; }, MORELLO_INVALID_SHAPE,
+    {"negative size",
+     [](auto&, auto& b, auto&) { b.shape[1] = -16; },
+     MORELLO_INVALID_SHAPE,
      {"b.shape[1] is -16"}},
-    {"smallest size", [](auto&, auto&, auto& out) { out.shape[1] = INT64_MIN; },
-     MORELLO_INVALID_SHAPE, {"out.shape[1]"}},
-    {"sizes that do not fit", [](auto&, auto& b, auto&) { b.shape[0] = 9; }, MORELLO_INVALID_SHAPE,
+    {"smallest size",
+     [](auto&, auto&, auto& out) { out.shape[1] = INT64_MIN; },
+     MORELLO_INVALID_SHAPE,
+     {"out.shape[1]"}},
+    {"sizes that do not fit",
+     [](auto&, auto& b, auto&) { b.shape[0] = 9; },
+     MORELLO_INVALID_SHAPE,
      {"9", "8"}},
-    {"too many elements", [](auto& a, auto&, auto&) { a.shape[0] = a.shape[1] = 1 << 16; },
-     MORELLO_SIZE_OVERFLOW, {"`a`", "2147483647"}},
-    {"overflow", [](auto&, auto& b, auto&) { b.shape[0] = b.shape[1] = INT64_MAX; },
-     MORELLO_SIZE_OVERFLOW, {"`b`"}},
-    {"dtype 0", [](auto& a, auto&, auto&) { a.dtype = 0; }, MORELLO_UNKNOWN_DTYPE,
+    {"too many elements",
+     [](auto& a, auto&, auto&) { a.shape[0] = a.shape[1] = 1 << 16; },
+     MORELLO_SIZE_OVERFLOW,
+     {"`a`", "2147483647"}},
+    {"overflow",
+     [](auto&, auto& b, auto&) { b.shape[0] = b.shape[1] = INT64_MAX; },
+     MORELLO_SIZE_OVERFLOW,
+     {"`b`"}},
+    {"dtype 0",
+     [](auto& a, auto&, auto&) { a.dtype = 0; },
+     MORELLO_UNKNOWN_DTYPE,
      {"a.dtype is 0", "1 (f32)", "6 (i32)"}},
-    {"dtype 77", [](auto&, auto&, auto& out) { out.dtype = 77; }, MORELLO_UNKNOWN_DTYPE,
+    {"dtype 77",
+     [](auto&, auto&, auto& out) { out.dtype = 77; },
+     MORELLO_UNKNOWN_DTYPE,
      {"out.dtype is 77"}},
-    {"layout 9", [](auto& a, auto&, auto&) { a.layout = 9; }, MORELLO_INVALID_LAYOUT,
+    {"layout 9",
+     [](auto& a, auto&, auto&) { a.layout = 9; },
+     MORELLO_INVALID_LAYOUT,
      {"a.layout is 9", "strided (2)"}},
     {"negative stride",
      [](auto& a, auto&, auto&) { a.layout = MORELLO_LAYOUT_STRIDED, a.strides[1] = -1; },
-     MORELLO_INVALID_LAYOUT, {"axis 1", "stride -1", "negative"}},
+     MORELLO_INVALID_LAYOUT,
+     {"axis 1", "stride -1", "negative"}},
     {"overlapping output",
      [](auto&, auto&, auto& out) {
        out.layout = MORELLO_LAYOUT_STRIDED;
        out.strides[0] = 15;
        out.strides[1] = 1;
      },
-     MORELLO_INVALID_LAYOUT, {"output", "15"}},
-    {"free output", [](auto&, auto&, auto& out) { out.layout = MORELLO_LAYOUT_FREE; },
-     MORELLO_INVALID_LAYOUT, {"output"}},
-    {"rank 7", [](auto& a, auto&, auto&) { a.rank = 7; }, MORELLO_UNSUPPORTED, {"a.rank is 7", "6"}},
-    {"rank 1", [](auto& a, auto&, auto&) { a.rank = 1, a.shape[1] = 0; }, MORELLO_INVALID_SHAPE,
+     MORELLO_INVALID_LAYOUT,
+     {"output", "15"}},
+    {"free output",
+     [](auto&, auto&, auto& out) { out.layout = MORELLO_LAYOUT_FREE; },
+     MORELLO_INVALID_LAYOUT,
+     {"output"}},
+    {"rank 7",
+     [](auto& a, auto&, auto&) { a.rank = 7; },
+     MORELLO_UNSUPPORTED,
+     {"a.rank is 7", "6"}},
+    {"rank 1",
+     [](auto& a, auto&, auto&) { a.rank = 1, a.shape[1] = 0; },
+     MORELLO_INVALID_SHAPE,
      {"2 axes"}},
-    {"entries past the rank", [](auto& a, auto&, auto&) { a.shape[4] = 3; },
-     MORELLO_INVALID_ARGUMENT, {"a.shape[4] is 3", "0"}},
+    {"entries past the rank",
+     [](auto& a, auto&, auto&) { a.shape[4] = 3; },
+     MORELLO_INVALID_ARGUMENT,
+     {"a.shape[4] is 3", "0"}},
     {"strides past the rank",
      [](auto& a, auto&, auto&) {
        a.layout = MORELLO_LAYOUT_STRIDED;
        a.strides[0] = 8, a.strides[1] = 1, a.strides[5] = 2;
      },
-     MORELLO_INVALID_ARGUMENT, {"a.strides[5] is 2"}},
-    {"reserved", [](auto&, auto& b, auto&) { b.reserved0 = 1; }, MORELLO_INVALID_ARGUMENT,
+     MORELLO_INVALID_ARGUMENT,
+     {"a.strides[5] is 2"}},
+    {"reserved",
+     [](auto&, auto& b, auto&) { b.reserved0 = 1; },
+     MORELLO_INVALID_ARGUMENT,
      {"b.reserved0 is 1"}},
-    {"not f32", [](auto& a, auto& b, auto& out) { a.dtype = b.dtype = out.dtype = MORELLO_BF16; },
-     MORELLO_UNSUPPORTED, {"bf16"}},
+    {"not f32",
+     [](auto& a, auto& b, auto& out) { a.dtype = b.dtype = out.dtype = MORELLO_BF16; },
+     MORELLO_UNSUPPORTED,
+     {"bf16"}},
 };
 
 void check_failure(const Failure& failure, morello_status status,
@@ -159,9 +193,9 @@ TEST_CASE("bad operations, axes, subscripts and permutations") {
   using S = morello_spec**;
   using E = morello_error**;
   for (int32_t op : {-1, 0, 7, 16, 40, 256 + 1, INT32_MAX})
-    check_failure(fail<morello_spec>(
-                      [&](S s, E e) { return morello_spec_unary(c, op, &in, &in, s, e); }),
-                  MORELLO_INVALID_ARGUMENT, {"`op`", "MORELLO_OP_RELU"});
+    check_failure(
+        fail<morello_spec>([&](S s, E e) { return morello_spec_unary(c, op, &in, &in, s, e); }),
+        MORELLO_INVALID_ARGUMENT, {"`op`", "MORELLO_OP_RELU"});
   for (int32_t op : {-1, 0, 1, 15, 22, 256 + 16})
     check_failure(fail<morello_spec>(
                       [&](S s, E e) { return morello_spec_binary(c, op, &in, &row, &in, s, e); }),
@@ -188,9 +222,8 @@ TEST_CASE("bad operations, axes, subscripts and permutations") {
                   }),
                   MORELLO_SYNTAX_ERROR, {});
   const std::string endless(100000, 'a');
-  const Failure failure = fail<morello_spec>([&](S s, E e) {
-    return morello_spec_einsum(c, endless.c_str(), &in, &in, &in, 0, s, e);
-  });
+  const Failure failure = fail<morello_spec>(
+      [&](S s, E e) { return morello_spec_einsum(c, endless.c_str(), &in, &in, &in, 0, s, e); });
   CHECK(failure.message.size() < 1000);
 }
 
@@ -206,7 +239,8 @@ TEST_CASE("what append refuses") {
     });
   };
   check_failure(append(spec.get(), MORELLO_OP_RELU, nullptr), MORELLO_UNSUPPORTED, {"3"});
-  check_failure(append(head.get(), MORELLO_OP_ADD, nullptr), MORELLO_INVALID_ARGUMENT, {"`operand`"});
+  check_failure(append(head.get(), MORELLO_OP_ADD, nullptr), MORELLO_INVALID_ARGUMENT,
+                {"`operand`"});
   check_failure(append(head.get(), MORELLO_OP_RELU, &row), MORELLO_INVALID_ARGUMENT, {"`operand`"});
   check_failure(append(head.get(), 99, &row), MORELLO_INVALID_ARGUMENT, {"`op`"});
   check_failure(append(head.get(), MORELLO_OP_ADD, &wide), MORELLO_INVALID_SHAPE, {"9"});

@@ -42,8 +42,8 @@ struct Failure {
   uint32_t line = 0, column = 0;
 };
 
-/// Runs a fallible call and checks the contract of failing: the out-parameter is as it was, the error
-/// object says the status that was returned, the same status comes without an error object.
+/// Runs a fallible call and checks the contract of failing: the out-parameter is as it was, the
+/// error object says the status that was returned, the same status comes without an error object.
 template <class T, class Call>
 Failure fail(Call&& call) {
   T* out = untouched<T>();
@@ -78,15 +78,15 @@ Owner make(Call&& call) {
 }
 
 inline ContextPtr make_context() {
-  return make<ContextPtr>([](morello_context** c, morello_error** e) {
-    return morello_context_create(nullptr, c, e);
-  });
+  return make<ContextPtr>(
+      [](morello_context** c, morello_error** e) { return morello_context_create(nullptr, c, e); });
 }
 
 inline SpecPtr parse_spec(morello_context* context, const std::string& text) {
   CAPTURE(text);
-  return make<SpecPtr>(
-      [&](morello_spec** s, morello_error** e) { return morello_spec_parse(context, text.c_str(), s, e); });
+  return make<SpecPtr>([&](morello_spec** s, morello_error** e) {
+    return morello_spec_parse(context, text.c_str(), s, e);
+  });
 }
 
 inline KernelPtr synthesize(morello_context* context, const morello_spec* spec,

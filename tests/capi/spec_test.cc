@@ -136,7 +136,8 @@ TEST_CASE("builder calls give the Specs that text gives") {
 TEST_CASE("equal means the same computation on the same tensors") {
   const ContextPtr c = make_context();
   const SpecPtr matmul = parse_spec(c.get(), "matmul f32[4,8] f32[8,16] -> f32[4,16]");
-  const SpecPtr einsum = parse_spec(c.get(), "einsum \"ab,bc->ac\" f32[4,8] f32[8,16] -> f32[4,16]");
+  const SpecPtr einsum =
+      parse_spec(c.get(), "einsum \"ab,bc->ac\" f32[4,8] f32[8,16] -> f32[4,16]");
   CHECK(morello_spec_equal(matmul.get(), einsum.get()) == 1);
   CHECK(morello_spec_hash(matmul.get()) == morello_spec_hash(einsum.get()));
   const SpecPtr flat = parse_spec(c.get(), "relu f32[64] -> f32[64]");
@@ -147,7 +148,8 @@ TEST_CASE("equal means the same computation on the same tensors") {
 
 TEST_CASE("operands are described as they were given") {
   const ContextPtr c = make_context();
-  const SpecPtr spec = parse_spec(c.get(), "matmul f32[4,8]{0,1} f32[8,16]{*} + f32[16] -> f32[4,16]");
+  const SpecPtr spec =
+      parse_spec(c.get(), "matmul f32[4,8]{0,1} f32[8,16]{*} + f32[16] -> f32[4,16]");
   REQUIRE(morello_spec_operand_count(spec.get()) == 4);
   morello_tensor t{};
   REQUIRE(morello_spec_operand(spec.get(), 0, &t) == MORELLO_OK);
@@ -192,9 +194,12 @@ TEST_CASE("a described operand builds the same Spec again") {
 
 TEST_CASE("floating-point operations are counted") {
   const ContextPtr c = make_context();
-  const auto flops = [&](const std::string& text) { return morello_spec_flops(parse_spec(c.get(), text).get()); };
+  const auto flops = [&](const std::string& text) {
+    return morello_spec_flops(parse_spec(c.get(), text).get());
+  };
   CHECK(flops("matmul f32[4,8] f32[8,16] -> f32[4,16]") == 2.0 * 4 * 8 * 16);
-  CHECK(flops("matmul f32[4,8] f32[8,16] + f32[16] -> relu -> f32[4,16]") == 2.0 * 4 * 8 * 16 + 2 * 64);
+  CHECK(flops("matmul f32[4,8] f32[8,16] + f32[16] -> relu -> f32[4,16]") ==
+        2.0 * 4 * 8 * 16 + 2 * 64);
   CHECK(flops("reduce_sum f32[4,16] axis=1 -> f32[4]") == 64);
   CHECK(flops("relu f32[10] -> f32[10]") == 10);
   CHECK(flops("move f32[10] -> f32[10]") == 0);
@@ -221,7 +226,8 @@ TEST_CASE("text output has snprintf's contract") {
 
 TEST_CASE("the reference computes in double precision") {
   const ContextPtr c = make_context();
-  const SpecPtr spec = parse_spec(c.get(), "matmul f32[2,3] f32[3,2]{*} + f32[2] -> relu -> f32[2,2]");
+  const SpecPtr spec =
+      parse_spec(c.get(), "matmul f32[2,3] f32[3,2]{*} + f32[2] -> relu -> f32[2,2]");
   float a[] = {1, 2, 3, -4, 5, 1e8f}, b[] = {1, 0, 0, 1, 1, 1}, bias[] = {0.5f, -1e9f};
   float out[4] = {NAN, NAN, NAN, NAN};
   void* operands[] = {a, b, bias, out};

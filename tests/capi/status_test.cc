@@ -34,17 +34,28 @@ morello_status create_with(const morello_context_options* options) {
 TEST_SUITE_BEGIN("capi");
 
 TEST_CASE("every status has its own name, and its number stays") {
-  const char* const names[] = {
-      "MORELLO_OK",              "MORELLO_INVALID_ARGUMENT",   "MORELLO_SYNTAX_ERROR",
-      "MORELLO_INVALID_SHAPE",   "MORELLO_SIZE_OVERFLOW",      "MORELLO_UNKNOWN_DTYPE",
-      "MORELLO_INVALID_LAYOUT",  "MORELLO_UNSUPPORTED",        "MORELLO_NULL_OPERAND",
-      "MORELLO_OPERAND_TOO_SMALL", "MORELLO_MISALIGNED",       "MORELLO_ISA_UNAVAILABLE",
-      "MORELLO_NO_IMPLEMENTATION", "MORELLO_BUDGET_EXCEEDED",  "MORELLO_EXEC_MEMORY_DENIED",
-      "MORELLO_OUT_OF_MEMORY",   "MORELLO_INTERNAL"};
+  const char* const names[] = {"MORELLO_OK",
+                               "MORELLO_INVALID_ARGUMENT",
+                               "MORELLO_SYNTAX_ERROR",
+                               "MORELLO_INVALID_SHAPE",
+                               "MORELLO_SIZE_OVERFLOW",
+                               "MORELLO_UNKNOWN_DTYPE",
+                               "MORELLO_INVALID_LAYOUT",
+                               "MORELLO_UNSUPPORTED",
+                               "MORELLO_NULL_OPERAND",
+                               "MORELLO_OPERAND_TOO_SMALL",
+                               "MORELLO_MISALIGNED",
+                               "MORELLO_ISA_UNAVAILABLE",
+                               "MORELLO_NO_IMPLEMENTATION",
+                               "MORELLO_BUDGET_EXCEEDED",
+                               "MORELLO_EXEC_MEMORY_DENIED",
+                               "MORELLO_OUT_OF_MEMORY",
+                               "MORELLO_INTERNAL"};
   int number = 0;
   for (const char* name : names)
     CHECK(std::string(morello_status_string(static_cast<morello_status>(number--))) == name);
-  CHECK(std::string(morello_status_string(static_cast<morello_status>(number))) == "unknown status");
+  CHECK(std::string(morello_status_string(static_cast<morello_status>(number))) ==
+        "unknown status");
   CHECK(std::string(morello_status_string(static_cast<morello_status>(1))) == "unknown status");
 }
 

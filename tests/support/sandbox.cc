@@ -16,7 +16,7 @@
 namespace morello::testing {
 namespace {
 
-constexpr int kSetMdwe = 65;             // PR_SET_MDWE, Linux 6.3
+constexpr int kSetMdwe = 65;              // PR_SET_MDWE, Linux 6.3
 constexpr unsigned long kRefuseGain = 1;  // PR_MDWE_REFUSE_EXEC_GAIN
 
 constexpr sock_filter load(size_t offset) {

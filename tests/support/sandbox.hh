@@ -16,8 +16,8 @@ bool deny_write_execute();  // PR_SET_MDWE: no page becomes executable that was 
 enum DeniedCalls : unsigned { kDenyMprotectExec = 1, kDenyMemfd = 2 };
 bool deny_calls(unsigned which);  // a seccomp filter
 
-/// Runs `body` in a child process, after `restrict`, and checks what it returns. Says so and goes on
-/// if the kernel does not have `feature`.
+/// Runs `body` in a child process, after `restrict`, and checks what it returns. Says so and goes
+/// on if the kernel does not have `feature`.
 void check_in_child(const char* feature, bool (*restrict)(), int (*body)(), int expected);
 
 }  // namespace morello::testing

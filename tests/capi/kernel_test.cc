@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+// Kernels through the C interface: running, packing, threads, scratch, and what they say of
+// themselves.
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "buffers.hh"
+#include "target/isa.hh"
+
+namespace morello::testing {
+namespace {
+
+constexpr float kTolerance = 1e-4f;  // of sums of some dozen products of values below 1
+
+/// Nothing here can run where no target can.
+bool can_run() {
+  morello_cpu_info info;
+  REQUIRE(morello_cpu_info_get(&info, sizeof(info)) == MORELLO_OK);
+  const bool can = info.isa != MORELLO_ISA_AUTO && info.jit == 1;
+  if (!can) MESSAGE("skipped: this machine cannot run kernels");
+  return can;
+}
+
+struct Made {
+  ContextPtr context = make_context();
+  SpecPtr spec;
+  KernelPtr kernel;
+  explicit Made(const std::string& text, uint32_t threads = 1) {
+    spec = parse_spec(context.get(), text);
+    morello_options options = default_options();
+    options.threads = threads;
+    kernel = synthesize(context.get(), spec.get(), &options);
+  }
+};
+
+morello_status run(const morello_kernel* kernel, const Buffers& buffers) {
+  return morello_kernel_run(kernel, buffers.operands(), nullptr, nullptr);
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("capi");
+
+TEST_CASE("kernels compute what their Specs say") {
+  if (!can_run()) return;
+  for (const char* text :
+       {"matmul f32[7,9] f32[9,21] -> f32[7,21]", "matmul f32[7,9] f32[9,21] += f32[7,21]",
+        "matmul f32[1,65] f32[65,3]{0,1} -> f32[1,3]",
+        "matmul f32[2,3,9] f32[2,9,17] -> f32[2,3,17]",
+        "matmul f32[6,8] f32[8,16] + bias f32[16] -> relu -> f32[6,16]",
+        "relu f32[100] -> f32[100]", "recip f32[] -> f32[]", "add f32[5,7] f32[7] -> f32[5,7]",
+        "reduce_max f32[9,33] axis=0 -> f32[33]", "reduce_sum f32[9,33] axis=1 -> f32[9]",
+        "transpose f32[19,23] perm=1,0 -> f32[23,19]", "move f32[19,23] -> f32[19,23]{0,1}",
+        "fill 2.5 -> f32[37]"}) {
+    INFO(std::string(text));
+    const Made made(text);
+    Buffers buffers(made.spec.get(), made.kernel.get(), 1);
+    CHECK(run(made.kernel.get(), buffers) == MORELLO_OK);
+    CHECK(buffers.error() <= kTolerance);
+  }
+}
+
+TEST_CASE("a kernel says what it is") {
+  if (!can_run()) return;
+  const Made made("matmul f32[8,12] f32[12,32] -> f32[8,32]");
+  const morello_kernel* k = made.kernel.get();
+  const std::string isa(name_of(static_cast<Isa>(morello_kernel_isa(k))));
+  CHECK(std::string(morello_kernel_name(k)) == "morello_matmul_m8n32k12_" + isa);
+  CHECK(morello_kernel_operand_count(k) == 3);
+  CHECK(morello_kernel_operand_size(k, 0) == 8 * 12 * 4);
+  CHECK(morello_kernel_operand_size(k, 2) == 8 * 32 * 4);
+  CHECK(morello_kernel_operand_size(k, 3) == 0);
+  CHECK(morello_kernel_cost(k) > 0);
+  const std::string impl = text_of(morello_kernel_print, k);
+  CHECK(contains(impl, "outer_product"));
+  CHECK(contains(text_of(morello_kernel_print_plan, k), "outer_product"));
+  size_t size = 0;
+  const uint8_t* code = morello_kernel_code(k, &size);
+  REQUIRE(code != nullptr);
+  CHECK(size > 0);
+  const auto function = reinterpret_cast<uintptr_t>(morello_kernel_function(k));
+  CHECK(function >= reinterpret_cast<uintptr_t>(code));
+  CHECK(function < reinterpret_cast<uintptr_t>(code) + size);
+  const size_t alignment = morello_kernel_scratch_alignment(k);
+  CHECK((alignment & (alignment - 1)) == 0);
+  morello_search_stats stats;
+  REQUIRE(morello_kernel_stats(k, &stats, sizeof(stats)) == MORELLO_OK);
+  CHECK(stats.struct_size == sizeof(stats));
+  CHECK(stats.specs > 0);
+  CHECK(stats.states >= stats.specs);
+  CHECK(morello_kernel_stats(k, &stats, sizeof(stats) - 1) == MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_kernel_stats(k, nullptr, sizeof(stats)) == MORELLO_INVALID_ARGUMENT);
+}
+
+TEST_CASE("the same Spec gives the same program and the same code") {
+  if (!can_run()) return;
+  const char* text = "matmul f32[13,29] f32[29,31] + f32[31] -> f32[13,31]";
+  const Made first(text), second(text);
+  CHECK(text_of(morello_kernel_print, first.kernel.get()) ==
+        text_of(morello_kernel_print, second.kernel.get()));
+  size_t a_size = 0, b_size = 0;
+  const uint8_t* a = morello_kernel_code(first.kernel.get(), &a_size);
+  const uint8_t* b = morello_kernel_code(second.kernel.get(), &b_size);
+  REQUIRE(a_size == b_size);
+  CHECK(std::equal(a, a + a_size, b));
+}
+
+TEST_CASE("what run refuses") {
+  if (!can_run()) return;
+  const Made made("matmul f32[4,8] f32[8,16] -> f32[4,16]");
+  const morello_kernel* k = made.kernel.get();
+  Buffers buffers(made.spec.get(), k, 2);
+  const std::vector<float> before = buffers.output();
+  for (uint32_t i = 0; i < buffers.count(); i++) {
+    std::vector<void*> operands(buffers.operands(), buffers.operands() + buffers.count());
+    operands[i] = nullptr;
+    CHECK(morello_kernel_run(k, operands.data(), nullptr, nullptr) == MORELLO_NULL_OPERAND);
+    operands[i] = static_cast<char*>(buffers.operands()[i]) + 2;
+    CHECK(morello_kernel_run(k, operands.data(), nullptr, nullptr) == MORELLO_MISALIGNED);
+  }
+  alignas(64) char scratch[128];
+  CHECK(morello_kernel_run(k, buffers.operands(), scratch + 4, nullptr) == MORELLO_MISALIGNED);
+  CHECK(morello_kernel_run(k, nullptr, nullptr, nullptr) == MORELLO_NULL_OPERAND);
+  CHECK(morello_kernel_run(nullptr, buffers.operands(), nullptr, nullptr) ==
+        MORELLO_INVALID_ARGUMENT);
+  morello_executor executor{sizeof(executor), nullptr, nullptr};
+  CHECK(morello_kernel_run(k, buffers.operands(), nullptr, &executor) == MORELLO_INVALID_ARGUMENT);
+  executor.struct_size = 8;
+  CHECK(morello_kernel_run(k, buffers.operands(), nullptr, &executor) == MORELLO_INVALID_ARGUMENT);
+  CHECK(buffers.output() == before);
+}
+
+TEST_CASE("what run_checked refuses, and says") {
+  if (!can_run()) return;
+  const Made made("matmul f32[4,8] f32[8,16] -> f32[4,16]");
+  const morello_kernel* k = made.kernel.get();
+  Buffers buffers(made.spec.get(), k, 3);
+  alignas(64) char scratch[128];
+  const auto checked = [&](void* const* operands, const size_t* bytes, uint32_t count,
+                           void* given_scratch, const morello_executor* executor) {
+    morello_error* err = nullptr;
+    const morello_status status = morello_kernel_run_checked(
+        k, operands, bytes, count, given_scratch, sizeof(scratch), executor, &err);
+    const ErrorPtr own(err);
+    CHECK((err == nullptr) == (status == MORELLO_OK));
+    if (err != nullptr) CHECK(morello_error_status(err) == status);
+    return Failure{status, err != nullptr ? morello_error_message(err) : "", 0, 0};
+  };
+  CHECK(checked(buffers.operands(), buffers.bytes(), 3, nullptr, nullptr).status == MORELLO_OK);
+  CHECK(buffers.error() <= kTolerance);
+  const char* const names[] = {"operand 0 (input 0)", "operand 1 (input 1)",
+                               "operand 2 (the output)"};
+  for (uint32_t i = 0; i < 3; i++) {
+    std::vector<size_t> bytes(buffers.bytes(), buffers.bytes() + 3);
+    const size_t needed = bytes[i]--;
+    const Failure small = checked(buffers.operands(), bytes.data(), 3, nullptr, nullptr);
+    CHECK(small.status == MORELLO_OPERAND_TOO_SMALL);
+    CHECK(contains(small.message, names[i]));
+    CHECK(contains(small.message, std::to_string(needed)));
+    std::vector<void*> operands(buffers.operands(), buffers.operands() + 3);
+    operands[i] = static_cast<char*>(operands[i]) + 1;
+    const Failure odd = checked(operands.data(), buffers.bytes(), 3, nullptr, nullptr);
+    CHECK(odd.status == MORELLO_MISALIGNED);
+    CHECK(contains(odd.message, names[i]));
+    operands[i] = nullptr;
+    const Failure null = checked(operands.data(), buffers.bytes(), 3, nullptr, nullptr);
+    CHECK(null.status == MORELLO_NULL_OPERAND);
+    CHECK(contains(null.message, names[i]));
+  }
+  const Failure count = checked(buffers.operands(), buffers.bytes(), 2, nullptr, nullptr);
+  CHECK(count.status == MORELLO_INVALID_ARGUMENT);
+  CHECK(contains(count.message, "3 operands"));
+  const Failure odd = checked(buffers.operands(), buffers.bytes(), 3, scratch + 8, nullptr);
+  CHECK(odd.status == MORELLO_MISALIGNED);
+  CHECK(contains(odd.message, "scratch"));
+  CHECK(checked(nullptr, buffers.bytes(), 3, nullptr, nullptr).status == MORELLO_NULL_OPERAND);
+  CHECK(checked(buffers.operands(), nullptr, 3, nullptr, nullptr).status ==
+        MORELLO_INVALID_ARGUMENT);
+  const morello_executor executor{sizeof(executor), nullptr, nullptr};
+  const Failure bad = checked(buffers.operands(), buffers.bytes(), 3, nullptr, &executor);
+  CHECK(bad.status == MORELLO_INVALID_ARGUMENT);
+  CHECK(contains(bad.message, "parallel_for"));
+}
+
+TEST_CASE("operands whose layout was free are packed by the kernel") {
+  if (!can_run()) return;
+  for (const char* text : {"matmul f32[6,37] f32[37,50]{*} -> f32[6,50]",
+                           "matmul f32[6,37]{*} f32[37,50]{*} -> f32[6,50]",
+                           "matmul f32[30,40]{*} f32[40,64] + f32[64] -> f32[30,64]"}) {
+    INFO(std::string(text));
+    const Made made(text);
+    Buffers buffers(made.spec.get(), made.kernel.get(), 4);
+    CHECK(run(made.kernel.get(), buffers) == MORELLO_OK);
+    CHECK(buffers.error() <= kTolerance);
+  }
+}
+
+TEST_CASE("packing an operand whose layout was given writes that layout") {
+  if (!can_run()) return;
+  const Made made("move f32[2,3]{0,1} -> f32[2,3]");
+  const float source[] = {1, 2, 3, 4, 5, 6};
+  float packed[6] = {};
+  REQUIRE(morello_kernel_pack(made.kernel.get(), 0, source, packed) == MORELLO_OK);
+  CHECK(std::vector<float>(packed, packed + 6) == std::vector<float>{1, 4, 2, 5, 3, 6});
+  const morello_kernel* k = made.kernel.get();
+  CHECK(morello_kernel_pack(k, 2, source, packed) == MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_kernel_pack(k, -1, source, packed) == MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_kernel_pack(nullptr, 0, source, packed) == MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_kernel_pack(k, 0, nullptr, packed) == MORELLO_NULL_OPERAND);
+  CHECK(morello_kernel_pack(k, 0, source, nullptr) == MORELLO_NULL_OPERAND);
+  CHECK(morello_kernel_pack(k, 0, reinterpret_cast<const char*>(source) + 1, packed) ==
+        MORELLO_MISALIGNED);
+}
+
+TEST_CASE("one kernel runs on four threads at once") {
+  if (!can_run()) return;
+  const Made made("matmul f32[33,65] f32[65,47]{*} + f32[47] -> relu -> f32[33,47]");
+  Buffers alone(made.spec.get(), made.kernel.get(), 5);
+  REQUIRE(run(made.kernel.get(), alone) == MORELLO_OK);
+  REQUIRE(alone.error() <= kTolerance);
+  std::vector<Buffers> own;
+  for (int t = 0; t < 4; t++) own.emplace_back(made.spec.get(), made.kernel.get(), 5);
+  std::atomic<int> failures{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; t++) {
+    threads.emplace_back([&, t] {
+      const KernelPtr mine(morello_kernel_retain(made.kernel.get()));
+      for (int round = 0; round < 100; round++) {
+        std::fill(own[t].output().begin(), own[t].output().end(), NAN);
+        failures += run(mine.get(), own[t]) != MORELLO_OK;
+        failures += own[t].output() != alone.output();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(failures == 0);
+}
+
+TEST_CASE("a parallel kernel on a pool, on an executor of the host's, and on one thread") {
+  if (!can_run()) return;
+  const Made made("relu f32[1024,2048] -> f32[1024,2048]", 4);
+  const morello_kernel* k = made.kernel.get();
+  CHECK(contains(text_of(morello_kernel_print, k), "parallel"));
+  Buffers buffers(made.spec.get(), k, 6);
+  const auto clear = [&] { std::fill(buffers.output().begin(), buffers.output().end(), NAN); };
+  clear();
+  REQUIRE(run(k, buffers) == MORELLO_OK);
+  REQUIRE(buffers.error() == 0);
+  morello_pool* made_pool = nullptr;
+  REQUIRE(morello_pool_create(3, &made_pool, nullptr) == MORELLO_OK);
+  const PoolPtr pool(made_pool);
+  for (int round = 0; round < 20; round++) {
+    clear();
+    REQUIRE(morello_kernel_run(k, buffers.operands(), nullptr, morello_pool_executor(made_pool)) ==
+            MORELLO_OK);
+    REQUIRE(buffers.error() == 0);
+  }
+  struct Count {
+    size_t loops = 0, most = 0;
+  } count;
+  const morello_executor backwards{
+      sizeof(backwards), &count,
+      [](void* user, size_t n, void (*fn)(void* arg, size_t index), void* arg) {
+        Count& c = *static_cast<Count*>(user);
+        c.loops++;
+        c.most = std::max(c.most, n);
+        while (n-- > 0) fn(arg, n);
+      }};
+  clear();
+  REQUIRE(morello_kernel_run(k, buffers.operands(), nullptr, &backwards) == MORELLO_OK);
+  CHECK(buffers.error() == 0);
+  CHECK(count.loops >= 1);
+  CHECK(count.most <= 4);
+}
+
+TEST_CASE("kernels outlive their Spec and context, and the last owner releases them") {
+  if (!can_run()) return;
+  Made made("relu f32[16] -> f32[16]");
+  Buffers buffers(made.spec.get(), made.kernel.get(), 7);
+  const KernelPtr second(morello_kernel_retain(made.kernel.get()));
+  made.kernel.reset();
+  made.context.reset();
+  CHECK(run(second.get(), buffers) == MORELLO_OK);
+  CHECK(buffers.error() == 0);
+  CHECK(morello_kernel_retain(nullptr) == nullptr);
+  morello_kernel_release(nullptr);
+}
+
+TEST_CASE("asking nothing gives nothing") {
+  CHECK(!morello_kernel_function(nullptr));
+  CHECK(morello_kernel_operand_count(nullptr) == 0);
+  CHECK(morello_kernel_operand_size(nullptr, 0) == 0);
+  CHECK(morello_kernel_scratch_size(nullptr) == 0);
+  CHECK(morello_kernel_print(nullptr, nullptr, 0) == 0);
+  CHECK(std::string(morello_kernel_name(nullptr)).empty());
+  size_t size = 1;
+  CHECK(morello_kernel_code(nullptr, &size) == nullptr);
+  CHECK(size == 0);
+}
+
+TEST_SUITE_END();
+
+}  // namespace morello::testing

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/build_kernel.hh"
+
+#include <doctest/doctest.h>
+
+namespace morello {
+namespace {
+
+Statement statement_of(const std::string& text) {
+  Result<Statement> statement = parse(text);
+  REQUIRE(statement.ok());
+  return std::move(*statement);
+}
+
+std::string name_of_text(const std::string& text) {
+  return kernel_name(statement_of(text), *fixed_target(Isa::kAvx2));
+}
+
+Result<Kernel> build(const std::string& text, const Target& target, bool search_only) {
+  const Statement statement = statement_of(text);
+  const Result<Lowered> lowered = lower(statement);
+  REQUIRE(lowered.ok());
+  return build_kernel(statement, *lowered, target, SearchOptions{}, search_only);
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("runtime");
+
+TEST_CASE("kernels are named by what they do") {
+  CHECK(name_of_text("matmul f32[64,768] f32[768,3072] -> f32[64,3072]") ==
+        "morello_matmul_m64n3072k768_avx2");
+  CHECK(name_of_text("matmul f32[2,6,4,8] f32[2,6,8,16] -> f32[2,6,4,16]") ==
+        "morello_matmul_b12m4n16k8_avx2");
+  CHECK(name_of_text("matmul f32[4,8] f32[8,16] + f32[16] -> relu -> f32[4,16]") ==
+        "morello_matmul_m4n16k8_add_relu_avx2");
+  CHECK(name_of_text("einsum \"bmk,bkn->bmn\" f32[2,4,8] f32[2,8,16] -> f32[2,4,16]") ==
+        "morello_einsum_bmk_bkn_bmn_2x4x8_avx2");
+  CHECK(name_of_text("relu f32[64,768] -> f32[64,768]") == "morello_relu_64x768_avx2");
+  CHECK(name_of_text("neg f32[] -> f32[]") == "morello_neg_scalar_avx2");
+  CHECK(name_of_text("reduce_max f32[64,1024] axis=1 -> f32[64]") ==
+        "morello_reduce_max_axis1_64x1024_avx2");
+  CHECK(name_of_text("transpose f32[3,5] -> f32[5,3]") == "morello_transpose_5x3_avx2");
+  CHECK(name_of_text("move f32[3,5] -> f32[3,5]{0,1}") == "morello_move_3x5_avx2");
+  CHECK(name_of_text("fill 0 -> f32[3]") == "morello_fill_3_avx2");
+}
+
+TEST_CASE("a target that no program fits") {
+  Target tiny = *fixed_target(Isa::kAvx2);
+  tiny.vector_registers = 1;
+  const Result<Kernel> kernel = build("matmul f32[4,8] f32[8,16] -> f32[4,16]", tiny, true);
+  REQUIRE(!kernel.ok());
+  CHECK(kernel.error().status == MORELLO_NO_IMPLEMENTATION);
+  CHECK(!kernel.error().message.empty());
+}
+
+TEST_CASE("a kernel that is only searched for has text and sizes, and no program") {
+  const Result<Kernel> kernel =
+      build("matmul f32[4,8] f32[8,17]{*} -> f32[4,17]", *fixed_target(Isa::kAvx512), true);
+  REQUIRE(kernel.ok());
+  CHECK(!kernel->program);
+  CHECK(kernel->isa == Isa::kAvx512);
+  CHECK(!kernel->impl_text.empty());
+  CHECK(kernel->plan_text.empty());
+  CHECK(kernel->cost_units > 0);
+  REQUIRE(kernel->operands.size() == 3);
+  CHECK(kernel->operands[0].bytes == 4 * 8 * 4);
+  CHECK(kernel->operands[1].bytes >= 8 * 17 * 4);
+  CHECK(!kernel->operands[1].pack);
+  CHECK(kernel->operands[2].alignment == 4);
+}
+
+TEST_CASE("free layouts have a program that packs") {
+  const Result<Kernel> kernel =
+      build("matmul f32[4,8] f32[8,17]{*} -> f32[4,17]", *fixed_target(Isa::kAvx2), false);
+  REQUIRE(kernel.ok());
+  REQUIRE(kernel->program);
+  CHECK(!kernel->operands[0].pack);
+  CHECK(kernel->operands[1].pack);
+  CHECK(!kernel->operands[2].pack);
+}
+
+TEST_SUITE_END();
+
+}  // namespace morello
