@@ -40,7 +40,7 @@ bool derive_view(const Spec& spec, const Limits& limits, const Action& a, const 
   const Operand& from = spec.operand[a.arg];
   Operand to = viewed(from);
   d.level = to.level;
-  d.amount = resident_lines(spec, from);
+  d.amount = resident_lines(spec, from, to.level);
   Limits rest = limits;
   if (!subtract(rest, d.level, d.amount)) return false;
   d.own = step_units(spec, from, *c.target);

@@ -6,9 +6,11 @@
 
 namespace morello {
 
-u64 resident_lines(const Spec& spec, const Operand& operand) {
+u64 resident_lines(const Spec& spec, const Operand& operand, Level cache) {
   Footprint f = footprint(spec, operand);
-  return operand.far ? std::max(f.lines, f.runs * kFarRunLines) : f.lines;
+  // One way of an L1 is a page, one of an L2 is up to 64 KiB.
+  u32 alias = cache == Level::kL1 ? std::min<u32>(operand.alias, 6) : operand.alias;
+  return f.runs == 1 ? f.lines : std::max(f.lines, f.runs << alias);
 }
 
 LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 panel) {

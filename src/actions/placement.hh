@@ -21,10 +21,9 @@ inline bool has_free_operand(const Spec& spec) {
   return false;
 }
 
-/// Cache lines that a tile occupies where it is. Runs that are far apart fall into few cache sets, so
-/// each is counted as at least kFarRunLines.
-inline constexpr u64 kFarRunLines = 8;
-u64 resident_lines(const Spec& spec, const Operand& operand);
+/// Cache lines that a tile takes away from a cache when it stays there. Runs at a distance that is a
+/// multiple of a power of two fall into few sets: each then takes the lines up to the next one's.
+u64 resident_lines(const Spec& spec, const Operand& operand, Level cache);
 
 /// The layout that `option` stands for, or nothing where it says no more than another option does.
 struct LayoutChoice {

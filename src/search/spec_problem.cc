@@ -8,13 +8,14 @@
 namespace morello {
 
 void SpecProblem::clamp(const Spec& spec, Limits& limits) const {
-  // Each operand comes to each nearer cache at most once, in whole or in parts; far runs count several
-  // lines each; and a chain may have one buffer of the size of the output. Rounding down after each of
-  // these few allocations loses less than half of what is left.
+  // What no operand can come to is no limit. Small operands come to each nearer cache at most once, in
+  // whole or in parts that no power of two spreads out, and a chain may have one buffer of the size of
+  // the output. Rounding down after these few allocations loses less than half of what is left.
   u64 l1 = 0, l2 = 0;
-  auto lines_of = [&](const Operand& x) {
+  auto lines_of = [&](const Operand& x) -> u64 {
     Footprint f = footprint(spec, x);
-    return x.far || f.bytes >= kFarBytes ? std::max(f.lines * kFarRunLines, f.runs * kFarRunLines) : f.lines + f.runs;
+    bool spreads = x.alias > 0 || f.bytes >= 8 * kLineBytes;
+    return spreads ? u64{1} << 40 : f.lines + f.runs;
   };
   for (int o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];

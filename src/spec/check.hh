@@ -104,10 +104,9 @@ inline constexpr int kBroadcast = -1;  // an axis of size 1 that is repeated
 struct Space {
   int rank = 0;
   std::array<i64, kMaxSpaceDims> size{};
-  u32 reduced = 0;  // a bit per dimension
   /// The dimension of each axis of each tensor, or kBroadcast.
   std::array<std::vector<int>, kMaxOperands> axes;
-  /// The dimension of each axis of the head's result.
+  /// The dimension of each axis of the head's result; the others are reduced.
   std::vector<int> result;
 };
 

@@ -19,23 +19,20 @@ using Head = Statement::Head;
 struct Draft {
   struct Dim {
     i64 size = 1;
-    bool reduced = false;
     std::array<i64, kMaxOperands> stride{};
   };
   std::vector<Dim> dims;
   int operands = 0;
 
   bool has(int operand, u8 dim) const { return dims[dim].stride[operand] != 0; }
+  bool is_reduced(u8 dim) const { return !has(operands - 1, dim); }
 };
 
 Draft make_draft(const Statement& s, const Space& space) {
   Draft draft;
   draft.operands = static_cast<int>(s.tensors.size());
   std::vector<Draft::Dim> all(space.rank);
-  for (int d = 0; d < space.rank; d++) {
-    all[d].size = space.size[d];
-    all[d].reduced = space.reduced >> d & 1;
-  }
+  for (int d = 0; d < space.rank; d++) all[d].size = space.size[d];
   for (int o = 0; o < draft.operands; o++) {
     const Tensor& t = s.tensors[o];
     std::vector<i64> strides =
@@ -48,9 +45,9 @@ Draft make_draft(const Statement& s, const Space& space) {
   return draft;
 }
 
-/// True if stepping `outer` is the same as stepping over all of `inner`, for every operand.
+/// True if stepping `outer` is the same as stepping over all of `inner`, for every operand. The
+/// output keeps reduced dimensions apart from the others.
 bool mergeable(const Draft& draft, const Draft::Dim& outer, const Draft::Dim& inner) {
-  if (outer.reduced != inner.reduced) return false;
   if (outer.size * inner.size > std::numeric_limits<i32>::max()) return false;
   for (int o = 0; o < draft.operands; o++)
     if (outer.stride[o] != inner.stride[o] * inner.size) return false;
@@ -85,12 +82,12 @@ void number_dims(Draft& draft) {
   std::vector<u8> order = layout_order(draft, draft.operands - 1);
   std::vector<u8> reduced;
   for (u8 d = 0; d < draft.dims.size(); d++)
-    if (draft.dims[d].reduced) reduced.push_back(d);
+    if (draft.is_reduced(d)) reduced.push_back(d);
   for (int o = 0; o + 1 < draft.operands; o++) {
     auto has = [&](u8 d) { return draft.has(o, d); };
     if (!std::all_of(reduced.begin(), reduced.end(), has)) continue;
     reduced = layout_order(draft, o);
-    std::erase_if(reduced, [&](u8 d) { return !draft.dims[d].reduced; });
+    std::erase_if(reduced, [&](u8 d) { return !draft.is_reduced(d); });
     break;
   }
   order.insert(order.end(), reduced.begin(), reduced.end());
@@ -112,7 +109,7 @@ Operand make_operand(const Draft& draft, int index, const Tensor& tensor) {
       o.far = static_cast<u64>(dim.stride[index]) * size_of(tensor.dtype) >= kFarBytes;
       break;
     }
-    run *= dim.size;
+      set_pitch(o, static_cast<u64>(dim.stride[index]) * size_of(tensor.dtype));
   }
   for (u8 d : order) o.dims = static_cast<DimMask>(o.dims | 1u << d);
   return o;

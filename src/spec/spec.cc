@@ -55,7 +55,7 @@ void normalise_panels(const Spec& spec, Operand& operand) {
   l.order[rank - 1] = dim;
   l.pack_dim = kNoDim;
   if (!full && operand.contig > 1) {
-    operand.far = l.pack * size_of(operand.dtype) >= kFarBytes;
+    set_pitch(operand, l.pack * size_of(operand.dtype));
     operand.contig = 1;
   }
   l.pack = 0;
@@ -85,13 +85,19 @@ void shrink(const Spec& before, const Spec& after, Operand& operand) {
     if (was.at[at].size == is.at[at].size) continue;
     if (i + 1 < operand.contig) {
       operand.contig = static_cast<u8>(i + 1);
-      operand.far = inside * size_of(operand.dtype) >= kFarBytes;
+      set_pitch(operand, inside * size_of(operand.dtype));
     }
     break;
   }
 }
 
 }  // namespace
+
+void set_pitch(Operand& operand, u64 bytes) {
+  operand.far = bytes >= kFarBytes;
+  operand.alias = 0;
+  for (u64 line = kLineBytes; operand.alias < kMaxAlias && bytes % (line * 2) == 0; line *= 2) operand.alias++;
+}
 
 u64 hash_of(const Spec& spec) { return XXH3_64bits(&spec, sizeof spec); }
 

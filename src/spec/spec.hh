@@ -58,7 +58,9 @@ struct Operand {
   u8 contig = 0;
   bool far = false;          // runs are at least kFarBytes apart, or the only run is so from its neighbours
   bool free_layout = false;  // search chooses the layout; only at Level::kMemory
-  u8 reserved = 0;
+  /// Not dense: the cache sets that runs fall into. Log2 of the lines of the largest power of two that
+  /// divides the distance of runs, 0 if that is a line or less, at most kMaxAlias.
+  u8 alias = 0;
   Layout layout;
 
   friend bool operator==(const Operand&, const Operand&) = default;
@@ -66,6 +68,9 @@ struct Operand {
 
 /// Where the runs of an operand start to cost extra: pages, and prefetchers that lose the stream.
 inline constexpr u64 kFarBytes = 1024;
+inline constexpr u8 kMaxAlias = 10;  // 64 KiB: one way of a large L2
+/// Sets far and alias for runs that are `bytes` apart.
+void set_pitch(Operand& operand, u64 bytes);
 
 /// Stage inputs that are no operand.
 inline constexpr i8 kPrevious = -1;  // the value of the stage before

@@ -35,7 +35,6 @@ MaybeFault label_matmul(const Statement& s, Space& space) {
   space.axes[1].insert(space.axes[1].end(), {k, n});
   space.result.insert(space.result.end(), {m, n});
   space.rank = rank + 1;
-  space.reduced = 1u << k;
   return std::nullopt;
 }
 
@@ -84,8 +83,6 @@ MaybeFault label_einsum(const Statement& s, Space& space) {
                    space.axes[i].size(), " axes of input ", i, ", but it is ",
                    shape_name(s.tensors[i]));
   space.rank = static_cast<int>(letters.size());
-  space.reduced = (1u << space.rank) - 1;
-  for (int dim : space.result) space.reduced &= ~(1u << dim);
   return std::nullopt;
 }
 
@@ -98,7 +95,6 @@ MaybeFault label_reduce(const Statement& s, Space& space) {
     space.axes[0].push_back(dim);
     if (dim != static_cast<int>(s.axis)) space.result.push_back(dim);
   }
-  space.reduced = 1u << s.axis;
   return std::nullopt;
 }
 

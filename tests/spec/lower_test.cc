@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "spec/statement.hh"
@@ -216,6 +217,8 @@ TEST_SUITE("spec") {
           "sub[2,3] f32(d0)@mem f32(d1)@mem => f32(d0,d1)@mem");
     CHECK(describe(lowered("fill 2 -> f32[4,3]{strides=300,1}").spec) ==
           "fill[4,3] => f32(d0,d1) far1@mem");
+    CHECK(lowered("fill 2 -> f32[4,3]{strides=256,1}").spec.out().far);  // kFarBytes exactly
+    CHECK_FALSE(lowered("fill 2 -> f32[4,3]{strides=255,1}").spec.out().far);
     CHECK(lowered("fill 2 -> f32[4]").spec.fill_value == 2);
     CHECK(describe(lowered("relu f32[1]").spec) == "relu[] f32()@mem => f32()@mem");
     CHECK(lowered("matmul f32[3,4] f32[4,5]{*}").spec.operand[1].free_layout);
@@ -274,6 +277,12 @@ TEST_SUITE("spec") {
       INFO(pair[0], " and ", pair[1]);
       CHECK_FALSE(lowered(pair[0]).spec == lowered(pair[1]).spec);
     }
+  }
+
+  TEST_CASE("lower: NaNs to fill with are one") {
+    Statement s = *parse("fill nan -> f32[6]");
+    s.fill_value = std::bit_cast<float>(0xffc12345u);
+    CHECK(lower(s)->spec == lowered("fill nan -> f32[2,3]").spec);
   }
 
   TEST_CASE("lower: accumulation without a reduced dimension") {

@@ -15,7 +15,8 @@ namespace morello::testing {
 struct Expected {
   i64 offset = 0;  // of the element
   double value = 0;
-  double error = 0;  // 0: exactly the value, rounded to f32; infinite: anything goes
+  double error = 0;           // 0: exactly the value, rounded to f32; infinite: anything goes
+  bool sign_of_zero = false;  // matters: no order of summation is left open
 };
 
 /// All elements of the output, from the operands before the run.
