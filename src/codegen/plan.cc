@@ -153,7 +153,9 @@ class Planner {
       if (bytes != 0) steps.push_back({places[o].cursor, bytes});
     }
     u64 tasks = std::min<u64>(loop.trips, target_.processors);
-    if (loop.parallel && tasks > 1 && function_ == 0)
+    // Tasks keep no vector registers for one another: below a register tile a loop is an ordinary
+    // one.
+    if (loop.parallel && tasks > 1 && function_ == 0 && registers_used_ == 0)
       return add_parallel(id, loop, tasks, std::move(steps), places, out);
 
     PlanLoop made{loop.trips, std::move(steps), {}, {}};
@@ -170,7 +172,6 @@ class Planner {
   bool add_parallel(NodeId id, const Loop& loop, u64 tasks, std::vector<CursorStep> steps,
                     const Places& places, std::vector<PlanId>& out) {
     const ImplNode& node = tree_.nodes[id];
-    if (registers_used_ != 0) return fail(id, "its parallel loop has register tiles around it");
     u64 scratch_before = std::exchange(scratch_used_, 0);
     function_ = static_cast<u32>(plan_.functions.size());
     plan_.functions.emplace_back();

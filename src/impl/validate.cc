@@ -15,7 +15,7 @@ struct Unbound {
   static constexpr int kBufferSlot = kMaxOperands;
   std::array<u32, kMaxDims> size{};
   std::array<Operand, kMaxOperands + 1> operand{};
-  DimMask used = 0;  // slots
+  std::array<bool, kMaxOperands + 1> used{};
   std::array<Stage, kMaxStages> stage{};
   int stage_count = 0;
   int out = 0;
@@ -44,7 +44,7 @@ Unbound unbind(const Spec& child, const Binding& binding) {
       if (d != kNoDim) d = binding.dim[d];
     if (operand.layout.packed()) operand.layout.pack_dim = binding.dim[operand.layout.pack_dim];
     u.operand[slot] = operand;
-    u.used = static_cast<DimMask>(u.used | 1u << slot);
+    u.used[slot] = true;
   }
   u.out = slot_of(binding.operand[child.out_index()]);
   u.stage_count = child.stage_count;
@@ -117,7 +117,7 @@ class Validator {
         return false;
       dims = static_cast<DimMask>(dims | 1u << to);
     }
-    DimMask slots = 0;
+    std::array<bool, kMaxOperands + 1> slots{};
     for (int o = 0; o < child.operand_count; o++) {
       u8 to = binding.operand[o];
       bool exists = to == kNewBuffer ? has_buffer(node) : to < node.spec.operand_count;
@@ -125,8 +125,8 @@ class Validator {
       int slot = slot_of(to);
       bool may_write = to == kNewBuffer || node.spec.operand[to].access != Access::kIn;
       require(may_write || child.operand[o].access == Access::kIn, name + " writes an input");
-      if (!require(!has_dim(slots, slot), name + " is bound to one operand twice")) return false;
-      slots = static_cast<DimMask>(slots | 1u << slot);
+      if (!require(!slots[slot], name + " is bound to one operand twice")) return false;
+      slots[slot] = true;
     }
     return true;
   }
@@ -247,7 +247,7 @@ class Validator {
       for (int d = 0; d < spec.rank; d++)
         require(child.size[d] == 1 || child.size[d] == spec.size[d], "a child has other sizes");
       for (int slot = 0; slot <= kMaxOperands; slot++) {
-        if (!has_dim(child.used, slot)) continue;
+        if (!child.used[slot]) continue;
         Operand operand = child.operand[slot];
         require(operand.access == Access::kOut || defined[slot],
                 "a child reads operand " + std::to_string(slot) + " before it is written");

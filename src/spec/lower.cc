@@ -106,10 +106,10 @@ Operand make_operand(const Draft& draft, int index, const Tensor& tensor) {
   for (size_t i = order.size(); i-- > 0; o.contig++) {
     const Draft::Dim& dim = draft.dims[order[i]];
     if (dim.stride[index] != run) {
-      o.far = static_cast<u64>(dim.stride[index]) * size_of(tensor.dtype) >= kFarBytes;
+      set_pitch(o, static_cast<u64>(dim.stride[index]) * size_of(tensor.dtype));
       break;
     }
-      set_pitch(o, static_cast<u64>(dim.stride[index]) * size_of(tensor.dtype));
+    run *= dim.size;
   }
   for (u8 d : order) o.dims = static_cast<DimMask>(o.dims | 1u << d);
   return o;
