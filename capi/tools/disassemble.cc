@@ -2,7 +2,6 @@
 #include "disassemble.hh"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,7 +14,7 @@ namespace {
 
 constexpr size_t kDataPerLine = 16;
 
-/// Formats with offsets from the start of the code as addresses.
+/// Decoded with the offset from the start of the code as its address.
 struct Instruction {
   ZydisDisassembledInstruction decoded;
   std::optional<size_t> target;  // of a jump, a call or a RIP-relative operand
@@ -28,18 +27,9 @@ class Disassembler {
   Disassembler(const uint8_t* code, size_t size) : code_(code), size_(size) {}
 
   std::vector<Line> run() {
+    // Every loop body that a thread pool gets the address of is also called directly, for callers
+    // that have no pool.
     follow(0);
-    // The body of a parallel loop is reached only through its address. Data does not start with
-    // the prologue of a function.
-    for (bool found = true; found;) {
-      found = false;
-      for (const size_t target : std::set<size_t>(addresses_)) {
-        if (!instructions_.contains(target) && starts_function(target)) {
-          follow(target);
-          found = true;
-        }
-      }
-    }
     return lines();
   }
 
@@ -90,12 +80,6 @@ class Disassembler {
         offset += instruction.decoded.info.length;
       }
     }
-  }
-
-  bool starts_function(size_t offset) const {
-    Instruction first;
-    return decode(offset, &first) && (first.decoded.info.mnemonic == ZYDIS_MNEMONIC_PUSH ||
-                                      first.decoded.info.mnemonic == ZYDIS_MNEMONIC_ENDBR64);
   }
 
   std::string text_of(const Instruction& instruction,
