@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "cost/model.hh"
+#include "support/alloc.hh"
 #include "table/memo.hh"
 
 namespace morello {
@@ -88,13 +89,14 @@ class BestFirst {
     Limits peaks;
     bool complete;
   };
+  using Heap = std::vector<Candidate, BlockAllocator<Candidate>>;
   struct Entry {
     Limits limits{};
     Limits peaks{};
     i64 low = 0;
     bool solved = false, feasible = false, open = false;
     Action action{};
-    std::vector<Candidate> heap;
+    Heap heap;
   };
 
   /// Heap order: the root is the smallest f; incomplete ones first, so that ties are all resolved.
@@ -152,7 +154,7 @@ class BestFirst {
     e.feasible = feasible;
     e.low = cost;
     open_bytes_ -= e.heap.capacity() * sizeof(Candidate);
-    std::vector<Candidate>().swap(e.heap);
+    Heap().swap(e.heap);
   }
 
   void improve(EntryId id, i64 bound) {

@@ -39,6 +39,41 @@ class Arena {
 /// `block` from aligned_allocate(), or null.
 void aligned_free(void* block);
 
+/// Standard containers on an arena, for those that only grow: what they give back stays in the
+/// arena.
+template <class T>
+class ArenaAllocator {
+ public:
+  using value_type = T;
+  explicit ArenaAllocator(Arena& arena) : arena_(&arena) {}
+  template <class U>
+  ArenaAllocator(const ArenaAllocator<U>& other) : arena_(other.arena_) {}
+
+  T* allocate(size_t n) { return static_cast<T*>(arena_->allocate(n * sizeof(T), alignof(T))); }
+  void deallocate(T*, size_t) {}
+  friend bool operator==(const ArenaAllocator& a, const ArenaAllocator& b) {
+    return a.arena_ == b.arena_;
+  }
+
+ private:
+  template <class U>
+  friend class ArenaAllocator;
+  Arena* arena_;
+};
+
+/// Standard containers on aligned_allocate(), for those that give memory back.
+template <class T>
+struct BlockAllocator {
+  using value_type = T;
+  BlockAllocator() = default;
+  template <class U>
+  BlockAllocator(const BlockAllocator<U>&) {}
+
+  T* allocate(size_t n) { return static_cast<T*>(aligned_allocate(n * sizeof(T), alignof(T))); }
+  void deallocate(T* block, size_t) { aligned_free(block); }
+  friend bool operator==(const BlockAllocator&, const BlockAllocator&) { return true; }
+};
+
 }  // namespace morello
 
 #endif  // MORELLO_SUPPORT_ALLOC_HH

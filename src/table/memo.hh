@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memo: what a search knows about (Spec, limits) pairs. A Spec's entries are boxes of limits: one that
-// was solved answers every limit from its peaks up to the limits it was solved for.
+// Memo: what a search knows about (Spec, limits) pairs. A Spec's entries are boxes of limits: one
+// that was solved answers every limit from its peaks up to the limits it was solved for.
 //
 // Generic over the key, so that toy problems can be searched. One thread at a time.
 #ifndef MORELLO_TABLE_MEMO_HH
@@ -9,6 +9,7 @@
 #include <deque>
 #include <vector>
 
+#include "support/alloc.hh"
 #include "support/types.hh"
 
 namespace morello {
@@ -16,12 +17,13 @@ namespace morello {
 using EntryId = u32;
 inline constexpr EntryId kNoEntry = ~u32{0};
 
-/// Entry needs: limits, peaks, low (a lower bound; the cost once solved), solved, feasible (if solved).
+/// Entry needs: limits, peaks, low (a lower bound; the cost once solved), solved, feasible (if
+/// solved).
 template <class Key, class Limits, class Entry>
 class Memo {
  public:
-  /// The entry that answers `key` at `limits`: the one made for these limits, or a solved one whose box
-  /// contains them. kNoEntry if there is none.
+  /// The entry that answers `key` at `limits`: the one made for these limits, or a solved one whose
+  /// box contains them. kNoEntry if there is none.
   EntryId find(const Key& key, u64 hash, const Limits& limits) const {
     if (slots_.empty()) return kNoEntry;
     u32 slot = probe(key, hash);
@@ -59,10 +61,7 @@ class Memo {
 
   size_t keys() const { return keys_.size(); }
   size_t entries() const { return entries_.size(); }
-  size_t bytes() const {
-    return keys_.size() * sizeof(KeyRecord) + entries_.size() * sizeof(EntryRecord) +
-           slots_.size() * sizeof(u32);
-  }
+  size_t bytes() const { return arena_.bytes() + slots_.capacity() * sizeof(u32); }
 
  private:
   struct KeyRecord {
@@ -100,9 +99,12 @@ class Memo {
     }
   }
 
-  std::vector<u32> slots_;  // open addressing: 1 + index into keys_, 0 empty; a power of two many
-  std::deque<KeyRecord> keys_;
-  std::deque<EntryRecord> entries_;
+  // Open addressing: 1 + index into keys_, 0 empty; a power of two many.
+  std::vector<u32, BlockAllocator<u32>> slots_;
+  Arena arena_;  // of the two below, which only grow
+  std::deque<KeyRecord, ArenaAllocator<KeyRecord>> keys_{ArenaAllocator<KeyRecord>(arena_)};
+  std::deque<EntryRecord, ArenaAllocator<EntryRecord>> entries_{
+      ArenaAllocator<EntryRecord>(arena_)};
 };
 
 }  // namespace morello
