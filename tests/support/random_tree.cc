@@ -10,7 +10,7 @@ namespace {
 
 constexpr Op kUnary[] = {Op::kRelu, Op::kNeg, Op::kAbs, Op::kSquare, Op::kCopy};
 constexpr Op kBinary[] = {Op::kAdd, Op::kSub, Op::kMul, Op::kMax, Op::kMin};
-constexpr Op kReducing[] = {Op::kMulAdd, Op::kAdd, Op::kMax, Op::kMin};
+constexpr Op kReducing[] = {Op::kAdd, Op::kMax, Op::kMin};
 
 /// The dimensions of `dims` in a random order.
 Layout random_layout(DimMask dims, Random& random) {
@@ -32,12 +32,13 @@ Layout in_order(DimMask dims) {
 
 class ProblemMaker {
  public:
-  explicit ProblemMaker(Random& random) : random_(random) {}
+  ProblemMaker(Random& random, u32 max_size) : random_(random), max_size_(max_size) {}
 
   Problem make() {
     Spec& s = problem_.spec;
     s.rank = static_cast<u8>(pick(random_, 1, 4));
-    for (int d = 0; d < s.rank; d++) s.size[d] = pick(random_, 2, 19);
+    u32 max_size = s.rank < 4 ? max_size_ : std::min(max_size_, 19u);
+    for (int d = 0; d < s.rank; d++) s.size[d] = pick(random_, 2, max_size);
     bool reduces = chance(random_, 60);
     DimMask outer = s.all_dims();
     if (reduces) outer = static_cast<DimMask>((1u << pick(random_, 0, s.rank - 1u)) - 1);
@@ -69,7 +70,8 @@ class ProblemMaker {
     s.stage_count = 1;
     Stage& stage = s.stage[0];
     if (reduced) {
-      stage = {kReducing[pick(random_, 0, 3)], 0, kNone, reduced};
+      Op op = chance(random_, 60) ? Op::kMulAdd : kReducing[pick(random_, 0, 2)];
+      stage = {op, 0, kNone, reduced};
       bool product = stage.op == Op::kMulAdd;
       DimMask first = product ? static_cast<DimMask>(some_of(outer) | reduced) : s.all_dims();
       add_operand(inputs++, first, Access::kIn);
@@ -109,6 +111,7 @@ class ProblemMaker {
   }
 
   Random& random_;
+  u32 max_size_;
   Problem problem_;
 };
 
@@ -354,7 +357,9 @@ std::array<void*, kMaxOperands> Problem::pointers() {
   return p;
 }
 
-Problem random_problem(Random& random) { return ProblemMaker(random).make(); }
+Problem random_problem(Random& random, u32 max_size) {
+  return ProblemMaker(random, max_size).make();
+}
 
 ImplTree random_tree(const Spec& spec, Random& random, int depth) {
   return TreeMaker(random).make(spec, depth);

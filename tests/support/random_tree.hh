@@ -32,8 +32,9 @@ struct Problem {
   std::array<void*, kMaxOperands> pointers();
 };
 
-/// Products, chains, reductions, copies and fills with small random sizes; rows may be apart.
-Problem random_problem(Random& random);
+/// Products, chains, reductions, copies and fills with random sizes; rows may be apart. With four
+/// dimensions, sizes are at most 19.
+Problem random_problem(Random& random, u32 max_size = 19);
 /// A tree for `spec`, about `depth` decisions deep. Its leaves select no microkernel in particular.
 ImplTree random_tree(const Spec& spec, Random& random, int depth);
 
