@@ -28,7 +28,7 @@ class Bounds {
 
   static constexpr int kFraction = 10;
   const Target& target_;
-  u32 max_tile_ = 0;         // vectors of the largest register tile
+  u32 max_tile_ = 1;         // vectors of the largest register tile, at least 1
   std::vector<i64> rate_;    // [rows][vecs], both up to vector_registers
 };
 
