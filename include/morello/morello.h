@@ -19,22 +19,22 @@
  *
  * Conventions, for every function unless its comment says otherwise:
  *
- * - Status: fallible functions return a morello_status; 0 is success, errors are negative. On failure
- *   no out-parameter is touched, except `err`.
+ * - Status: fallible functions return a morello_status; 0 is success, errors are negative. On
+ *   failure no out-parameter is touched, except `err`.
  * - Errors: `morello_error **err` may be NULL. On failure it receives a new error object that says
  *   what is wrong, where, and what would be valid; the caller releases it with
  *   morello_error_release(). On success it is not touched.
  * - Ownership: objects returned through out-parameters belong to the caller, who releases each once
- *   with its own `_release`. `_release(NULL)` does nothing. `_retain` adds an owner. Strings returned
- *   as `const char *` belong to the object they were asked of (or to the library, where there is no
- *   object), and live as long as it does.
+ *   with its own `_release`. `_release(NULL)` does nothing. `_retain` adds an owner. Strings
+ *   returned as `const char *` belong to the object they were asked of (or to the library, where
+ *   there is no object), and live as long as it does.
  * - Lifetimes: Specs and kernels do not need the context, or one another, after they were made.
- * - Threads: functions that take a pointer to const may be called on one object from many threads at
- *   once; functions that take a pointer to non-const need exclusive use of that object. retain and
- *   release are atomic. The library starts no thread except in morello_pool_create().
+ * - Threads: functions that take a pointer to const may be called on one object from many threads
+ *   at once; functions that take a pointer to non-const need exclusive use of that object. retain
+ *   and release are atomic. The library starts no thread except in morello_pool_create().
  * - Text output: functions `(..., char *buffer, size_t size)` return the length of the whole text
- *   without the terminating zero, like snprintf: call with (NULL, 0) to ask for it. With size > 0 at
- *   most size-1 characters and a zero are written.
+ *   without the terminating zero, like snprintf: call with (NULL, 0) to ask for it. With size > 0
+ *   at most size-1 characters and a zero are written.
  * - Units: sizes of memory in bytes, tensor shapes and strides in elements, times in microseconds,
  *   costs in cycles of one core of the target's model.
  * - Growing structs begin with `struct_size`: set by the matching `_init` call, which is given the
@@ -67,22 +67,22 @@ extern "C" {
 /** Pinned numbers: none is ever reused or renumbered. */
 typedef enum morello_status {
   MORELLO_OK = 0,
-  MORELLO_INVALID_ARGUMENT = -1,    /**< NULL where an object is needed, bad option, bad struct_size */
+  MORELLO_INVALID_ARGUMENT = -1,    /**< NULL for an object, bad option, bad struct_size */
   MORELLO_SYNTAX_ERROR = -2,        /**< Spec text cannot be parsed; see morello_error_column() */
-  MORELLO_INVALID_SHAPE = -3,       /**< a size is zero or negative, or shapes do not fit one another */
+  MORELLO_INVALID_SHAPE = -3,       /**< a size under 1, or shapes that do not fit one another */
   MORELLO_SIZE_OVERFLOW = -4,       /**< a tensor has more than 2^31-1 elements */
   MORELLO_UNKNOWN_DTYPE = -5,       /**< the element type is not a type the library knows */
-  MORELLO_INVALID_LAYOUT = -6,      /**< strides or dimension order do not fit the shape, or overlap */
+  MORELLO_INVALID_LAYOUT = -6,      /**< strides or axis order do not fit the shape, or overlap */
   MORELLO_UNSUPPORTED = -7,         /**< well formed, but this version cannot compute it */
   MORELLO_NULL_OPERAND = -8,        /**< an operand pointer, or a needed scratch pointer, is NULL */
   MORELLO_OPERAND_TOO_SMALL = -9,   /**< an operand or scratch buffer has fewer bytes than needed */
-  MORELLO_MISALIGNED = -10,         /**< an operand or scratch pointer lacks the required alignment */
-  MORELLO_ISA_UNAVAILABLE = -11,    /**< the CPU, its OS, or the ISA cap lacks what the target needs */
-  MORELLO_NO_IMPLEMENTATION = -12,  /**< the search proved that no program fits the target's limits */
+  MORELLO_MISALIGNED = -10,         /**< an operand or scratch pointer is not aligned as needed */
+  MORELLO_ISA_UNAVAILABLE = -11,    /**< CPU, system or ISA cap lack what the target needs */
+  MORELLO_NO_IMPLEMENTATION = -12,  /**< proved: no program fits the target's limits */
   MORELLO_BUDGET_EXCEEDED = -13,    /**< time or memory budget ended the search before a result */
   MORELLO_EXEC_MEMORY_DENIED = -14, /**< the system refuses executable memory */
   MORELLO_OUT_OF_MEMORY = -15,
-  MORELLO_INTERNAL = -16            /**< a bug in morello: please report the message */
+  MORELLO_INTERNAL = -16 /**< a bug in morello: please report the message */
 } morello_status;
 
 typedef struct morello_error morello_error;
@@ -101,7 +101,7 @@ MORELLO_API void morello_error_release(morello_error *error);
  * Versions and this machine
  * ------------------------------------------------------------------------------------------- */
 
-/** MORELLO_VERSION of the library that is loaded (the macro is that of the header compiled with). */
+/** MORELLO_VERSION of the loaded library (the macro is that of the header compiled with). */
 MORELLO_API uint32_t morello_version(void);
 MORELLO_API const char *morello_version_string(void);
 MORELLO_API uint32_t morello_abi_version(void);
@@ -117,19 +117,19 @@ typedef enum morello_isa {
 /** Facts read from this machine. Fill with morello_cpu_info_get(). */
 typedef struct morello_cpu_info {
   size_t struct_size;
-  char name[64];        /**< brand string, zero terminated */
-  int32_t isa;          /**< best usable morello_isa after CPUID, XGETBV and MORELLO_MAX_ISA; 0 if none */
-  uint32_t processors;  /**< logical processors this process may use */
-  uint64_t l1_bytes;    /**< data cache sizes of one core; 0 where unknown */
+  char name[64];       /**< brand string, zero terminated */
+  int32_t isa;         /**< best usable morello_isa by CPUID, XGETBV and MORELLO_MAX_ISA; 0: none */
+  uint32_t processors; /**< logical processors this process may use */
+  uint64_t l1_bytes;   /**< data cache sizes of one core; 0 where unknown */
   uint64_t l2_bytes;
   uint64_t l3_bytes;
-  uint32_t jit;         /**< 1: memory can be made executable here; 0: refused by the system */
+  uint32_t jit; /**< 1: memory can be made executable here; 0: refused by the system */
   uint32_t reserved0;
 } morello_cpu_info;
 
 /** @param info_size sizeof(morello_cpu_info) of the caller.
  *  The environment variable MORELLO_MAX_ISA ("avx2" or "avx512") caps `isa`.
- *  @return MORELLO_INVALID_ARGUMENT if info is NULL or info_size is not one of a released version. */
+ *  @return MORELLO_INVALID_ARGUMENT if info is NULL or info_size is of no released version. */
 MORELLO_API morello_status morello_cpu_info_get(morello_cpu_info *info, size_t info_size);
 
 /* ---------------------------------------------------------------------------------------------
@@ -140,16 +140,18 @@ typedef struct morello_context morello_context;
 
 typedef struct morello_context_options {
   size_t struct_size;
-  int32_t max_isa;        /**< cap on every target used through this context; default MORELLO_ISA_AUTO */
-  uint32_t read_machine;  /**< 0 (default): search for the fixed, named machine model, so that results
-                               do not depend on where the search ran; 1: use this machine's cache sizes
-                               and processor count */
+  int32_t max_isa;       /**< cap on the targets of this context; default MORELLO_ISA_AUTO */
+  uint32_t read_machine; /**< 0 (default): search for the fixed, named machine model, so that
+                              results do not depend on where the search ran; 1: use this machine's
+                              cache sizes and processor count */
 } morello_context_options;
 
-MORELLO_API void morello_context_options_init(morello_context_options *options, size_t options_size);
+MORELLO_API void morello_context_options_init(morello_context_options *options,
+                                              size_t options_size);
 
 /** Creates a context: settings, plus the ISA cap read once from MORELLO_MAX_ISA (the lower of the
- *  two caps counts; the variable is ignored in set-user-id programs). @param options NULL: defaults.
+ *  two caps counts; the variable is ignored in set-user-id programs).
+ *  @param options NULL: defaults.
  *  @return MORELLO_INVALID_ARGUMENT, MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_context_create(const morello_context_options *options,
                                                   morello_context **context, morello_error **err);
@@ -159,8 +161,8 @@ MORELLO_API void morello_context_release(morello_context *context);
  * Specs: what to compute
  * ------------------------------------------------------------------------------------------- */
 
-#define MORELLO_MAX_RANK 6      /**< dimensions of one tensor */
-#define MORELLO_MAX_OPERANDS 6  /**< tensors of one Spec, the output included */
+#define MORELLO_MAX_RANK 6     /**< dimensions of one tensor */
+#define MORELLO_MAX_OPERANDS 6 /**< tensors of one Spec, the output included */
 
 typedef struct morello_spec morello_spec;
 
@@ -178,7 +180,7 @@ typedef enum morello_layout {
   MORELLO_LAYOUT_ROW_MAJOR = 0,
   MORELLO_LAYOUT_COLUMN_MAJOR = 1, /**< the last two axes swapped in memory; text: {..,0,1} */
   MORELLO_LAYOUT_STRIDED = 2,      /**< `strides` counts */
-  MORELLO_LAYOUT_FREE = 3          /**< inputs only: the library chooses; see morello_kernel_pack() */
+  MORELLO_LAYOUT_FREE = 3          /**< inputs only, the library chooses; morello_kernel_pack() */
 } morello_layout;
 
 /** One operand. Plain data: zero-fill it and set the first fields; unused entries must be 0. */
@@ -193,7 +195,7 @@ typedef struct morello_tensor {
 
 /** Parses one Spec. docs/spec-language.md has the grammar. Text is UTF-8, zero terminated.
  *  @return MORELLO_SYNTAX_ERROR, MORELLO_INVALID_SHAPE, MORELLO_SIZE_OVERFLOW,
- *  MORELLO_UNKNOWN_DTYPE, MORELLO_INVALID_LAYOUT, MORELLO_UNSUPPORTED, each with line and column. */
+ *  MORELLO_UNKNOWN_DTYPE, MORELLO_INVALID_LAYOUT, MORELLO_UNSUPPORTED, with line and column. */
 MORELLO_API morello_status morello_spec_parse(morello_context *context, const char *text,
                                               morello_spec **spec, morello_error **err);
 
@@ -214,7 +216,7 @@ typedef enum morello_op {
 } morello_op;
 
 /** Builders: the same Specs without text. Errors as morello_spec_parse(), without line and column.
- *  `accumulate` nonzero: the output is read and added to; zero: it is overwritten and never read. */
+ *  `accumulate` nonzero: the output is read and added to; zero: overwritten and never read. */
 
 /** C[..,m,n] = A[..,m,k] * B[..,k,n]; leading axes are a batch and equal in all three. */
 MORELLO_API morello_status morello_spec_matmul(morello_context *context, const morello_tensor *a,
@@ -230,7 +232,7 @@ MORELLO_API morello_status morello_spec_einsum(morello_context *context, const c
 MORELLO_API morello_status morello_spec_unary(morello_context *context, int32_t op,
                                               const morello_tensor *in, const morello_tensor *out,
                                               morello_spec **spec, morello_error **err);
-/** out = op(a, b), `op` one of ADD .. MIN; a and b are broadcast to the shape of out as in NumPy. */
+/** out = op(a, b), `op` one of ADD .. MIN; a and b broadcast to the shape of out as in NumPy. */
 MORELLO_API morello_status morello_spec_binary(morello_context *context, int32_t op,
                                                const morello_tensor *a, const morello_tensor *b,
                                                const morello_tensor *out, morello_spec **spec,
@@ -291,13 +293,13 @@ typedef struct morello_kernel morello_kernel;
 
 typedef struct morello_options {
   size_t struct_size;
-  int32_t target;        /**< morello_isa; default MORELLO_ISA_AUTO. A target above the CPU can be searched
-                              for but not run: see `search_only` */
-  uint32_t threads;      /**< most threads that the kernel may use at once; default 1: a sequential kernel */
-  uint64_t time_budget;  /**< microseconds of search; 0 (default): no limit */
+  int32_t target;         /**< morello_isa; default MORELLO_ISA_AUTO. More than the CPU has can be
+                               searched for, but not run: see `search_only` */
+  uint32_t threads;       /**< most threads the kernel may use at once; default 1: sequential */
+  uint64_t time_budget;   /**< microseconds of search; 0 (default): no limit */
   uint64_t memory_budget; /**< bytes of search memory; 0 (default): no limit */
-  uint32_t search_only;  /**< nonzero: make no code. The kernel can be printed, but not run */
-  uint32_t reserved0;    /**< must be 0 */
+  uint32_t search_only;   /**< nonzero: make no code. The kernel can be printed, but not run */
+  uint32_t reserved0;     /**< must be 0 */
 } morello_options;
 
 MORELLO_API void morello_options_init(morello_options *options, size_t options_size);
@@ -329,8 +331,8 @@ typedef struct morello_executor {
  *  @param operands  one pointer per operand, in the order of the Spec, output last. Each must be
  *      aligned to its element size and hold morello_kernel_operand_size() bytes; nothing outside is
  *      read or written. Inputs may overlap one another; the output must overlap no input.
- *  @param scratch   morello_kernel_scratch_size() bytes, aligned to morello_kernel_scratch_alignment(),
- *      used by this call alone; or NULL: the library allocates and frees it for this call.
+ *  @param scratch   morello_kernel_scratch_size() bytes, used by this call alone, aligned to
+ *      morello_kernel_scratch_alignment(); or NULL: the library allocates it for this call.
  *  @param executor  NULL: everything runs on the calling thread.
  *  @return MORELLO_NULL_OPERAND, MORELLO_MISALIGNED, MORELLO_OUT_OF_MEMORY,
  *  MORELLO_INVALID_ARGUMENT (kernel is NULL, or was made with search_only). */
@@ -338,13 +340,10 @@ MORELLO_API morello_status morello_kernel_run(const morello_kernel *kernel, void
                                               void *scratch, const morello_executor *executor);
 /** The same, after checking the size of every buffer: operand_bytes[i] is the size of operands[i].
  *  @return also MORELLO_OPERAND_TOO_SMALL, with a message that names the operand. */
-MORELLO_API morello_status morello_kernel_run_checked(const morello_kernel *kernel,
-                                                      void *const *operands,
-                                                      const size_t *operand_bytes,
-                                                      uint32_t operand_count, void *scratch,
-                                                      size_t scratch_bytes,
-                                                      const morello_executor *executor,
-                                                      morello_error **err);
+MORELLO_API morello_status morello_kernel_run_checked(
+    const morello_kernel *kernel, void *const *operands, const size_t *operand_bytes,
+    uint32_t operand_count, void *scratch, size_t scratch_bytes, const morello_executor *executor,
+    morello_error **err);
 /** The machine code itself, for callers that count nanoseconds: no argument is checked, and scratch
  *  may be NULL only if the scratch size is 0. NULL for search_only kernels. */
 typedef void (*morello_kernel_fn)(void *const *operands, void *scratch,
@@ -352,8 +351,8 @@ typedef void (*morello_kernel_fn)(void *const *operands, void *scratch,
 MORELLO_API morello_kernel_fn morello_kernel_function(const morello_kernel *kernel);
 
 MORELLO_API uint32_t morello_kernel_operand_count(const morello_kernel *kernel);
-/** Bytes from the first to past the last element of an operand; for an operand whose layout was free,
- *  the size of its packed form. 0 if index is out of range. */
+/** Bytes from the first to past the last element of an operand; for an operand whose layout was
+ *  free, the size of its packed form. 0 if index is out of range. */
 MORELLO_API size_t morello_kernel_operand_size(const morello_kernel *kernel, uint32_t index);
 /** Bytes of scratch that one call needs, and their alignment (a power of two). */
 MORELLO_API size_t morello_kernel_scratch_size(const morello_kernel *kernel);
@@ -368,8 +367,9 @@ MORELLO_API morello_status morello_kernel_pack(const morello_kernel *kernel, int
 
 /** The Impl tree: every decision, with cost and peak memory per node. */
 MORELLO_API size_t morello_kernel_print(const morello_kernel *kernel, char *buffer, size_t size);
-/** The plan: loops, buffers and microkernels as they were emitted. Empty for search_only kernels. */
-MORELLO_API size_t morello_kernel_print_plan(const morello_kernel *kernel, char *buffer, size_t size);
+/** The plan: loops, buffers and microkernels as emitted. Empty for search_only kernels. */
+MORELLO_API size_t morello_kernel_print_plan(const morello_kernel *kernel, char *buffer,
+                                             size_t size);
 /** A name such as "morello_matmul_m64n3072k768_avx2", used in dumps and profiles. */
 MORELLO_API const char *morello_kernel_name(const morello_kernel *kernel);
 /** morello_isa that running the kernel needs. */
@@ -403,7 +403,7 @@ MORELLO_API void morello_kernel_release(morello_kernel *kernel);
 
 typedef struct morello_pool morello_pool;
 
-/** Starts `threads`-1 worker threads (0: one per processor); the caller of a kernel is the last one.
+/** Starts `threads`-1 worker threads (0: one per processor); a kernel's caller is the last one.
  *  Several threads may run kernels on one pool; their loops take turns.
  *  @return MORELLO_INVALID_ARGUMENT (over 1024), MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_pool_create(uint32_t threads, morello_pool **pool,
