@@ -4,35 +4,44 @@
 namespace morello {
 
 std::span<const ActionFamily* const> action_families() {
-  static constexpr std::array kAll = {&kViewFamily,       &kPackFamily,      &kRegistersFamily,
-                                      &kAccumulateFamily, &kBufferizeFamily, &kSelectFamily,
+  static constexpr std::array kAll = {&kViewFamily,       &kPackFamily,         &kRegistersFamily,
+                                      &kAccumulateFamily, &kBufferizeFamily,    &kSelectFamily,
                                       &kTileFamily,       &kParallelTileFamily, &kChooseFamily};
   return kAll;
 }
 
 u64 order_of(const Action& a) {
-  return static_cast<u64>(a.kind) << 56 | static_cast<u64>(a.arg) << 48 | static_cast<u64>(a.level) << 40 |
-         static_cast<u64>(a.option) << 32 | (0xffffffffu - a.size);
+  return static_cast<u64>(a.kind) << 56 | static_cast<u64>(a.arg) << 48 |
+         static_cast<u64>(a.level) << 40 | static_cast<u64>(a.option) << 32 |
+         (0xffffffffu - a.size);
 }
 
-void list_actions(const Spec& spec, const Limits& limits, const ActionContext& context, ActionList& out) {
+void list_actions(const Spec& spec, const Limits& limits, const ActionContext& context,
+                  ActionList& out) {
   out.clear();
   for (const ActionFamily* family : action_families())
-    if (!(context.disabled >> static_cast<int>(family->kind) & 1)) family->list(spec, limits, context, out);
+    if (!(context.disabled >> static_cast<int>(family->kind) & 1))
+      family->list(spec, limits, context, out);
 }
 
-bool preview(const Spec& spec, const Limits& limits, const Action& action, const ActionContext& context,
-             Derivation& out) {
+bool preview(const Spec& spec, const Limits& limits, const Action& action,
+             const ActionContext& context, Derivation& out) {
   out.count = 0;
   out.own = 0;
   out.level = Level::kMemory;
   out.amount = 0;
-  return action_families()[static_cast<size_t>(action.kind) - 1]->derive(spec, limits, action, context, out);
+  return action_families()[static_cast<size_t>(action.kind) - 1]->derive(spec, limits, action,
+                                                                         context, out);
 }
 
 ImplNode apply(const Spec& spec, const Action& action, const ActionContext& context,
                const Derivation& derivation) {
-  ImplNode node{spec, action_families()[static_cast<size_t>(action.kind) - 1]->node(spec, action, context), {}, 0, {}};
+  ImplNode node{
+      spec,
+      action_families()[static_cast<size_t>(action.kind) - 1]->node(spec, action, context),
+      {},
+      0,
+      {}};
   for (int i = 0; i < derivation.count; i++)
     node.children.push_back({static_cast<NodeId>(i), derivation.child[i].binding});
   return node;

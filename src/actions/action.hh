@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Actions: the rewrites of a Spec. Each lists itself where it applies, and derives its children: the
-// Specs that remain to be solved, how often each runs, and what the node costs of its own.
+// Actions: the rewrites of a Spec. Each lists itself where it applies, and derives its children:
+// the Specs that remain to be solved, how often each runs, and what the node costs of its own.
 #ifndef MORELLO_ACTIONS_ACTION_HH
 #define MORELLO_ACTIONS_ACTION_HH
 
@@ -16,24 +16,24 @@ namespace morello {
 
 /// On disk: never renumber.
 enum class ActionKind : u8 {
-  kView = 1,          // operand `arg` to the next nearer cache, in place
-  kPack = 2,          // operand `arg` to a new buffer at `level`, layout `option`, panels of `size`
-  kRegisters = 3,     // the output to a register tile
-  kAccumulate = 4,    // fill the output, then accumulate into it
-  kBufferize = 5,     // stage 0 into a buffer (`level`; kRegister: into the output), then the others
-  kSelect = 6,        // microkernel `arg`
-  kTile = 7,          // dimension `arg` by `size`
+  kView = 1,        // operand `arg` to the next nearer cache, in place
+  kPack = 2,        // operand `arg` to a new buffer at `level`, layout `option`, panels of `size`
+  kRegisters = 3,   // the output to a register tile
+  kAccumulate = 4,  // fill the output, then accumulate into it
+  kBufferize = 5,   // stage 0 into a buffer (`level`; kRegister: into the output), then the others
+  kSelect = 6,      // microkernel `arg`
+  kTile = 7,        // dimension `arg` by `size`
   kParallelTile = 8,  // the same, iterations on several threads
   kChoose = 9,        // the free layout of operand `arg`: layout `option`, panels of `size`
 };
 
-/// Layouts that an operand may be put in, relative to its Spec: equal choices at different sizes are
-/// equal values. On disk: never renumber.
+/// Layouts that an operand may be put in, relative to its Spec: equal choices at different sizes
+/// are equal values. On disk: never renumber.
 enum class LayoutOption : u8 {
-  kSame = 0,          // the order it has, dense
-  kReducedFast = 1,   // reduced dimensions fastest: what dot products read
-  kReducedSlow = 2,   // reduced dimensions slowest: what outer products read
-  kPanels = 3,        // panels of `size` along its vector or row dimension, reduced dimensions inside
+  kSame = 0,         // the order it has, dense
+  kReducedFast = 1,  // reduced dimensions fastest: what dot products read
+  kReducedSlow = 2,  // reduced dimensions slowest: what outer products read
+  kPanels = 3,  // panels of `size` along its vector or row dimension, reduced dimensions inside
 };
 
 /// One decision, relative and small. Equal bytes, equal decision.
@@ -46,8 +46,8 @@ struct Action {
   friend bool operator==(const Action&, const Action&) = default;
 };
 
-/// The fixed order that chooses among equally cheap actions: moves first, by operand; then splits of
-/// the computation, microkernels, and tiles, larger ones first.
+/// The fixed order that chooses among equally cheap actions: moves first, by operand; then splits
+/// of the computation, microkernels, and tiles, larger ones first.
 u64 order_of(const Action& action);
 
 struct Child {
@@ -96,10 +96,11 @@ struct ActionFamily {
 std::span<const ActionFamily* const> action_families();
 
 /// Every action that applies to `spec`, in no particular order of merit, always the same order.
-void list_actions(const Spec& spec, const Limits& limits, const ActionContext& context, ActionList& out);
+void list_actions(const Spec& spec, const Limits& limits, const ActionContext& context,
+                  ActionList& out);
 /// Children and own cost: the inner loop of the search. False if it does not fit the limits.
-bool preview(const Spec& spec, const Limits& limits, const Action& action, const ActionContext& context,
-             Derivation& out);
+bool preview(const Spec& spec, const Limits& limits, const Action& action,
+             const ActionContext& context, Derivation& out);
 /// The partial Impl of an action: its node with edges to children 0, 1, .. and no costs.
 ImplNode apply(const Spec& spec, const Action& action, const ActionContext& context,
                const Derivation& derivation);
@@ -107,8 +108,8 @@ ImplNode apply(const Spec& spec, const Action& action, const ActionContext& cont
 Limits peaks_of(const Derivation& derivation, std::span<const Limits> children);
 
 // The families, one file each.
-extern const ActionFamily kViewFamily, kPackFamily, kRegistersFamily, kAccumulateFamily, kBufferizeFamily,
-    kSelectFamily, kTileFamily, kParallelTileFamily, kChooseFamily;
+extern const ActionFamily kViewFamily, kPackFamily, kRegistersFamily, kAccumulateFamily,
+    kBufferizeFamily, kSelectFamily, kTileFamily, kParallelTileFamily, kChooseFamily;
 
 }  // namespace morello
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rewrites into a sequence: fill then accumulate, and a fused chain into its first stage and the rest.
+// Rewrites into a sequence: fill then accumulate, and a fused chain into its first stage and the
+// rest.
 #include <limits>
 
 #include "actions/placement.hh"
@@ -62,7 +63,9 @@ float identity_of(Op op) {
 }
 
 void list_accumulate(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
-  if (!combines(spec) || spec.stage_count > 1 || spec.out().access != Access::kOut || has_free_operand(spec)) return;
+  if (!combines(spec) || spec.stage_count > 1 || spec.out().access != Access::kOut ||
+      has_free_operand(spec))
+    return;
   bool loop = spec.out().level == Level::kRegister || (spec.reduced() & ~spec.held) != 0;
   if (loop) out.add({ActionKind::kAccumulate, 0, {}, {}, 0});
 }
@@ -86,7 +89,9 @@ bool derive_accumulate(const Spec& spec, const Limits& limits, const Action&, co
   return true;
 }
 
-decltype(ImplNode::kind) accumulate_node(const Spec&, const Action&, const ActionContext&) { return Block{}; }
+decltype(ImplNode::kind) accumulate_node(const Spec&, const Action&, const ActionContext&) {
+  return Block{};
+}
 
 // ---- bufferize
 
@@ -132,9 +137,9 @@ decltype(ImplNode::kind) bufferize_node(const Spec& spec, const Action& a, const
 
 }  // namespace
 
-extern const ActionFamily kAccumulateFamily = {ActionKind::kAccumulate, list_accumulate, derive_accumulate,
-                                               accumulate_node};
-extern const ActionFamily kBufferizeFamily = {ActionKind::kBufferize, list_bufferize, derive_bufferize,
-                                              bufferize_node};
+extern const ActionFamily kAccumulateFamily = {ActionKind::kAccumulate, list_accumulate,
+                                               derive_accumulate, accumulate_node};
+extern const ActionFamily kBufferizeFamily = {ActionKind::kBufferize, list_bufferize,
+                                              derive_bufferize, bufferize_node};
 
 }  // namespace morello

@@ -25,7 +25,8 @@ Operand chosen(const Spec& spec, const Action& a) {
   return dense_operand(spec, x.dtype, x.level, x.access, x.dims, layout);
 }
 
-bool derive_choose(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&, Derivation& d) {
+bool derive_choose(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,
+                   Derivation& d) {
   d.count = 1;
   d.child[0] = {spec, limits, 1, identity_binding(spec)};
   d.child[0].spec.operand[a.arg] = chosen(spec, a);
@@ -38,6 +39,7 @@ decltype(ImplNode::kind) choose_node(const Spec& spec, const Action& a, const Ac
 
 }  // namespace
 
-extern const ActionFamily kChooseFamily = {ActionKind::kChoose, list_choose, derive_choose, choose_node};
+extern const ActionFamily kChooseFamily = {ActionKind::kChoose, list_choose, derive_choose,
+                                           choose_node};
 
 }  // namespace morello

@@ -27,7 +27,8 @@ bool may_hold(const Spec& spec, int o) {
 void list_views(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
   if (has_register_operand(spec) || has_free_operand(spec)) return;
   for (u8 o = 0; o < spec.operand_count; o++)
-    if (spec.operand[o].level > Level::kL1 && may_hold(spec, o)) out.add({ActionKind::kView, o, {}, {}, 0});
+    if (spec.operand[o].level > Level::kL1 && may_hold(spec, o))
+      out.add({ActionKind::kView, o, {}, {}, 0});
 }
 
 Operand viewed(const Operand& operand) {
@@ -36,7 +37,8 @@ Operand viewed(const Operand& operand) {
   return x;
 }
 
-bool derive_view(const Spec& spec, const Limits& limits, const Action& a, const ActionContext& c, Derivation& d) {
+bool derive_view(const Spec& spec, const Limits& limits, const Action& a, const ActionContext& c,
+                 Derivation& d) {
   const Operand& from = spec.operand[a.arg];
   Operand to = viewed(from);
   d.level = to.level;
@@ -77,7 +79,8 @@ void list_packs(const Spec& spec, const Limits&, const ActionContext& context, A
   }
 }
 
-bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&, Derivation& d) {
+bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,
+                 Derivation& d) {
   Operand to = packed(spec, a);
   d.level = to.level;
   d.amount = footprint(spec, to).lines;
@@ -107,17 +110,19 @@ Operand register_tile(const Operand& out) {
   return x;
 }
 
-void list_registers(const Spec& spec, const Limits& limits, const ActionContext& context, ActionList& out) {
+void list_registers(const Spec& spec, const Limits& limits, const ActionContext& context,
+                    ActionList& out) {
   const Operand& x = spec.out();
-  if (!combines(spec) || x.level == Level::kRegister || has_free_operand(spec) || spec.must_loop) return;
+  if (!combines(spec) || x.level == Level::kRegister || has_free_operand(spec) || spec.must_loop)
+    return;
   if (x.layout.rank() > 2 || x.layout.packed()) return;
   u64 tile = vectors(spec, register_tile(x), context.target->lanes(size_of(x.dtype)));
   if (tile + 2 <= limits.at(Level::kRegister))
     out.add({ActionKind::kRegisters, static_cast<u8>(spec.out_index()), Level::kRegister, {}, 0});
 }
 
-bool derive_registers(const Spec& spec, const Limits& limits, const Action& a, const ActionContext& c,
-                      Derivation& d) {
+bool derive_registers(const Spec& spec, const Limits& limits, const Action& a,
+                      const ActionContext& c, Derivation& d) {
   const Operand& from = spec.operand[a.arg];
   Operand to = register_tile(from);
   d.level = Level::kRegister;
@@ -145,7 +150,7 @@ decltype(ImplNode::kind) registers_node(const Spec& spec, const Action& a, const
 
 extern const ActionFamily kViewFamily = {ActionKind::kView, list_views, derive_view, view_node};
 extern const ActionFamily kPackFamily = {ActionKind::kPack, list_packs, derive_pack, pack_node};
-extern const ActionFamily kRegistersFamily = {ActionKind::kRegisters, list_registers, derive_registers,
-                                              registers_node};
+extern const ActionFamily kRegistersFamily = {ActionKind::kRegisters, list_registers,
+                                              derive_registers, registers_node};
 
 }  // namespace morello

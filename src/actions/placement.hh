@@ -8,7 +8,9 @@
 namespace morello {
 
 /// A contraction or reduction at stage 0: what register tiles and packing exist for.
-inline bool combines(const Spec& spec) { return spec.stage[0].op == Op::kMulAdd || spec.reduced() != 0; }
+inline bool combines(const Spec& spec) {
+  return spec.stage[0].op == Op::kMulAdd || spec.reduced() != 0;
+}
 
 inline bool has_register_operand(const Spec& spec) {
   for (int o = 0; o < spec.operand_count; o++)
@@ -21,8 +23,8 @@ inline bool has_free_operand(const Spec& spec) {
   return false;
 }
 
-/// Cache lines that a tile takes away from a cache when it stays there. Runs at a distance that is a
-/// multiple of a power of two fall into few sets: each then takes the lines up to the next one's.
+/// Cache lines that a tile takes away from a cache when it stays there. Runs at a distance that is
+/// a multiple of a power of two fall into few sets: each then takes the lines up to the next one's.
 u64 resident_lines(const Spec& spec, const Operand& operand, Level cache);
 
 /// The layout that `option` stands for, or nothing where it says no more than another option does.
@@ -34,19 +36,21 @@ LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 p
 /// Calls add(option, panel) for every choice that makes sense for the operand.
 template <class F>
 void each_layout(const Spec& spec, int operand, const Target& target, F&& add) {
-  for (LayoutOption option : {LayoutOption::kSame, LayoutOption::kReducedFast, LayoutOption::kReducedSlow})
+  for (LayoutOption option :
+       {LayoutOption::kSame, LayoutOption::kReducedFast, LayoutOption::kReducedSlow})
     if (layout_of(spec, operand, option, 0).valid) add(option, 0u);
   u32 lanes = target.lanes(size_of(spec.operand[operand].dtype));
   u8 v = unit_dim(spec.out());
   bool along_vectors = v != kNoDim && has_dim(spec.operand[operand].dims, v);
   auto panels = [&](u32 panel) {
-    if (layout_of(spec, operand, LayoutOption::kPanels, panel).valid) add(LayoutOption::kPanels, panel);
+    if (layout_of(spec, operand, LayoutOption::kPanels, panel).valid)
+      add(LayoutOption::kPanels, panel);
   };
   if (along_vectors)
     for (u32 n : {1u, 2u, 3u, 4u}) panels(n * lanes);
   else if (!has_dim(spec.reduced(), unit_dim(spec.operand[operand])))
-    // Rows are read one element at a time: where they run along a reduced dimension they are good as
-    // they are, and panels would say no more.
+    // Rows are read one element at a time: where they run along a reduced dimension they are good
+    // as they are, and panels would say no more.
     for (u32 n : {4u, 6u, 8u, 12u}) panels(n);
 }
 

@@ -23,10 +23,13 @@ bool derive_select(const Spec& spec, const Limits& limits, const Action& a, cons
   return true;
 }
 
-decltype(ImplNode::kind) select_node(const Spec&, const Action& a, const ActionContext&) { return Select{a.arg}; }
+decltype(ImplNode::kind) select_node(const Spec&, const Action& a, const ActionContext&) {
+  return Select{a.arg};
+}
 
 }  // namespace
 
-extern const ActionFamily kSelectFamily = {ActionKind::kSelect, list_select, derive_select, select_node};
+extern const ActionFamily kSelectFamily = {ActionKind::kSelect, list_select, derive_select,
+                                           select_node};
 
 }  // namespace morello

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Loops: a dimension cut into equal tiles and a remainder, one after the other or on several threads.
+// Loops: a dimension cut into equal tiles and a remainder, one after the other or on several
+// threads.
 #include <array>
 #include <bit>
 
@@ -24,7 +25,8 @@ constexpr auto kLadder = [] {
 bool may_loop(const Spec& spec, int dim) {
   if (has_dim(spec.held, dim)) return false;
   if (has_register_operand(spec)) {
-    // Register tiles have no index. A reduction over several dimensions runs all but one by loops of 1.
+    // Register tiles have no index. A reduction over several dimensions runs all but one by loops
+    // of 1.
     return has_dim(spec.reduced(), dim) && spec.accumulates() && std::popcount(spec.reduced()) > 1;
   }
   return !has_dim(spec.reduced(), dim) || (spec.accumulates() && spec.stage_count == 1);
@@ -60,18 +62,20 @@ void list_serial(const Spec& spec, const Limits&, const ActionContext&, ActionLi
   list_tiles(spec, ActionKind::kTile, out);
 }
 
-bool derive_serial(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&, Derivation& d) {
+bool derive_serial(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,
+                   Derivation& d) {
   derive_trips(spec, limits, a, d);
   d.own = saturating_mul(d.child[0].times, kLoopUnits);
   return true;
 }
 
 void list_parallel(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
-  if (!spec.serial && context.target->processors > 1) list_tiles(spec, ActionKind::kParallelTile, out);
+  if (!spec.serial && context.target->processors > 1)
+    list_tiles(spec, ActionKind::kParallelTile, out);
 }
 
-bool derive_parallel(const Spec& spec, const Limits& limits, const Action& a, const ActionContext& c,
-                     Derivation& d) {
+bool derive_parallel(const Spec& spec, const Limits& limits, const Action& a,
+                     const ActionContext& c, Derivation& d) {
   derive_trips(spec, limits, a, d);
   for (int i = 0; i < d.count; i++) d.child[i].spec.serial = true;
   d.child[0].times = ceil_div(d.child[0].times, c.target->processors);
@@ -86,7 +90,7 @@ decltype(ImplNode::kind) loop_node(const Spec& spec, const Action& a, const Acti
 }  // namespace
 
 extern const ActionFamily kTileFamily = {ActionKind::kTile, list_serial, derive_serial, loop_node};
-extern const ActionFamily kParallelTileFamily = {ActionKind::kParallelTile, list_parallel, derive_parallel,
-                                                 loop_node};
+extern const ActionFamily kParallelTileFamily = {ActionKind::kParallelTile, list_parallel,
+                                                 derive_parallel, loop_node};
 
 }  // namespace morello

@@ -28,14 +28,15 @@ i64 Bounds::rate(u64 rows, u64 vecs) const {
   return rate_[std::min(rows, n) * (n + 1) + std::min(vecs, n)];
 }
 
-// Every result belongs to a vector of an outer product, or to a dot product or scalar loop of its own.
-// With the columns dealt out to the two, only whole vectors and the remainder matter, for a column of
-// its own costs at least its share of a full vector.
+// Every result belongs to a vector of an outer product, or to a dot product or scalar loop of its
+// own. With the columns dealt out to the two, only whole vectors and the remainder matter, for a
+// column of its own costs at least its share of a full vector.
 i64 Bounds::contraction(const Spec& spec) const {
   const Operand& out = spec.out();
   u64 lanes = target_.lanes(size_of(out.dtype));
   u64 depth = 1, results = 1;
-  for (int d = 0; d < spec.rank; d++) (has_dim(spec.reduced(), d) ? depth : results) *= spec.size[d];
+  for (int d = 0; d < spec.rank; d++)
+    (has_dim(spec.reduced(), d) ? depth : results) *= spec.size[d];
   u8 v = unit_dim(out);
   u64 columns = v == kNoDim ? 1 : spec.size[v], rows = results / columns;
   u64 full = columns / lanes, rest = columns % lanes;
@@ -45,10 +46,12 @@ i64 Bounds::contraction(const Spec& spec) const {
   bool in_registers = out.level == Level::kRegister;
   if (!in_registers) {
     per_vector += kUnitsPerCycle / target_.stores_per_cycle + kUnitsPerCycle / 4;
-    per_vector += (out.access == Access::kInOut ? 3 : 2) * kCallUnits / max_tile_;  // load, compute, store a tile
+    per_vector += (out.access == Access::kInOut ? 3 : 2) * kCallUnits /
+                  max_tile_;  // load, compute, store a tile
   }
   i64 per_column = std::min<i64>(
-      static_cast<i64>(ceil_div(depth, lanes)) * kUnitsPerCycle / target_.fma_per_cycle + kDotResultUnits,
+      static_cast<i64>(ceil_div(depth, lanes)) * kUnitsPerCycle / target_.fma_per_cycle +
+          kDotResultUnits,
       saturating_mul(depth, kScalarStepUnits));
   i64 row = saturating_mul(full, std::min<i64>(per_vector, static_cast<i64>(lanes) * per_column));
   if (rest) row = saturating_add(row, std::min(per_vector, saturating_mul(rest, per_column)));
@@ -67,7 +70,8 @@ i64 Bounds::map(const Spec& spec) const {
   if (to_memory && v != kNoDim && spec.stage[0].op == Op::kCopy && spec.operand_count == 2) {
     const Operand& in = spec.operand[0];
     if (in.level != Level::kRegister && has_dim(in.dims, v) && unit_dim(in) != v)
-      return saturating_add(kCallUnits, std::min(scalar, saturating_mul(points, kTransposeBlockUnits / 64)));
+      return saturating_add(kCallUnits,
+                            std::min(scalar, saturating_mul(points, kTransposeBlockUnits / 64)));
   }
   if (!to_memory || v == kNoDim) return 0;
   u64 columns = out.layout.packed() ? out.layout.pack : spec.size[v];
@@ -91,7 +95,8 @@ i64 Bounds::traffic(const Spec& spec, const Limits& limits) const {
     i64 times = x.access == Access::kIn ? 1 : 2;
     auto price = [&](Level level) {
       i64 units = saturating_mul(f.lines, target_.at(level).line_units);
-      if (x.far && !x.layout.packed()) units = saturating_add(units, saturating_mul(f.runs, target_.at(level).run_units));
+      if (x.far && !x.layout.packed())
+        units = saturating_add(units, saturating_mul(f.runs, target_.at(level).run_units));
       return saturating_mul(static_cast<u64>(times), units);
     };
     l2 = saturating_add(l2, price(Level::kL2));
@@ -101,12 +106,15 @@ i64 Bounds::traffic(const Spec& spec, const Limits& limits) const {
   // (Smith, Lowery, Langou, van de Geijn: tight I/O lower bounds for matrix multiplication, 2019).
   if (spec.stage[0].op == Op::kMulAdd && spec.reduced() != 0 && nearest >= Level::kL2) {
     double points = static_cast<double>(volume(spec));
-    double lane_elements = target_.vector_registers * target_.vector_bytes / size_of(spec.out().dtype);
+    double lane_elements =
+        target_.vector_registers * target_.vector_bytes / size_of(spec.out().dtype);
     double per_line = kLineBytes / size_of(spec.out().dtype);
     double s = static_cast<double>(lines_of_code(limits.at(Level::kL1))) * per_line + lane_elements;
     auto io = [&](double elements_fast, Level level) {
       double lines = (2 * points / std::sqrt(elements_fast) - 2 * elements_fast) / per_line;
-      return lines <= 0 ? i64{0} : static_cast<i64>(std::min(lines * static_cast<double>(target_.at(level).line_units), 1e18));
+      return lines <= 0 ? i64{0}
+                        : static_cast<i64>(std::min(
+                              lines * static_cast<double>(target_.at(level).line_units), 1e18));
     };
     l2 = std::max(l2, io(s, Level::kL2));
     if (nearest == Level::kMemory) {

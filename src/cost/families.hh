@@ -10,8 +10,8 @@
 
 namespace morello {
 
-/// The parts of a small contraction out[m,v] += a[m,k] * b[k,v]; v is the dimension that vectors run
-/// along. Absent dimensions are kNoDim and have size 1.
+/// The parts of a small contraction out[m,v] += a[m,k] * b[k,v]; v is the dimension that vectors
+/// run along. Absent dimensions are kNoDim and have size 1.
 struct ContractionRoles {
   int a = 0, b = 1;  // operands
   u8 m = kNoDim, v = kNoDim, k = kNoDim;
@@ -34,8 +34,8 @@ inline constexpr i64 kScalarElementUnits = 2 * kUnitsPerCycle;
 inline constexpr i64 kMapRowUnits = 3 * kUnitsPerCycle;
 inline constexpr i64 kTransposeBlockUnits = 24 * kUnitsPerCycle;
 
-extern const Microkernel kOuterProduct, kDotProduct, kMapKernel, kScalarMap, kReduceRows, kReduceLanes,
-    kScalarReduce, kTranspose;
+extern const Microkernel kOuterProduct, kDotProduct, kMapKernel, kScalarMap, kReduceRows,
+    kReduceLanes, kScalarReduce, kTranspose;
 
 }  // namespace morello
 

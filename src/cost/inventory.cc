@@ -12,6 +12,8 @@ std::span<const Microkernel* const> microkernels() {
   return kAll;
 }
 
-const Microkernel& microkernel(MicrokernelId id) { return *microkernels()[static_cast<size_t>(id) - 1]; }
+const Microkernel& microkernel(MicrokernelId id) {
+  return *microkernels()[static_cast<size_t>(id) - 1];
+}
 
 }  // namespace morello

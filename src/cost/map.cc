@@ -9,22 +9,22 @@
 namespace morello {
 namespace {
 
-bool is_map(const Spec& spec) {
-  return spec.reduced() == 0 && spec.stage[0].op != Op::kMulAdd;
-}
+bool is_map(const Spec& spec) { return spec.reduced() == 0 && spec.stage[0].op != Op::kMulAdd; }
 
 /// Vectors, or single elements, that one pass over the iteration space handles.
 u64 steps(const Spec& spec, u8 along, u32 lanes) {
   u64 n = 1;
   for (int d = 0; d < spec.rank; d++)
-    if (__builtin_mul_overflow(n, d == along ? ceil_div(spec.size[d], lanes) : u64{spec.size[d]}, &n))
+    if (__builtin_mul_overflow(n, d == along ? ceil_div(spec.size[d], lanes) : u64{spec.size[d]},
+                               &n))
       return ~u64{0} >> 1;
   return n;
 }
 
 i64 all_traffic(const Spec& spec, const Target& t) {
   i64 c = 0;
-  for (int o = 0; o < spec.operand_count; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
+  for (int o = 0; o < spec.operand_count; o++)
+    c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
   return c;
 }
 
@@ -49,19 +49,24 @@ i64 map_cost(const Spec& spec, const Target& t) {
   bool tail = v != kNoDim && spec.size[v] % lanes != 0;
   u64 n = steps(spec, v, lanes), vecs = v == kNoDim ? 1 : ceil_div(spec.size[v], lanes);
   u64 loads = 0;
-  for (int o = 0; o + 1 < spec.operand_count; o++) loads += spec.operand[o].level != Level::kRegister;
+  for (int o = 0; o + 1 < spec.operand_count; o++)
+    loads += spec.operand[o].level != Level::kRegister;
   bool out_in_memory = spec.out().level != Level::kRegister;
-  if (!out_in_memory && spec.operand_count == 1) return static_cast<i64>(n) * kUnitsPerCycle / 4;  // zeroing
+  if (!out_in_memory && spec.operand_count == 1)
+    return static_cast<i64>(n) * kUnitsPerCycle / 4;  // zeroing
   if (spec.out().access == Access::kInOut && out_in_memory) loads++;
-  i64 work = std::max<i64>({static_cast<i64>(loads) * kUnitsPerCycle / t.loads_per_cycle,
-                            out_in_memory ? kUnitsPerCycle / static_cast<i64>(t.stores_per_cycle) : 0,
-                            kUnitsPerCycle / 2 * spec.stage_count});
+  i64 work =
+      std::max<i64>({static_cast<i64>(loads) * kUnitsPerCycle / t.loads_per_cycle,
+                     out_in_memory ? kUnitsPerCycle / static_cast<i64>(t.stores_per_cycle) : 0,
+                     kUnitsPerCycle / 2 * spec.stage_count});
   i64 c = saturating_mul(n, work);
   // A register tile is unrolled; in memory every row starts and ends a loop.
   u64 rows = n / vecs;
-  bool unrolled = !out_in_memory || (spec.operand_count > 1 && spec.operand[0].level == Level::kRegister);
+  bool unrolled =
+      !out_in_memory || (spec.operand_count > 1 && spec.operand[0].level == Level::kRegister);
   if (!unrolled) c = saturating_add(c, saturating_mul(rows, kMapRowUnits));
-  if (tail && !t.has_masks && out_in_memory) c = saturating_add(c, saturating_mul(rows, 3 * kUnitsPerCycle));
+  if (tail && !t.has_masks && out_in_memory)
+    c = saturating_add(c, saturating_mul(rows, 3 * kUnitsPerCycle));
   return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
 }
 
@@ -104,7 +109,8 @@ i64 transpose_cost(const Spec& spec, const Target& t) {
 
 }  // namespace
 
-extern const Microkernel kMapKernel = {MicrokernelId::kMap, "map", map_applies, map_extra, map_cost};
+extern const Microkernel kMapKernel = {MicrokernelId::kMap, "map", map_applies, map_extra,
+                                       map_cost};
 extern const Microkernel kScalarMap = {MicrokernelId::kScalarMap, "scalar_map", scalar_map_applies,
                                        scalar_map_extra, scalar_map_cost};
 extern const Microkernel kTranspose = {MicrokernelId::kTranspose, "transpose", transpose_applies,

@@ -8,7 +8,8 @@
 namespace morello {
 
 std::optional<ContractionRoles> contraction_roles(const Spec& spec) {
-  if (spec.stage_count != 1 || spec.stage[0].op != Op::kMulAdd || spec.operand_count != 3) return {};
+  if (spec.stage_count != 1 || spec.stage[0].op != Op::kMulAdd || spec.operand_count != 3)
+    return {};
   DimMask reduced = spec.reduced(), rest = static_cast<DimMask>(spec.all_dims() & ~reduced);
   if (std::popcount(reduced) > 1 || std::popcount(rest) > 2) return {};
   ContractionRoles r;
@@ -101,7 +102,8 @@ i64 dot_product_cost(const Spec& spec, const Target& t) {
   u64 steps = ceil_div(r->depth, t.lanes(size_of(spec.out().dtype)));
   i64 fma = static_cast<i64>(results) * kUnitsPerCycle / t.fma_per_cycle;
   i64 loads = static_cast<i64>(u64{r->rows} + r->columns) * kUnitsPerCycle / t.loads_per_cycle;
-  i64 latency = static_cast<i64>(t.fma_latency) * kUnitsPerCycle / static_cast<i64>(dot_chains(results));
+  i64 latency =
+      static_cast<i64>(t.fma_latency) * kUnitsPerCycle / static_cast<i64>(dot_chains(results));
   i64 c = saturating_mul(steps, std::max({fma, loads, latency}));
   c = saturating_add(c, saturating_mul(results, kDotResultUnits));
   c = saturating_add(c, kCallUnits);
@@ -111,9 +113,10 @@ i64 dot_product_cost(const Spec& spec, const Target& t) {
 
 }  // namespace
 
-extern const Microkernel kOuterProduct = {MicrokernelId::kOuterProduct, "outer_product", outer_product_applies,
-                                          outer_product_extra, outer_product_cost};
-extern const Microkernel kDotProduct = {MicrokernelId::kDotProduct, "dot_product", dot_product_applies,
-                                        dot_product_extra, dot_product_cost};
+extern const Microkernel kOuterProduct = {MicrokernelId::kOuterProduct, "outer_product",
+                                          outer_product_applies, outer_product_extra,
+                                          outer_product_cost};
+extern const Microkernel kDotProduct = {MicrokernelId::kDotProduct, "dot_product",
+                                        dot_product_applies, dot_product_extra, dot_product_cost};
 
 }  // namespace morello

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Microkernels: the leaf instruction sequences. A family says which Specs it computes, which registers
-// it needs and what it costs; codegen/x64 has the emitter of the same name. Search knows no more.
+// Microkernels: the leaf instruction sequences. A family says which Specs it computes, which
+// registers it needs and what it costs; codegen/x64 has the emitter of the same name. Search knows
+// no more.
 #ifndef MORELLO_COST_MICROKERNEL_HH
 #define MORELLO_COST_MICROKERNEL_HH
 

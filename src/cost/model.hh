@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The affine cost model: what a node of an Impl tree costs of its own. The cost of a tree is its own
-// cost plus non-negative multiples of its children's. Units: kUnitsPerCycle; 64-bit, saturating.
+// The affine cost model: what a node of an Impl tree costs of its own. The cost of a tree is its
+// own cost plus non-negative multiples of its children's. Units: kUnitsPerCycle; 64-bit,
+// saturating.
 #ifndef MORELLO_COST_MODEL_HH
 #define MORELLO_COST_MODEL_HH
 
@@ -27,8 +28,8 @@ inline constexpr i64 kLoopUnits = 3 * kUnitsPerCycle;
 /// Starting a microkernel: loading its cursors, and filling the pipeline.
 inline constexpr i64 kCallUnits = 10 * kUnitsPerCycle;
 
-/// Bringing the operand from its level to the next nearer one: the price of a view move. Outputs pay
-/// twice, for the lines come and go.
+/// Bringing the operand from its level to the next nearer one: the price of a view move. Outputs
+/// pay twice, for the lines come and go.
 i64 step_units(const Spec& spec, const Operand& operand, const Target& target);
 /// The same from its level down to L1: what a microkernel pays that reads or writes it there.
 i64 traffic_units(const Spec& spec, const Operand& operand, const Target& target);

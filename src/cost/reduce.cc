@@ -10,7 +10,8 @@ namespace {
 
 bool is_reduction(const Spec& spec) {
   Op op = spec.stage[0].op;
-  return spec.stage_count == 1 && spec.reduced() != 0 && (op == Op::kAdd || op == Op::kMax || op == Op::kMin);
+  return spec.stage_count == 1 && spec.reduced() != 0 &&
+         (op == Op::kAdd || op == Op::kMax || op == Op::kMin);
 }
 
 bool plain(const Operand& o) { return !o.layout.packed() && !o.free_layout; }
@@ -39,7 +40,8 @@ i64 rows_cost(const Spec& spec, const Target& t) {
 bool lanes_applies(const Spec& spec, const Target&) {
   if (!is_reduction(spec) || std::popcount(spec.reduced()) != 1 || spec.rank > 2) return false;
   const Operand &in = spec.operand[0], &out = spec.out();
-  if (in.level == Level::kRegister || out.level == Level::kRegister || !plain(in) || !plain(out)) return false;
+  if (in.level == Level::kRegister || out.level == Level::kRegister || !plain(in) || !plain(out))
+    return false;
   return unit_dim(in) == std::countr_zero(spec.reduced());
 }
 
@@ -58,7 +60,8 @@ i64 lanes_cost(const Spec& spec, const Target& t) {
 }
 
 bool scalar_applies(const Spec& spec, const Target&) {
-  if (!is_reduction(spec) && !(spec.stage_count == 1 && spec.stage[0].op == Op::kMulAdd)) return false;
+  if (!is_reduction(spec) && !(spec.stage_count == 1 && spec.stage[0].op == Op::kMulAdd))
+    return false;
   if (spec.rank > 4) return false;
   for (int o = 0; o < spec.operand_count; o++)
     if (spec.operand[o].level == Level::kRegister || !plain(spec.operand[o])) return false;
@@ -69,7 +72,8 @@ u32 scalar_registers(const Spec&, const Target&) { return 3; }
 
 i64 scalar_cost(const Spec& spec, const Target& t) {
   i64 c = saturating_add(saturating_mul(volume(spec), kScalarStepUnits), kCallUnits);
-  for (int o = 0; o < spec.operand_count; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
+  for (int o = 0; o < spec.operand_count; o++)
+    c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
   return c;
 }
 
@@ -79,7 +83,7 @@ extern const Microkernel kReduceRows = {MicrokernelId::kReduceRows, "reduce_rows
                                         rows_registers, rows_cost};
 extern const Microkernel kReduceLanes = {MicrokernelId::kReduceLanes, "reduce_lanes", lanes_applies,
                                          lanes_registers, lanes_cost};
-extern const Microkernel kScalarReduce = {MicrokernelId::kScalarReduce, "scalar_reduce", scalar_applies,
-                                          scalar_registers, scalar_cost};
+extern const Microkernel kScalarReduce = {MicrokernelId::kScalarReduce, "scalar_reduce",
+                                          scalar_applies, scalar_registers, scalar_cost};
 
 }  // namespace morello

@@ -21,8 +21,8 @@ struct Edge {
   Binding binding;  // how the child's dimensions and operands are this node's
 };
 
-/// Runs children[0] on each full tile of dimension `dim`, in order (or in any order on several threads
-/// if parallel), then children[1] on the remainder, if there is one.
+/// Runs children[0] on each full tile of dimension `dim`, in order (or in any order on several
+/// threads if parallel), then children[1] on the remainder, if there is one.
 struct Loop {
   u8 dim = 0;
   u32 tile = 0;
@@ -33,8 +33,8 @@ struct Loop {
 /// children[0] sees operand `operand` at a nearer level.
 /// - view: the same memory, expected to stay in that cache; no code. children = {body}.
 /// - else a new buffer of `placed`'s layout (or registers): children = {in, body, out}, where `in`
-///   copies operand -> buffer if the operand is read, and `out` copies back if it is written; absent
-///   ones are missing from the list, in that order.
+///   copies operand -> buffer if the operand is read, and `out` copies back if it is written;
+///   absent ones are missing from the list, in that order.
 struct Move {
   u8 operand = 0;
   bool view = false;
@@ -82,8 +82,8 @@ MoveChildren move_children(const ImplNode& node);
 /// The tree as indented text with cost and peaks per node: deterministic.
 std::string print(const ImplTree& tree);
 
-/// What is wrong with the tree, or "": every child's Spec is derived from its parent's by the node's
-/// decision, bindings are in range, loops cover their dimension, buffers fit their Specs.
+/// What is wrong with the tree, or "": every child's Spec is derived from its parent's by the
+/// node's decision, bindings are in range, loops cover their dimension, buffers fit their Specs.
 std::string validate(const ImplTree& tree);
 
 }  // namespace morello

@@ -3,13 +3,14 @@
 //   cost(key, limits) = min over actions of own + sum over children of times * cost(child),
 // with non-negative own costs, children that never lead back to their parent, and a lower bound.
 //
-// Every (key, limits) pair keeps its open actions in a heap ordered by a lower bound f of their cost.
-// improve(pair, bound) takes the best action, improves its children just far enough to pass the second
-// best, and puts it back with its better f, until the best action is complete (it is then the optimum)
-// or the pair's lower bound reaches `bound`. Nothing is forgotten between visits, so nothing is redone.
+// Every (key, limits) pair keeps its open actions in a heap ordered by a lower bound f of their
+// cost. improve(pair, bound) takes the best action, improves its children just far enough to pass
+// the second best, and puts it back with its better f, until the best action is complete (it is
+// then the optimum) or the pair's lower bound reaches `bound`. Nothing is forgotten between visits,
+// so nothing is redone.
 //
-// Among actions of equal cost the first in Problem::order() wins, whatever the order of the visits: an
-// action is taken only when no incomplete one could still reach its cost.
+// Among actions of equal cost the first in Problem::order() wins, whatever the order of the visits:
+// an action is taken only when no incomplete one could still reach its cost.
 #ifndef MORELLO_SEARCH_BEST_FIRST_HH
 #define MORELLO_SEARCH_BEST_FIRST_HH
 
@@ -36,8 +37,9 @@ struct SearchCounts {
 
 /// Problem has: types Key, Limits, Action, Derivation (count, own, child[i].{spec, limits, times});
 /// hash(key), clamp(key, limits), lower_bound(key, limits), list(key, limits, vector<Action>-like),
-/// preview(key, limits, action, derivation) -> bool, peaks(derivation, span<Limits>), order(action),
-/// and the constant kMaxChildren. See spec_problem.hh and the toy problems in the tests.
+/// preview(key, limits, action, derivation) -> bool, peaks(derivation, span<Limits>),
+/// order(action), and the constant kMaxChildren. See spec_problem.hh and the toy problems in the
+/// tests.
 template <class Problem>
 class BestFirst {
  public:
@@ -73,9 +75,7 @@ class BestFirst {
   }
 
   /// The lower bound known for a pair.
-  i64 low(const Key& key, Limits limits) {
-    return memo_[entry_of(key, limits)].low;
-  }
+  i64 low(const Key& key, Limits limits) { return memo_[entry_of(key, limits)].low; }
 
   const SearchCounts& counts() const { return counts_; }
   size_t keys() const { return memo_.keys(); }
@@ -134,8 +134,9 @@ class BestFirst {
       if (!problem_.preview(key, e.limits, a, d)) continue;
       i64 f = d.own;
       for (int i = 0; i < d.count && f < kInfinite; i++)
-        f = saturating_add(f, saturating_mul(d.child[i].times,
-                                             problem_.lower_bound(d.child[i].spec, d.child[i].limits)));
+        f = saturating_add(
+            f, saturating_mul(d.child[i].times,
+                              problem_.lower_bound(d.child[i].spec, d.child[i].limits)));
       if (f >= kInfinite) continue;
       Candidate c{f, a, {}, d.count == 0};
       if (c.complete) c.peaks = problem_.peaks(d, {});
@@ -182,8 +183,8 @@ class BestFirst {
     }
   }
 
-  /// Improves the children of an action until its f reaches `bound` or all are solved. False if one of
-  /// them has no implementation.
+  /// Improves the children of an action until its f reaches `bound` or all are solved. False if one
+  /// of them has no implementation.
   bool advance(EntryId id, Candidate& c, i64 bound) {
     Derivation d;
     const Entry& e = memo_[id];
@@ -193,7 +194,8 @@ class BestFirst {
     // Always from the entries as they are now: a recursive call may have changed several.
     auto total = [&] {
       i64 f = d.own;
-      for (int i = 0; i < d.count; i++) f = saturating_add(f, saturating_mul(d.child[i].times, memo_[child[i]].low));
+      for (int i = 0; i < d.count; i++)
+        f = saturating_add(f, saturating_mul(d.child[i].times, memo_[child[i]].low));
       return f;
     };
     i64 f = total();

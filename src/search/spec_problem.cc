@@ -8,9 +8,10 @@
 namespace morello {
 
 void SpecProblem::clamp(const Spec& spec, Limits& limits) const {
-  // What no operand can come to is no limit. Small operands come to each nearer cache at most once, in
-  // whole or in parts that no power of two spreads out, and a chain may have one buffer of the size of
-  // the output. Rounding down after these few allocations loses less than half of what is left.
+  // What no operand can come to is no limit. Small operands come to each nearer cache at most once,
+  // in whole or in parts that no power of two spreads out, and a chain may have one buffer of the
+  // size of the output. Rounding down after these few allocations loses less than half of what is
+  // left.
   u64 l1 = 0, l2 = 0;
   auto lines_of = [&](const Operand& x) -> u64 {
     Footprint f = footprint(spec, x);

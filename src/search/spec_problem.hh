@@ -29,10 +29,13 @@ class SpecProblem {
   void list(const Spec& spec, const Limits& limits, ActionList& out) const {
     list_actions(spec, limits, context_, out);
   }
-  bool preview(const Spec& spec, const Limits& limits, const Action& action, Derivation& out) const {
+  bool preview(const Spec& spec, const Limits& limits, const Action& action,
+               Derivation& out) const {
     return morello::preview(spec, limits, action, context_, out);
   }
-  Limits peaks(const Derivation& d, std::span<const Limits> children) const { return peaks_of(d, children); }
+  Limits peaks(const Derivation& d, std::span<const Limits> children) const {
+    return peaks_of(d, children);
+  }
   u64 order(const Action& action) const { return order_of(action); }
 
   /// Lowers limits to what the Spec can use at all, so that more questions are the same.

@@ -13,14 +13,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 u64 microseconds_since(Clock::time_point start) {
-  return static_cast<u64>(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
+  return static_cast<u64>(
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
 }
 
-/// Builds the tree of a solved Spec from the decisions in the memo. Equal (Spec, limits) pairs share a
-/// node.
+/// Builds the tree of a solved Spec from the decisions in the memo. Equal (Spec, limits) pairs
+/// share a node.
 class TreeBuilder {
  public:
-  TreeBuilder(BestFirst<SpecProblem>& search, const SpecProblem& problem) : search_(search), problem_(problem) {}
+  TreeBuilder(BestFirst<SpecProblem>& search, const SpecProblem& problem)
+      : search_(search), problem_(problem) {}
 
   /// False if the search was stopped before some pair was solved.
   bool build(const Spec& spec, const Limits& limits, ImplTree& tree, NodeId& id) {
@@ -93,18 +95,24 @@ Result<ImplTree> synthesize(const Spec& spec, const Target& target, const Search
   if (done && solution.feasible) done = TreeBuilder(search, problem).build(root, limits, tree, id);
   if (stats) {
     const SearchCounts& c = search.counts();
-    *stats = {search.keys(), search.entries(), c.expanded, c.previews, c.memo_hits, search.bytes(), microseconds_since(start)};
+    *stats = {search.keys(),  search.entries(),         c.expanded, c.previews, c.memo_hits,
+              search.bytes(), microseconds_since(start)};
   }
   if (!done) {
-    std::string what = out_of_time ? "time budget of " + std::to_string(options.time_budget_us) + " microseconds"
-                                   : "memory budget of " + std::to_string(options.memory_budget_bytes) + " bytes";
+    std::string what =
+        out_of_time ? "time budget of " + std::to_string(options.time_budget_us) + " microseconds"
+                    : "memory budget of " + std::to_string(options.memory_budget_bytes) + " bytes";
     return Error{MORELLO_BUDGET_EXCEEDED,
-                 "the " + what + " ended the search before a program was found; known so far: the cheapest costs at least " +
-                     std::to_string(search.low(root, limits) / kUnitsPerCycle) + " cycles; raise the budget, or set it to 0 for no limit"};
+                 "the " + what +
+                     " ended the search before a program was found; known so far: the cheapest "
+                     "costs at least " +
+                     std::to_string(search.low(root, limits) / kUnitsPerCycle) +
+                     " cycles; raise the budget, or set it to 0 for no limit"};
   }
   if (!solution.feasible)
-    return Error{MORELLO_NO_IMPLEMENTATION, "no program for " + describe(spec) + " fits the memory limits of target " +
-                                                std::string(target.name) + " (" + std::string(target.machine) + ")"};
+    return Error{MORELLO_NO_IMPLEMENTATION,
+                 "no program for " + describe(spec) + " fits the memory limits of target " +
+                     std::string(target.name) + " (" + std::string(target.machine) + ")"};
   return tree;
 }
 

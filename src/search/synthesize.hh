@@ -9,12 +9,12 @@
 namespace morello {
 
 struct SearchOptions {
-  u32 threads = 1;               // most threads that the program may use; 1: no parallel loop
-  u64 time_budget_us = 0;        // 0: none
-  u64 memory_budget_bytes = 0;   // 0: none
-  u32 disabled_actions = 0;      // bit 1 << ActionKind: for tests of what a rewrite is worth
-  bool use_bounds = true;        // false: search without lower bounds, for tests
-  int slack_shift = 7;           // see best_first.hh: no influence on the result
+  u32 threads = 1;              // most threads that the program may use; 1: no parallel loop
+  u64 time_budget_us = 0;       // 0: none
+  u64 memory_budget_bytes = 0;  // 0: none
+  u32 disabled_actions = 0;     // bit 1 << ActionKind: for tests of what a rewrite is worth
+  bool use_bounds = true;       // false: search without lower bounds, for tests
+  int slack_shift = 7;          // see best_first.hh: no influence on the result
 };
 
 struct SearchStats {
@@ -23,8 +23,9 @@ struct SearchStats {
   u64 microseconds = 0;
 };
 
-/// The cheapest program for `spec` under the cost model, with ties broken canonically: deterministic.
-/// REQUIRES: canonical. Errors: NO_IMPLEMENTATION, BUDGET_EXCEEDED. `stats` may be null.
+/// The cheapest program for `spec` under the cost model, with ties broken canonically:
+/// deterministic. REQUIRES: canonical. Errors: NO_IMPLEMENTATION, BUDGET_EXCEEDED. `stats` may be
+/// null.
 Result<ImplTree> synthesize(const Spec& spec, const Target& target, const SearchOptions& options,
                             SearchStats* stats);
 

@@ -12,9 +12,9 @@ namespace morello {
 inline constexpr u8 kNoDim = 0xff;
 
 /// Dimensions from slow to fast. With `pack` > 1, dimension `pack_dim` is split: `order` places its
-/// index / pack, and index % pack is the fastest physical dimension of all ("panels"). Unused entries
-/// of `order` are kNoDim. A panel at the end is padded to `pack` elements.
-/// Example: B[k,n] in panels of 16 columns is order (n,k), pack_dim n, pack 16.
+/// index / pack, and index % pack is the fastest physical dimension of all ("panels"). Unused
+/// entries of `order` are kNoDim. A panel at the end is padded to `pack` elements. Example: B[k,n]
+/// in panels of 16 columns is order (n,k), pack_dim n, pack 16.
 struct Layout {
   std::array<u8, kMaxDims> order = {kNoDim, kNoDim, kNoDim, kNoDim, kNoDim, kNoDim};
   u8 pack_dim = kNoDim;

@@ -20,7 +20,8 @@ u8 code_at_least(u64 lines) {
 Limits limits_of(const Target& target) {
   Limits l;
   l.at(Level::kRegister) = static_cast<u8>(target.vector_registers);
-  // What streams past those that stay needs room as well, or least-recently-used evicts the wrong ones.
+  // What streams past those that stay needs room as well, or least-recently-used evicts the wrong
+  // ones.
   l.at(Level::kL1) = code_at_most(target.at(Level::kL1).bytes * 3 / 4 / kLineBytes);
   l.at(Level::kL2) = code_at_most(target.at(Level::kL2).bytes / 2 / kLineBytes);
   return l;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Memory limits: what a program may use of each level. Registers are counted one by one; caches on a
-// logarithmic scale of four steps per doubling, so that a small allocation does not halve a budget.
+// Memory limits: what a program may use of each level. Registers are counted one by one; caches on
+// a logarithmic scale of four steps per doubling, so that a small allocation does not halve a
+// budget.
 #ifndef MORELLO_SPEC_LIMITS_HH
 #define MORELLO_SPEC_LIMITS_HH
 

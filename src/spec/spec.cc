@@ -9,7 +9,8 @@
 namespace morello {
 namespace {
 
-/// One physical dimension of an operand: a dimension's (outer) part, or the inner part of the packed one.
+/// One physical dimension of an operand: a dimension's (outer) part, or the inner part of the
+/// packed one.
 struct Physical {
   u8 dim;
   u32 size;
@@ -47,7 +48,8 @@ void normalise_panels(const Spec& spec, Operand& operand) {
   Layout& l = operand.layout;
   if (!l.packed() || spec.size[l.pack_dim] > l.pack) return;
   int rank = l.rank();
-  int at = static_cast<int>(std::find(l.order.begin(), l.order.begin() + rank, l.pack_dim) - l.order.begin());
+  int at = static_cast<int>(std::find(l.order.begin(), l.order.begin() + rank, l.pack_dim) -
+                            l.order.begin());
   bool full = spec.size[l.pack_dim] == l.pack;
   u8 dim = l.pack_dim;
   drop_physical(operand, rank + 1, at);
@@ -74,7 +76,8 @@ void drop_unit_dims_of(const Spec& spec, Operand& operand) {
   }
 }
 
-/// `operand`, of a Spec whose sizes were those of `before`, as a part of it with the sizes of `after`.
+/// `operand`, of a Spec whose sizes were those of `before`, as a part of it with the sizes of
+/// `after`.
 void shrink(const Spec& before, const Spec& after, Operand& operand) {
   PhysicalDims was = physical_dims(before, operand.layout);
   PhysicalDims is = physical_dims(after, operand.layout);
@@ -96,7 +99,8 @@ void shrink(const Spec& before, const Spec& after, Operand& operand) {
 void set_pitch(Operand& operand, u64 bytes) {
   operand.far = bytes >= kFarBytes;
   operand.alias = 0;
-  for (u64 line = kLineBytes; operand.alias < kMaxAlias && bytes % (line * 2) == 0; line *= 2) operand.alias++;
+  for (u64 line = kLineBytes; operand.alias < kMaxAlias && bytes % (line * 2) == 0; line *= 2)
+    operand.alias++;
 }
 
 u64 hash_of(const Spec& spec) { return XXH3_64bits(&spec, sizeof spec); }
@@ -183,8 +187,8 @@ Operand dense_operand(const Spec& spec, Dtype dtype, Level level, Access access,
 }
 
 Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding* binding) {
-  // The dimensions of the operand, in an order that depends only on the destination's layout, so that
-  // equal moves meet in the memo.
+  // The dimensions of the operand, in an order that depends only on the destination's layout, so
+  // that equal moves meet in the memo.
   const Operand& from = spec.operand[index];
   Spec m;
   m.serial = true;

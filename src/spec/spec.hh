@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Spec: what the search solves. One general form for every operation: an iteration space of
 // dimensions, operands that are indexed by some of them, and a chain of scalar stages. Tiling,
-// splitting a reduction, boundary pieces and footprints are derived from it once, for all operations.
+// splitting a reduction, boundary pieces and footprints are derived from it once, for all
+// operations.
 #ifndef MORELLO_SPEC_SPEC_HH
 #define MORELLO_SPEC_SPEC_HH
 
@@ -22,7 +23,8 @@ namespace morello {
 using DimMask = u8;
 constexpr bool has_dim(DimMask mask, int d) { return d < kMaxDims && (mask >> d & 1); }
 
-/// Scalar operations. Numbers of the elementwise ones are those of morello_op. On disk: never renumber.
+/// Scalar operations. Numbers of the elementwise ones are those of morello_op. On disk: never
+/// renumber.
 enum class Op : u8 {
   kFill = 40,    // the Spec's `fill_value`
   kCopy = 41,    // in0
@@ -52,14 +54,14 @@ struct Operand {
   Level level = Level::kMemory;
   Access access = Access::kIn;
   DimMask dims = 0;  // the dimensions that index it; the others broadcast it (inputs only)
-  /// How many physical dimensions, from the fastest, form one contiguous run. All of them: the operand
-  /// is dense. 0: even neighbours along the fastest are apart. Physical dimensions are the entries of
-  /// layout.order, and the inner part of a packed dimension.
+  /// How many physical dimensions, from the fastest, form one contiguous run. All of them: the
+  /// operand is dense. 0: even neighbours along the fastest are apart. Physical dimensions are the
+  /// entries of layout.order, and the inner part of a packed dimension.
   u8 contig = 0;
-  bool far = false;          // runs are at least kFarBytes apart, or the only run is so from its neighbours
+  bool far = false;  // runs are at least kFarBytes apart, or the only run is so from its neighbours
   bool free_layout = false;  // search chooses the layout; only at Level::kMemory
-  /// Not dense: the cache sets that runs fall into. Log2 of the lines of the largest power of two that
-  /// divides the distance of runs, 0 if that is a line or less, at most kMaxAlias.
+  /// Not dense: the cache sets that runs fall into. Log2 of the lines of the largest power of two
+  /// that divides the distance of runs, 0 if that is a line or less, at most kMaxAlias.
   u8 alias = 0;
   Layout layout;
 
@@ -77,8 +79,8 @@ inline constexpr i8 kPrevious = -1;  // the value of the stage before
 inline constexpr i8 kNone = -2;
 
 /// One step of the scalar chain. Stage i may read the value of stage i-1; the last one writes the
-/// output. With `reduce` not empty, the value is combined over those dimensions, which no later stage
-/// has; only stage 0 may reduce.
+/// output. With `reduce` not empty, the value is combined over those dimensions, which no later
+/// stage has; only stage 0 may reduce.
 struct Stage {
   Op op = Op::kCopy;
   i8 in0 = kNone;
@@ -87,10 +89,11 @@ struct Stage {
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 
-/// Canonical form: every size is at least 2 (a scalar has rank 0); dimensions are numbered: those of
-/// the output from slow to fast in its layout, then the reduced ones from slow to fast in the layout
-/// of the first operand that has them all, or by number. Unused entries are value-initialised, so that
-/// equal Specs have equal bytes. A plain value: hash and compare its bytes.
+/// Canonical form: every size is at least 2 (a scalar has rank 0); dimensions are numbered: those
+/// of the output from slow to fast in its layout, then the reduced ones from slow to fast in the
+/// layout of the first operand that has them all, or by number. Unused entries are
+/// value-initialised, so that equal Specs have equal bytes. A plain value: hash and compare its
+/// bytes.
 struct Spec {
   std::array<u32, kMaxDims> size{};
   u8 rank = 0;
@@ -98,9 +101,9 @@ struct Spec {
   u8 stage_count = 0;
   bool serial = false;  // must not start parallel loops
   float fill_value = 0;
-  /// An operand that was moved nearer is loop-invariant in the next loop, or it was moved too early or
-  /// in vain: dimensions in `held` may not be tiled before one that is not. 0: all may. This is a
-  /// restriction of the search, and no part of what is computed.
+  /// An operand that was moved nearer is loop-invariant in the next loop, or it was moved too early
+  /// or in vain: dimensions in `held` may not be tiled before one that is not. 0: all may. This is
+  /// a restriction of the search, and no part of what is computed.
   DimMask held = 0;
   bool must_loop = false;  // and that loop has to come
   u16 reserved = 0;
@@ -115,10 +118,13 @@ struct Spec {
   /// A reduction that adds to its output (which is then kInOut).
   bool accumulates() const { return reduced() != 0 && out().access == Access::kInOut; }
 
-  friend bool operator==(const Spec& a, const Spec& b) { return std::memcmp(&a, &b, sizeof(Spec)) == 0; }
+  friend bool operator==(const Spec& a, const Spec& b) {
+    return std::memcmp(&a, &b, sizeof(Spec)) == 0;
+  }
 };
 static_assert(std::has_unique_object_representations_v<Operand>);
-static_assert(sizeof(Spec) == 24 + 4 + 4 + 4 + kMaxOperands * sizeof(Operand) + kMaxStages * sizeof(Stage));
+static_assert(sizeof(Spec) ==
+              24 + 4 + 4 + 4 + kMaxOperands * sizeof(Operand) + kMaxStages * sizeof(Stage));
 
 u64 hash_of(const Spec& spec);
 
@@ -136,13 +142,14 @@ Binding identity_binding(const Spec& spec);
 void drop_unit_dims(Spec& spec, Binding* binding);
 
 /// The piece of `spec` with dimension `dim` cut to `size` elements, canonical.
-/// REQUIRES: 1 <= size < spec.size[dim]; may_tile(spec, dim, size) or it is the remainder of such a tile.
+/// REQUIRES: 1 <= size < spec.size[dim]; may_tile(spec, dim, size) or it is the remainder of such a
+/// tile.
 Spec tile(const Spec& spec, int dim, u32 size, Binding* binding);
 /// False where a tile would start inside a panel.
 bool may_tile(const Spec& spec, int dim, u32 size);
 
-/// The dense form of `layout` as an operand: contig and far set. Panels that the sizes do not reach are
-/// normalised away, size-1 dimensions dropped.
+/// The dense form of `layout` as an operand: contig and far set. Panels that the sizes do not reach
+/// are normalised away, size-1 dimensions dropped.
 Operand dense_operand(const Spec& spec, Dtype dtype, Level level, Access access, DimMask dims,
                       const Layout& layout);
 /// Same order of the dimensions, no panels.
@@ -163,8 +170,8 @@ Footprint footprint(const Spec& spec, const Operand& operand);
 bool is_dense(const Operand& operand);
 /// The fastest dimension of an operand, if neighbours along it are adjacent; else kNoDim.
 u8 unit_dim(const Operand& operand);
-/// Vector registers that hold an operand: vectors along its unit dimension, or one element each if it
-/// has none.
+/// Vector registers that hold an operand: vectors along its unit dimension, or one element each if
+/// it has none.
 u64 vectors(const Spec& spec, const Operand& operand, u32 lanes);
 /// Product of all sizes, saturating.
 u64 volume(const Spec& spec);

@@ -24,7 +24,8 @@ u64 dense_elements(const Spec& spec, const Operand& operand) {
   u64 n = 1;
   for (int d = 0; d < spec.rank; d++)
     if (has_dim(operand.dims, d))
-      n *= d == operand.layout.pack_dim ? round_up(spec.size[d], operand.layout.pack) : spec.size[d];
+      n *=
+          d == operand.layout.pack_dim ? round_up(spec.size[d], operand.layout.pack) : spec.size[d];
   return n;
 }
 

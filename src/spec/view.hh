@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// View: where the elements of an operand are, for consumers of the Impl tree (interpreter and plan).
-// The search never sees one: it knows only the class of a layout, not its strides.
+// View: where the elements of an operand are, for consumers of the Impl tree (interpreter and
+// plan). The search never sees one: it knows only the class of a layout, not its strides.
 #ifndef MORELLO_SPEC_VIEW_HH
 #define MORELLO_SPEC_VIEW_HH
 
@@ -10,7 +10,8 @@
 
 namespace morello {
 
-/// Element i of a dimension is at i * stride, or, with pack > 0, at i/pack * stride + i%pack * inner.
+/// Element i of a dimension is at i * stride, or, with pack > 0, at i/pack * stride + i%pack *
+/// inner.
 struct DimView {
   i64 stride = 0;
   u32 pack = 0;

@@ -15,7 +15,8 @@ namespace morello {
 
 using Status = morello_status;
 
-/// What is wrong, where, and what would be valid. `line` and `column` are 1-based, 0 if not in a text.
+/// What is wrong, where, and what would be valid. `line` and `column` are 1-based, 0 if not in a
+/// text.
 struct Error {
   Status status = MORELLO_INTERNAL;
   std::string message;

@@ -17,16 +17,16 @@ struct Machine {
   u64 l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;  // data caches of one core; 0 where unknown
 };
 
-/// Reads CPUID and XGETBV: an instruction set counts only if the operating system saves its registers.
-/// AVX2 means AVX2+FMA+BMI; AVX-512 means F, BW, VL and DQ.
+/// Reads CPUID and XGETBV: an instruction set counts only if the operating system saves its
+/// registers. AVX2 means AVX2+FMA+BMI; AVX-512 means F, BW, VL and DQ.
 Machine read_machine();
 
 /// The cap named by `text` ("avx2", "avx512", case-insensitive); kNone if it names none.
 Isa isa_from_name(std::string_view text);
 std::string_view name_of(Isa isa);
 
-/// The cap of the environment variable MORELLO_MAX_ISA, or kAvx512 (no cap) if unset or not understood.
-/// Ignored under secure execution.
+/// The cap of the environment variable MORELLO_MAX_ISA, or kAvx512 (no cap) if unset or not
+/// understood. Ignored under secure execution.
 Isa isa_cap_from_environment();
 
 }  // namespace morello

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A target is data: instruction set, memory levels, prices and rates. Nothing here runs code for it.
+// A target is data: instruction set, memory levels, prices and rates. Nothing here runs code for
+// it.
 #ifndef MORELLO_TARGET_TARGET_HH
 #define MORELLO_TARGET_TARGET_HH
 
@@ -34,8 +35,9 @@ struct LevelModel {
 
 /// Throughputs are per cycle of one core. Immutable; shared freely between threads.
 struct Target {
-  std::string_view name;     // "avx2", "avx512"
-  std::string_view machine;  // the machine model: "generic-x86-64", or "host" if read from this machine
+  std::string_view name;  // "avx2", "avx512"
+  std::string_view
+      machine;  // the machine model: "generic-x86-64", or "host" if read from this machine
   Isa isa;
   u32 vector_bytes;
   u32 vector_registers;
