@@ -304,7 +304,7 @@ class Program {
 
   void emit_parallel(const PlanParallel& parallel, u32 depth, bool end) {
     store_arguments(parallel);
-    if (as_.wide()) as_.vzeroupper();
+    as_.vzeroupper();  // code further down may run before this call, in an earlier trip of a loop
     Xbyak::Label alone, done, top;
     const Home& counter = counters_[depth];
     as_.mov(as_.rax, as_.slot(executor_slot_));
