@@ -17,37 +17,20 @@
 
 namespace morello {
 
-/// The operations that can begin a Statement; unary and binary ones can be steps as well.
+/// An operation that can begin a Statement. The elementwise ones are named like their Op, and can
+/// be steps as well.
 struct HeadName {
   std::string_view name;
   Statement::Head head;
   Op op = Op::kCopy;  // of kUnary, kBinary, kReduce
+  bool is_step() const {
+    return head == Statement::Head::kUnary || head == Statement::Head::kBinary;
+  }
 };
-inline constexpr HeadName kHeadNames[] = {
-    {"matmul", Statement::Head::kMatmul},
-    {"einsum", Statement::Head::kEinsum},
-    {"relu", Statement::Head::kUnary, Op::kRelu},
-    {"neg", Statement::Head::kUnary, Op::kNeg},
-    {"abs", Statement::Head::kUnary, Op::kAbs},
-    {"sqrt", Statement::Head::kUnary, Op::kSqrt},
-    {"square", Statement::Head::kUnary, Op::kSquare},
-    {"recip", Statement::Head::kUnary, Op::kRecip},
-    {"add", Statement::Head::kBinary, Op::kAdd},
-    {"sub", Statement::Head::kBinary, Op::kSub},
-    {"mul", Statement::Head::kBinary, Op::kMul},
-    {"div", Statement::Head::kBinary, Op::kDiv},
-    {"max", Statement::Head::kBinary, Op::kMax},
-    {"min", Statement::Head::kBinary, Op::kMin},
-    {"reduce_sum", Statement::Head::kReduce, Op::kAdd},
-    {"reduce_max", Statement::Head::kReduce, Op::kMax},
-    {"reduce_min", Statement::Head::kReduce, Op::kMin},
-    {"move", Statement::Head::kMove},
-    {"broadcast", Statement::Head::kMove},  // printed as "move"
-    {"transpose", Statement::Head::kTranspose},
-    {"fill", Statement::Head::kFill},
-};
-/// The row of `head` and `op`, or nullptr.
-const HeadName* find_head(Statement::Head head, Op op);
+/// All of them, in the order of messages.
+std::vector<HeadName> head_names();
+/// The name that is printed; "" if there is no such operation.
+std::string_view head_name(Statement::Head head, Op op);
 
 inline constexpr int kMaxSteps = kMaxStages - 1;
 

@@ -82,12 +82,18 @@ class Parser {
 /// Six letters for each of three tensors, "," and "->".
 constexpr size_t kMaxSubscripts = 3 * MORELLO_MAX_RANK + 3;
 
-std::string step_names() {
+std::string list_names(bool steps_only) {
   std::string names;
-  for (const HeadName& h : kHeadNames)
-    if (h.head == Head::kUnary || h.head == Head::kBinary)
-      names += concat(names.empty() ? "" : ", ", h.name);
+  for (const HeadName& h : head_names())
+    if (h.is_step() || !steps_only) names += concat(names.empty() ? "" : ", ", h.name);
   return names;
+}
+
+std::optional<HeadName> find_name(const Token& token) {
+  if (token.kind == Token::Kind::kName)
+    for (const HeadName& h : head_names())
+      if (h.name == token.text) return h;
+  return std::nullopt;
 }
 
 /// The line and column of a byte offset.
@@ -146,11 +152,9 @@ bool Parser::symbol(std::string_view text) {
 
 bool Parser::head() {
   head_at_ = token_.at;
-  auto row = std::find_if(std::begin(kHeadNames), std::end(kHeadNames),
-                          [&](const HeadName& h) { return h.name == token_.text; });
-  if (token_.kind != Token::Kind::kName || row == std::end(kHeadNames)) {
-    std::string names;
-    for (const HeadName& h : kHeadNames) names += concat(names.empty() ? "" : ", ", h.name);
+  auto row = find_name(token_);
+  if (!row) {
+    std::string names = list_names(false);
     if (token_.kind != Token::Kind::kName) return expected("an operation (", names, ")");
     return fail(MORELLO_SYNTAX_ERROR, token_.at, "unknown operation ", describe(token_),
                 "; known are ", names);
@@ -241,13 +245,8 @@ bool Parser::steps() {
     auto infix = std::find_if(std::begin(kSymbols), std::end(kSymbols),
                               [&](const auto& s) { return token_.is(s.symbol); });
     bool is_infix = infix != std::end(kSymbols);
-    const HeadName* row = nullptr;
-    if (token_.is("->")) {
-      Token name = peek();
-      for (const HeadName& h : kHeadNames)
-        if (h.name == name.text && (h.head == Head::kUnary || h.head == Head::kBinary)) row = &h;
-    }
-    if (!is_infix && !row) return true;
+    auto row = token_.is("->") ? find_name(peek()) : std::nullopt;
+    if (!is_infix && !(row && row->is_step())) return true;
     if (statement_.steps.size() == kMaxSteps)
       return fail(MORELLO_UNSUPPORTED, start.at, "step ", kMaxSteps + 1,
                   " of the Spec begins here; at most ", kMaxSteps,
@@ -276,7 +275,7 @@ bool Parser::output() {
     statement_.accumulate = accumulate;
     if (!accumulate && token_.kind == Token::Kind::kName && !dtype_from_name(token_.text) &&
         !peek().is("["))
-      return expected("an output such as f32[64,768], or a step (", step_names(), ")");
+      return expected("an output such as f32[64,768], or a step (", list_names(true), ")");
     if (!tensor()) return false;
     return token_.kind == Token::Kind::kEnd || expected("the end of the Spec after its output");
   }

@@ -57,7 +57,7 @@ bool is_reversal(const std::vector<u32>& permutation) {
 }
 
 std::string head_text(const Statement& s) {
-  std::string text(find_head(s.head, s.op)->name);
+  std::string text(head_name(s.head, s.op));
   if (s.head == Head::kEinsum) text += concat(" \"", s.subscripts, "\"");
   if (s.head == Head::kFill) text += concat(" ", number_text(s.fill_value));
   for (int i = 0; i < head_inputs(s.head); i++) text += concat(" ", tensor_text(s.tensors[i]));
@@ -68,7 +68,7 @@ std::string head_text(const Statement& s) {
 }
 
 std::string step_text(const Statement& s, const Step& step) {
-  if (step.operand < 0) return concat(" -> ", find_head(Head::kUnary, step.op)->name);
+  if (step.operand < 0) return concat(" -> ", name_of(step.op));
   const Tensor& operand = s.tensors[step.operand];
   switch (step.op) {
     case Op::kAdd:
@@ -80,7 +80,7 @@ std::string step_text(const Statement& s, const Step& step) {
     case Op::kDiv:
       return concat(" / ", tensor_text(operand));
     default:
-      return concat(" -> ", find_head(Head::kBinary, step.op)->name, " ", tensor_text(operand));
+      return concat(" -> ", name_of(step.op), " ", tensor_text(operand));
   }
 }
 

@@ -10,7 +10,17 @@ namespace {
 
 using Head = Statement::Head;
 
-bool is_known(Head head) { return head <= Head::kFill; }
+constexpr HeadName kOwnNames[] = {
+    {"matmul", Head::kMatmul},
+    {"einsum", Head::kEinsum},
+    {"reduce_sum", Head::kReduce, Op::kAdd},
+    {"reduce_max", Head::kReduce, Op::kMax},
+    {"reduce_min", Head::kReduce, Op::kMin},
+    {"move", Head::kMove},
+    {"broadcast", Head::kMove},  // printed as "move"
+    {"transpose", Head::kTranspose},
+    {"fill", Head::kFill},
+};
 
 bool has_op(Head head) {
   return head == Head::kUnary || head == Head::kBinary || head == Head::kReduce;
@@ -31,7 +41,7 @@ MaybeFault check_steps(const Statement& s) {
   int next = head_inputs(s.head);
   for (int i = 0; i < static_cast<int>(s.steps.size()); i++) {
     const Step& step = s.steps[i];
-    if (!is_unary(step.op) && !find_head(Head::kBinary, step.op))
+    if (!is_unary(step.op) && !is_binary(step.op))
       return fault(MORELLO_INVALID_ARGUMENT, {}, "step ", i, " has operation ",
                    static_cast<int>(step.op), "; it must be a unary or binary one of morello_op");
     if (step.operand != (is_unary(step.op) ? -1 : next++))
@@ -45,10 +55,22 @@ MaybeFault check_steps(const Statement& s) {
 
 }  // namespace
 
-const HeadName* find_head(Head head, Op op) {
-  for (const HeadName& row : kHeadNames)
-    if (row.head == head && (row.op == op || !has_op(head))) return &row;
-  return nullptr;
+std::vector<HeadName> head_names() {
+  std::vector<HeadName> names(std::begin(kOwnNames), std::end(kOwnNames));
+  for (int number = 0; number <= 0xff; number++) {
+    Op op = static_cast<Op>(number);
+    if (is_unary(op)) names.push_back({name_of(op), Head::kUnary, op});
+    if (is_binary(op)) names.push_back({name_of(op), Head::kBinary, op});
+  }
+  return names;
+}
+
+std::string_view head_name(Head head, Op op) {
+  if (head == Head::kUnary) return is_unary(op) ? name_of(op) : "";
+  if (head == Head::kBinary) return is_binary(op) ? name_of(op) : "";
+  for (const HeadName& row : kOwnNames)
+    if (row.head == head && (row.op == op || head != Head::kReduce)) return row.name;
+  return "";
 }
 
 int input_count(const Statement& s) {
@@ -71,22 +93,22 @@ std::string shape_name(const Tensor& t) {
 }
 
 MaybeFault check_form(const Statement& s, bool has_output) {
-  if (!is_known(s.head) || !find_head(s.head, s.op))
+  if (head_name(s.head, s.op).empty())
     return fault(MORELLO_INVALID_ARGUMENT, {}, "operation ", static_cast<int>(s.op),
                  " is not one of its kind; see morello_op");
   if (has_stray_fields(s))
     return fault(MORELLO_INVALID_ARGUMENT, {},
                  "a subscript, permutation, axis, operation or value is set that ",
-                 find_head(s.head, s.op)->name, " does not use");
+                 head_name(s.head, s.op), " does not use");
   if (auto f = check_steps(s)) return f;
   size_t wanted = input_count(s) + has_output;
   if (s.tensors.size() != wanted)
     return fault(MORELLO_INVALID_ARGUMENT, {}, "the Spec has ", s.tensors.size(), " tensors; ",
-                 find_head(s.head, s.op)->name, " with its steps has ", wanted);
+                 head_name(s.head, s.op), " with its steps has ", wanted);
   bool reduces = s.head == Head::kMatmul || s.head == Head::kEinsum || s.head == Head::kReduce;
   if (s.accumulate && reduces && !s.steps.empty())
     return fault(MORELLO_UNSUPPORTED, {Place::Kind::kTensor, input_count(s)},
-                 "'+=' after steps of ", find_head(s.head, s.op)->name,
+                 "'+=' after steps of ", head_name(s.head, s.op),
                  " is not supported; use '->', or '+=' without steps");
   return std::nullopt;
 }

@@ -124,7 +124,7 @@ TEST_SUITE("spec") {
     const std::string many_digits = "relu f32[" + std::string(100, '9') + "]";
     const Case kCases[] = {
         // Form.
-        {"", MORELLO_SYNTAX_ERROR, 1, 1, "expected an operation (matmul, einsum, relu"},
+        {"", MORELLO_SYNTAX_ERROR, 1, 1, "expected an operation (matmul, einsum, reduce_sum"},
         {"# only\n  # comments", MORELLO_SYNTAX_ERROR, 2, 13, "found the end of the text"},
         {"softmax f32[3]", MORELLO_SYNTAX_ERROR, 1, 1,
          "unknown operation 'softmax'; known are matmul"},
