@@ -193,11 +193,10 @@ void print_row(const Subject& subject, int32_t isa) {
   const std::string against =
       best_ratio == 0 ? std::string("-")
                       : fmt::format("{:.2f} / {:.2f}", best_ratio, ratio(subject, &Timing::median));
-  fmt::print("| {} | {:.3g} | {} {:.0f} / {:.0f} | {:.1f} | {} {} {} |\n", subject.text,
-             ours.best() / 1e3, rates(&ours),
+  fmt::print("| {} | {:.{}f} | {} {:.0f} / {:.0f} | {:.1f} | {} {} {} |\n", subject.text,
+             ours.best() / 1e3, ours.best() < 1e5 ? 3 : 0, rates(&ours),
              100 * flops / ours.best() / (peak_flops / peak.best()),
-             100 * flops / ours.median() / (peak_flops / peak.best()),
-             subject.operands->compulsory_bytes() / ours.best(),
+             100 * flops / ours.median() / (peak_flops / peak.best()), bytes / ours.best(),
              rates(timing_of(subject, "OpenBLAS")), rates(timing_of(subject, "libxsmm")), against);
   std::fflush(stdout);
 }

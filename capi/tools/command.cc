@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "command.hh"
 
+#include <unistd.h>
+
 #include <cmath>
 #include <cstdio>
 
@@ -82,7 +84,11 @@ std::optional<Job> make_job(const Arguments& arguments, const std::string& text,
 
   const morello_options options = options_of(arguments, search_only);
   morello_kernel* kernel = nullptr;
-  if (morello_synthesize(context, spec, &options, &kernel, &error) != MORELLO_OK) return failed();
+  const bool watched = isatty(STDERR_FILENO) != 0;
+  if (watched) fmt::print(stderr, "searching...");
+  const morello_status status = morello_synthesize(context, spec, &options, &kernel, &error);
+  if (watched) fmt::print(stderr, "\r            \r");
+  if (status != MORELLO_OK) return failed();
   job.kernel.reset(kernel);
   if (arguments.threads > 1 && !search_only) {
     morello_pool* pool = nullptr;

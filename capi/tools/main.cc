@@ -79,7 +79,8 @@ int run(int argc, char** argv) {
   CLI::App* run = add_command("run", "run once and check the result", run_command);
   run->add_option("--seed", arguments.seed, "of the random inputs (default 1)");
   run->add_option("--input", arguments.inputs, "one .npy per operand, in order; others are random")
-      ->option_text("FILE.npy ...");
+      ->allow_extra_args(false)
+      ->option_text("FILE.npy (repeat)");
   run->add_option("--output", arguments.output, "write the result here")->option_text("FILE.npy");
   CLI::App* bench = add_command("bench", "check the result, then measure", bench_command);
   bench->add_option("--seed", arguments.seed, "of the random inputs (default 1)");

@@ -116,8 +116,8 @@ class Cli(unittest.TestCase):
             (folder / "b.npy").write_bytes(npy((3, 2), b, version=2))
             for order, values in [("C", a), ("F", a_by_columns)]:
                 (folder / "a.npy").write_bytes(npy((2, 3), values, order))
-                self.text_of("run", spec, "--input", folder / "a.npy", "--input", folder / "b.npy",
-                             "--output", folder / "c.npy")
+                self.text_of("run", "--input", folder / "a.npy", "--input", folder / "b.npy",
+                             "--output", folder / "c.npy", spec)
                 self.assertEqual(read_npy(folder / "c.npy"), ((2, 2), expected))
 
             problem = self.text_of("run", spec, "--input", folder / "b.npy", exit_code=FAILED)
