@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// One computation by machine code, under the eyes of a strict caller.
+#ifndef MORELLO_TESTS_KERNEL_TRIAL_HH
+#define MORELLO_TESTS_KERNEL_TRIAL_HH
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "../support/compare.hh"
+#include "guarded.hh"
+#include "morello/morello.h"
+
+namespace morello::testing {
+
+/// The operands as the code expects them, and what it must make of the last one.
+struct Trial {
+  int operand_count = 0;
+  std::array<std::vector<float>, kMaxOperands> data;
+  std::vector<Expected> expected;
+};
+
+enum class Values {
+  kUniform,  // in [-1, 1]
+  kSpecial,  // with NaN, infinities, denormals, zeros of both signs, and the largest numbers
+};
+void fill(std::vector<float>& data, Values values, std::mt19937_64& random);
+
+/// How to run it.
+struct Call {
+  morello_kernel_fn function = nullptr;
+  size_t scratch_bytes = 0;
+  const morello_executor* executor = nullptr;
+  /// If not null: through morello_kernel_run() with NULL scratch instead.
+  const morello_kernel* kernel = nullptr;
+};
+
+/// Runs the code once, with every operand and the scratch memory against an inaccessible page at
+/// `side`. "" if the result is right, the ABI was kept, inputs are unchanged, and nothing outside
+/// of the output's elements was written; else what is wrong. `out`, if given, receives the output.
+std::string run(const Trial& trial, const Call& call, Guarded::Side side,
+                std::vector<float>* out = nullptr);
+
+/// An executor that runs the calls in reverse on the calling thread, each checked like run().
+class ReverseExecutor {
+ public:
+  ReverseExecutor();
+  const morello_executor* get() const { return &executor_; }
+  /// What was wrong so far, or "".
+  const std::string& wrong() const { return wrong_; }
+  size_t calls() const { return calls_; }
+
+ private:
+  static void parallel_for(void* user, size_t count, void (*fn)(void*, size_t), void* arg);
+  morello_executor executor_{};
+  std::string wrong_;
+  size_t calls_ = 0;
+};
+
+}  // namespace morello::testing
+
+#endif
