@@ -185,9 +185,12 @@ void print_row(const Subject& subject, int32_t isa) {
   const Timing &ours = subject.timings[0], &peak = subject.timings[1];
   const double flops = morello_spec_flops(subject.spec.get());
   const double peak_flops = tools::fma_peak_flops(isa);
+  const double bytes = subject.operands->compulsory_bytes();
   const auto rates = [&](const Timing* timing) {
     if (timing == nullptr) return std::string("- |");
-    return fmt::format("{:.1f} / {:.1f} |", flops / timing->best(), flops / timing->median());
+    const double work = flops != 0 ? flops : bytes;  // a copy computes nothing
+    return fmt::format("{:.1f} / {:.1f}{} |", work / timing->best(), work / timing->median(),
+                       flops != 0 ? "" : " GB/s");
   };
   const double best_ratio = ratio(subject, &Timing::best);
   const std::string against =
