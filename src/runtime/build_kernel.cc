@@ -146,13 +146,23 @@ void append_matmul(std::string& name, const Statement& s) {
           std::to_string(a[a.size() - 1]);
 }
 
-std::string einsum_word(const std::string& subscripts) {
-  std::string word = "einsum_";
-  for (char c : subscripts) {
-    if (c >= 'a' && c <= 'z') word += c;
-    if (c == ',' || c == '>') word += '_';
+/// "bmk_bkn_bmn_b2m4k8n16"
+void append_einsum(std::string& name, const Statement& s) {
+  std::string sizes;
+  size_t tensor = 0, axis = 0;
+  for (char c : s.subscripts) {
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (c == ',' || c == '>') {
+      name += '_';
+      tensor++;
+      axis = 0;
+    }
+    if (!is_letter) continue;
+    name += c;
+    const i64 size = s.tensors[tensor == 2 ? s.tensors.size() - 1 : tensor].shape[axis++];
+    if (sizes.find(c) == std::string::npos) sizes += c + std::to_string(size);
   }
-  return word;
+  name += "_" + sizes;
 }
 
 void append_head(std::string& name, const Statement& s) {
@@ -161,17 +171,15 @@ void append_head(std::string& name, const Statement& s) {
     case Head::kMatmul:
       return append_matmul(name, s);
     case Head::kEinsum:
-      name += einsum_word(s.subscripts);
-      append_shape(name, s.tensors.front().shape);
-      break;
+      name += "einsum_";
+      return append_einsum(name, s);
     case Head::kUnary:
     case Head::kBinary:
       name += name_of(s.op);
       break;
     case Head::kReduce:
       name += "reduce_" + std::string(name_of(s.op)) + "_axis" + std::to_string(s.axis);
-      append_shape(name, s.tensors.front().shape);
-      return;
+      return append_shape(name, s.tensors.front().shape);
     case Head::kMove:
       name += "move";
       break;
