@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A copy between two operands of different fastest dimensions: blocks of 8x8 in registers. The plan
-// loops over the blocks.
+// A copy between two operands of different fastest dimensions: blocks of 8x8 in registers, two of
+// them at a time, so that a cache line of the source is read once. The plan loops over them.
+#include <algorithm>
+
 #include "codegen/x64/assembler.hh"
 #include "codegen/x64/family.hh"
 
@@ -9,7 +11,7 @@ namespace {
 
 constexpr u32 kBlock = 8;
 
-Blocks blocks(const Spec&) { return {kBlock, kBlock}; }
+Blocks blocks(const Spec&) { return {2 * kBlock, 2 * kBlock}; }
 u32 registers(const PlanCall&) { return 2; }
 
 /// Rows in registers in..in+7 become columns in out..out+7; both ranges are overwritten.
@@ -47,16 +49,22 @@ void emit(Assembler& as, const PlanCall& call) {
   // Rows of the source run along s, rows of the destination along d.
   u8 s = unit_dim(spec.operand[0]), d = unit_dim(spec.operand[1]);
   u32 in = call.first_free, out = in + kBlock;
+  i64 from_row = call.operand[0].stride[d], to_row = call.operand[1].stride[s];
   Assembler::Reg64 from = as.pointer(call.operand[0].cursor),
                    to = as.pointer(call.operand[1].cursor);
-  Lanes row = as.lanes_of(spec.size[s]), column = as.lanes_of(spec.size[d]);
-  if (row.masked()) as.set_mask(row.count, out + kBlock - 1);
-  for (u32 i = 0; i < spec.size[d]; i++)
-    as.load(in + i, row, as.at(from, i * call.operand[0].stride[d]));
-  transpose_block(as, in, out);
-  if (column.masked() && as.avx512()) as.set_mask(column.count, 0);
-  for (u32 i = 0; i < spec.size[s]; i++)
-    as.store(out + i, column, to, i * call.operand[1].stride[s], in);
+  for (u32 si = 0; si < spec.size[s]; si += kBlock) {
+    Lanes row = as.lanes_of(std::min(kBlock, spec.size[s] - si));
+    for (u32 di = 0; di < spec.size[d]; di += kBlock) {
+      Lanes column = as.lanes_of(std::min(kBlock, spec.size[d] - di));
+      if (row.masked()) as.set_mask(row.count, out + kBlock - 1);
+      for (u32 i = 0; i < column.count; i++)
+        as.load(in + i, row, as.at(from, (di + i) * from_row + i64{si} * sizeof(float)));
+      transpose_block(as, in, out);
+      if (column.masked() && as.avx512()) as.set_mask(column.count, 0);
+      for (u32 i = 0; i < row.count; i++)
+        as.store(out + i, column, to, (si + i) * to_row + i64{di} * sizeof(float), in);
+    }
+  }
 }
 
 }  // namespace
