@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "search/synthesize.hh"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 
@@ -25,21 +26,13 @@ class TreeBuilder {
       : search_(search), problem_(problem) {}
 
   /// False if the search was stopped before some pair was solved.
-  bool build(const Spec& spec, const Limits& limits, ImplTree& tree, NodeId& id) {
-    BestFirst<SpecProblem>::Solution s;
-    if (!search_.solve(spec, limits, s)) return false;
-    id = static_cast<NodeId>(tree.nodes.size());
-    Derivation d;
-    problem_.preview(spec, limits, s.action, d);
-    ImplNode node = apply(spec, s.action, problem_.context(), d);
-    node.cost = s.cost;
-    node.peaks = s.peaks;
-    tree.nodes.push_back(std::move(node));
-    for (int i = 0; i < d.count; i++) {
-      NodeId child = 0;
-      if (!build_shared(d.child[i].spec, d.child[i].limits, tree, child)) return false;
-      tree.nodes[id].children[static_cast<size_t>(i)].node = child;
-    }
+  bool build(const Spec& spec, const Limits& limits, ImplTree& tree) {
+    NodeId root = 0;
+    if (!build_node(spec, limits, tree, root)) return false;
+    // Made children first; turned around, children come after all their parents.
+    std::reverse(tree.nodes.begin(), tree.nodes.end());
+    for (ImplNode& node : tree.nodes)
+      for (Edge& edge : node.children) edge.node = root - edge.node;
     return true;
   }
 
@@ -50,6 +43,23 @@ class TreeBuilder {
     NodeId node;
   };
 
+  bool build_node(const Spec& spec, const Limits& limits, ImplTree& tree, NodeId& id) {
+    BestFirst<SpecProblem>::Solution s;
+    if (!search_.solve(spec, limits, s)) return false;
+    Derivation d;
+    problem_.preview(spec, limits, s.action, d);
+    ImplNode node = apply(spec, s.action, problem_.context(), d);
+    node.cost = s.cost;
+    node.peaks = s.peaks;
+    for (int i = 0; i < d.count; i++) {
+      NodeId& child = node.children[static_cast<size_t>(i)].node;
+      if (!build_shared(d.child[i].spec, d.child[i].limits, tree, child)) return false;
+    }
+    id = static_cast<NodeId>(tree.nodes.size());
+    tree.nodes.push_back(std::move(node));
+    return true;
+  }
+
   bool build_shared(const Spec& spec, const Limits& limits, ImplTree& tree, NodeId& id) {
     auto [begin, end] = known_.equal_range(hash_of(spec));
     for (auto it = begin; it != end; ++it)
@@ -57,7 +67,7 @@ class TreeBuilder {
         id = it->second.node;
         return true;
       }
-    if (!build(spec, limits, tree, id)) return false;
+    if (!build_node(spec, limits, tree, id)) return false;
     known_.insert({hash_of(spec), {spec, limits, id}});
     return true;
   }
@@ -90,9 +100,8 @@ Result<ImplTree> synthesize(const Spec& spec, const Target& target, const Search
   BestFirst<SpecProblem>::Solution solution;
   ImplTree tree;
   tree.target = &target;
-  NodeId id = 0;
   bool done = search.solve(root, limits, solution);
-  if (done && solution.feasible) done = TreeBuilder(search, problem).build(root, limits, tree, id);
+  if (done && solution.feasible) done = TreeBuilder(search, problem).build(root, limits, tree);
   if (stats) {
     const SearchCounts& c = search.counts();
     *stats = {search.keys(),  search.entries(),         c.expanded, c.previews, c.memo_hits,
