@@ -135,7 +135,9 @@ i64 Bounds::of(const Spec& spec, const Limits& limits) const {
     c = saturating_add(c, saturating_mul(volume(spec) / lanes, kUnitsPerCycle / 2));
   else
     c = saturating_add(c, map(spec));
-  return c;
+  if (spec.serial) return c;
+  // Some of it, or all, may run on all processors, after at least one start of a parallel loop.
+  return std::min(c, saturating_add(c / target_.processors, target_.parallel_units));
 }
 
 }  // namespace morello

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// The generic search on toy problems whose optimum is known another way.
+#include "search/best_first.hh"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <random>
+
+namespace morello {
+namespace {
+
+struct ToyLimits {
+  u32 memory = 0;
+  bool within(const ToyLimits& other) const { return memory <= other.memory; }
+  friend bool operator==(const ToyLimits&, const ToyLimits&) = default;
+};
+
+struct ToyDerivation {
+  int count = 0;
+  i64 own = 0;
+  u32 allocated = 0;
+  struct Child {
+    u32 spec = 0;
+    ToyLimits limits;
+    u64 times = 1;
+  };
+  std::array<Child, 2> child;
+};
+
+/// A random and/or graph: node n has actions with up to two children below n, each allocating some
+/// memory while its children run.
+struct ToyProblem {
+  using Key = u32;
+  using Limits = ToyLimits;
+  using Action = u32;
+  using Derivation = ToyDerivation;
+  using ActionList = std::vector<u32>;
+  static constexpr int kMaxChildren = 2;
+
+  struct Edge {
+    i64 own;
+    u32 allocated;
+    std::vector<std::pair<u32, u64>> children;
+  };
+  std::vector<std::vector<Edge>> nodes;
+  std::vector<i64> bound;  // admissible: at most the cost with unbounded memory
+
+  explicit ToyProblem(u64 seed) {
+    std::mt19937_64 rng(seed);
+    auto draw = [&](u64 n) { return rng() % n; };
+    for (u32 n = 0; n < 60; n++) {
+      std::vector<Edge> actions;
+      for (u64 a = n == 0 ? 1 : draw(5); a > 0; a--) {
+        Edge e{static_cast<i64>(draw(20)), static_cast<u32>(draw(4)), {}};
+        for (u64 c = n == 0 ? 0 : draw(3); c > 0; c--) e.children.push_back({static_cast<u32>(draw(n)), 1 + draw(4)});
+        actions.push_back(e);
+      }
+      nodes.push_back(actions);
+    }
+    std::map<std::pair<u32, u32>, i64> memo;
+    for (u32 n = 0; n < nodes.size(); n++) {
+      i64 cost = optimum(n, 1000, memo);
+      bound.push_back(cost >= kInfinite ? 0 : cost * static_cast<i64>(draw(101)) / 100);
+    }
+  }
+
+  i64 optimum(u32 node, u32 memory, std::map<std::pair<u32, u32>, i64>& memo) const {
+    auto it = memo.find({node, memory});
+    if (it != memo.end()) return it->second;
+    i64 best = kInfinite;
+    for (const Edge& e : nodes[node]) {
+      if (e.allocated > memory) continue;
+      i64 cost = e.own;
+      for (auto [child, times] : e.children)
+        cost = saturating_add(cost, saturating_mul(times, optimum(child, memory - e.allocated, memo)));
+      best = std::min(best, cost);
+    }
+    return memo[{node, memory}] = best;
+  }
+
+  u64 hash(u32 key) const { return key * 0x9e3779b97f4a7c15ull >> 7; }
+  void clamp(u32, ToyLimits&) const {}
+  i64 lower_bound(u32 key, const ToyLimits&) const { return bound[key]; }
+  void list(u32 key, const ToyLimits&, ActionList& out) const {
+    out.clear();
+    for (u32 a = 0; a < nodes[key].size(); a++) out.push_back(a);
+  }
+  bool preview(u32 key, const ToyLimits& limits, u32 action, ToyDerivation& d) const {
+    const Edge& e = nodes[key][action];
+    if (e.allocated > limits.memory) return false;
+    d.count = 0;
+    d.own = e.own;
+    d.allocated = e.allocated;
+    for (auto [child, times] : e.children) d.child[d.count++] = {child, {limits.memory - e.allocated}, times};
+    return true;
+  }
+  ToyLimits peaks(const ToyDerivation& d, std::span<const ToyLimits> children) const {
+    u32 most = 0;
+    for (const ToyLimits& c : children) most = std::max(most, c.memory);
+    return {most + d.allocated};
+  }
+  u64 order(u32 action) const { return action; }
+};
+
+}  // namespace
+
+TEST_SUITE("search") {
+  TEST_CASE("random and/or graphs: optimum, decision and peaks at every limit, for every slack") {
+    for (u64 seed = 1; seed <= 60; seed++) {
+      ToyProblem problem(seed);
+      std::map<std::pair<u32, u32>, i64> memo;
+      for (int slack : {1, 7, 20}) {
+        BestFirst<ToyProblem> search(problem, slack);
+        for (u32 node = static_cast<u32>(problem.nodes.size()); node-- > 0;)
+          for (u32 memory : {9u, 3u, 0u, 1u, 30u}) {
+            BestFirst<ToyProblem>::Solution s;
+            REQUIRE(search.solve(node, {memory}, s));
+            INFO("seed " << seed << ", node " << node << ", memory " << memory << ", slack " << slack);
+            i64 expected = problem.optimum(node, memory, memo);
+            CHECK(s.cost == expected);
+            CHECK(s.feasible == (expected < kInfinite));
+            if (s.feasible) CHECK(s.peaks.memory <= memory);
+          }
+      }
+    }
+  }
+
+  TEST_CASE("a search that was stopped goes on where it was") {
+    ToyProblem problem(7);
+    std::map<std::pair<u32, u32>, i64> memo;
+    BestFirst<ToyProblem> search(problem);
+    int calls = 0;
+    search.set_check([&](const BestFirst<ToyProblem>&) { return ++calls % 2 == 0; });
+    for (u32 node = 0; node < problem.nodes.size(); node++) {
+      BestFirst<ToyProblem>::Solution s;
+      while (!search.solve(node, {20}, s)) CHECK(search.low(node, {20}) <= problem.optimum(node, 20, memo));
+      CHECK(s.cost == problem.optimum(node, 20, memo));
+    }
+  }
+}
+
+}  // namespace morello

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// The search against brute force, against itself with other settings, and at the edges of its budgets.
+#include "search/synthesize.hh"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "../support/random_statement.hh"
+#include "brute_force.hh"
+#include "cost/bounds.hh"
+#include "spec/statement.hh"
+
+namespace morello {
+namespace {
+
+/// Caches so small that every limit binds for the Specs of these tests.
+Target tiny(Isa isa) { return with_machine(*fixed_target(isa), 512, 1024, 0); }
+
+Spec spec_of(std::string_view text) {
+  Result<Statement> statement = parse(text);
+  REQUIRE_MESSAGE(statement.ok(), text);
+  return lower(*statement)->spec;
+}
+
+std::string tree_of(const Spec& spec, const Target& target, const SearchOptions& options) {
+  Result<ImplTree> tree = synthesize(spec, target, options, nullptr);
+  return tree.ok() ? print(*tree) : tree.error().message;
+}
+
+void same_as_brute_force(const Spec& user_spec, const Target& target, u32 threads) {
+  Target adjusted = with_machine(target, 0, 0, threads);
+  ActionContext context{&adjusted};
+  testing::BruteForce brute(context);
+  Spec spec = user_spec;
+  spec.serial = threads == 1;
+  const auto& best = brute.solve(spec, limits_of(adjusted));
+  SearchOptions options;
+  options.threads = threads;
+  Result<ImplTree> tree = synthesize(user_spec, target, options, nullptr);
+  INFO(describe(spec) << " on " << target.name << ", " << brute.size() << " pairs");
+  REQUIRE((best.cost < kInfinite) == tree.ok());
+  if (!tree.ok()) return;
+  CHECK(tree->nodes[0].cost == best.cost);
+  CHECK(tree->nodes[0].peaks == best.peaks);
+  // No lower bound is above any optimum.
+  Bounds bounds(adjusted);
+  size_t too_high = 0;
+  std::string example;
+  brute.each([&](const Spec& s, const Limits& l, const testing::BruteForce::Answer& a) {
+    if (bounds.of(s, l) <= a.cost) return;
+    too_high++;
+    example = describe(s) + ": bound " + std::to_string(bounds.of(s, l)) + ", cost " + std::to_string(a.cost);
+  });
+  INFO(example);
+  CHECK(too_high == 0);
+}
+
+}  // namespace
+
+TEST_SUITE("search") {
+  TEST_CASE("matmuls: the brute-force optimum") {
+    for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
+      for (const char* text : {"matmul f32[1,1] f32[1,1] -> f32[1,1]", "matmul f32[2,3] f32[3,4] -> f32[2,4]",
+                               "matmul f32[4,4] f32[4,4] -> f32[4,4]", "matmul f32[3,2] f32[2,17] += f32[3,17]",
+                               "matmul f32[1,9] f32[9,12] -> f32[1,12]",
+                               "matmul f32[4,3]{0,1} f32[3,5] -> f32[4,5]",
+                               "matmul f32[3,4] f32[4,5]{0,1} -> f32[3,5]",
+                               "matmul f32[3,4] f32[4,5] -> f32[3,5]{0,1}",
+                               "matmul f32[2,2,3] f32[2,3,2] -> f32[2,2,2]",
+                               "matmul f32[2,3] f32[3,8]{*} -> f32[2,8]",
+                               "matmul f32[2,4] f32[4,5] + bias f32[5] -> relu -> f32[2,5]"})
+        same_as_brute_force(spec_of(text), tiny(isa), 1);
+  }
+
+  TEST_CASE("two threads: the brute-force optimum") {
+    Target target = tiny(Isa::kAvx2);
+    target.parallel_units = 16;  // so that parallel loops pay at this size
+    same_as_brute_force(spec_of("matmul f32[4,2] f32[2,5] -> f32[4,5]"), target, 2);
+    same_as_brute_force(spec_of("add f32[12,5] f32[5] -> f32[12,5]"), target, 3);
+  }
+
+  TEST_CASE("random Specs: the brute-force optimum") {
+    u64 seed = 20261121;
+    std::mt19937_64 rng(seed);
+    testing::RandomStatementOptions options;
+    options.max_elements = 60;
+    options.max_flops = 60;
+    options.free_layouts = true;
+    for (int i = 0; i < 100; i++) {
+      Statement statement = testing::random_statement(rng, options);
+      INFO("seed " << seed << ", round " << i << ": " << print(statement));
+      same_as_brute_force(lower(statement)->spec, tiny(i % 2 ? Isa::kAvx2 : Isa::kAvx512), 1);
+    }
+  }
+
+  TEST_CASE("the result depends neither on the slack nor on the bounds") {
+    for (const char* text : {"matmul f32[20,24] f32[24,34] -> f32[20,34]", "matmul f32[32,32] f32[32,32] -> f32[32,32]",
+                             "matmul f32[12,40] f32[40,17] + f32[17] -> relu -> f32[12,17]",
+                             "transpose f32[24,40] -> f32[40,24]"}) {
+      Spec spec = spec_of(text);
+      std::string expected = tree_of(spec, *fixed_target(Isa::kAvx2), {});
+      for (int slack : {4, 10, 30}) {
+        SearchOptions options;
+        options.slack_shift = slack;
+        CHECK_MESSAGE(tree_of(spec, *fixed_target(Isa::kAvx2), options) == expected, text << ", slack " << slack);
+      }
+    }
+    Spec spec = spec_of("matmul f32[5,4] f32[4,9] -> f32[5,9]");
+    SearchOptions unbounded;
+    unbounded.use_bounds = false;
+    CHECK(tree_of(spec, tiny(Isa::kAvx2), unbounded) == tree_of(spec, tiny(Isa::kAvx2), {}));
+  }
+
+  TEST_CASE("every action is worth something somewhere") {
+    struct Case {
+      ActionKind without;
+      const char* text;
+      u32 threads;
+    };
+    for (const Case& c : {Case{ActionKind::kTile, "matmul f32[8,4] f32[4,16] -> f32[8,16]", 1},
+                          Case{ActionKind::kView, "matmul f32[12,12] f32[12,16] -> f32[12,16]", 1},
+                          Case{ActionKind::kPack, "matmul f32[8,8] f32[8,16]{0,1} -> f32[8,16]", 1},
+                          Case{ActionKind::kRegisters, "matmul f32[2,4] f32[4,8] -> f32[2,8]", 1},
+                          Case{ActionKind::kAccumulate, "matmul f32[2,4] f32[4,8] -> f32[2,8]", 1},
+                          Case{ActionKind::kBufferize, "matmul f32[2,4] f32[4,8] -> relu -> f32[2,8]", 1},
+                          Case{ActionKind::kSelect, "add f32[8] f32[8] -> f32[8]", 1},
+                          Case{ActionKind::kParallelTile, "matmul f32[8,12] f32[12,16] -> f32[8,16]", 2},
+                          Case{ActionKind::kChoose, "matmul f32[2,4] f32[4,8]{*} -> f32[2,8]", 1}}) {
+      Target target = *fixed_target(Isa::kAvx2);
+      target.parallel_units = 16;
+      SearchOptions all, less;
+      all.threads = less.threads = c.threads;
+      less.disabled_actions = 1u << static_cast<int>(c.without);
+      Result<ImplTree> with = synthesize(spec_of(c.text), target, all, nullptr);
+      Result<ImplTree> without = synthesize(spec_of(c.text), target, less, nullptr);
+      INFO(c.text << " without action " << static_cast<int>(c.without));
+      REQUIRE(with.ok());
+      if (without.ok())
+        CHECK(without->nodes[0].cost > with->nodes[0].cost);
+      else
+        CHECK(without.error().status == MORELLO_NO_IMPLEMENTATION);
+    }
+  }
+
+  TEST_CASE("the epilogue is applied to the register tile where that is cheapest") {
+    Result<ImplTree> tree = synthesize(spec_of("matmul f32[32,64] f32[64,96] + bias f32[96] -> relu -> f32[32,96]"),
+                                       *fixed_target(Isa::kAvx2), {}, nullptr);
+    REQUIRE(tree.ok());
+    bool fused = false;
+    for (const ImplNode& node : tree->nodes)
+      fused |= node.spec.stage_count == 2 && std::holds_alternative<Select>(node.kind) &&
+               node.spec.out().level == Level::kRegister;
+    CHECK(fused);
+  }
+
+  TEST_CASE("budgets end the search with a bound, and no budget does not") {
+    Spec spec = spec_of("matmul f32[200,200] f32[200,200] -> f32[200,200]");
+    SearchOptions options;
+    options.memory_budget_bytes = 100000;
+    Result<ImplTree> tree = synthesize(spec, *fixed_target(Isa::kAvx2), options, nullptr);
+    REQUIRE(!tree.ok());
+    CHECK(tree.error().status == MORELLO_BUDGET_EXCEEDED);
+    CHECK(tree.error().message.find("at least") != std::string::npos);
+    options.memory_budget_bytes = 0;
+    options.time_budget_us = 1;
+    CHECK(synthesize(spec, *fixed_target(Isa::kAvx2), options, nullptr).error().status == MORELLO_BUDGET_EXCEEDED);
+  }
+
+  TEST_CASE("no program within the limits is a status of its own") {
+    Target none = *fixed_target(Isa::kAvx2);
+    none.vector_registers = 1;
+    Result<ImplTree> tree = synthesize(spec_of("matmul f32[4,4] f32[4,4] -> f32[4,4]"), none, {}, nullptr);
+    REQUIRE(!tree.ok());
+    CHECK(tree.error().status == MORELLO_NO_IMPLEMENTATION);
+  }
+}
+
+}  // namespace morello
