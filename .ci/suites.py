@@ -134,7 +134,7 @@ def main():
                   ["-Db_sanitize=address,undefined", "-Dbuildtype=debugoptimized",
                    "-Doptimization=1", "-Dmimalloc=disabled", "-Dcli=disabled",
                    "-Dbenches=disabled"],
-                  ["--suite", "unit", "--timeout-multiplier", "4"],
+                  ["--no-suite", "lint", "--timeout-multiplier", "4"],
                   {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"})
     if shutil.which("clang++"):
         configuration("clang++, build only", "build-clang", ["-Dbuildtype=debug"], None,
