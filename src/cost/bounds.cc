@@ -46,8 +46,9 @@ i64 Bounds::contraction(const Spec& spec) const {
   bool in_registers = out.level == Level::kRegister;
   if (!in_registers) {
     per_vector += kUnitsPerCycle / target_.stores_per_cycle + kUnitsPerCycle / 4;
-    per_vector += (out.access == Access::kInOut ? 3 : 2) * kCallUnits /
-                  max_tile_;  // load, compute, store a tile
+    // Compute, store, and with an accumulating output load, at least one tile for so many vectors.
+    i64 tile = kCallUnits + (out.access == Access::kInOut ? 2 : 1) * kTileCallUnits;
+    per_vector += tile / max_tile_;
   }
   i64 per_column = std::min<i64>(
       static_cast<i64>(ceil_div(depth, lanes)) * kUnitsPerCycle / target_.fma_per_cycle +
@@ -79,7 +80,7 @@ i64 Bounds::map(const Spec& spec) const {
   i64 row = saturating_mul(columns / lanes, kUnitsPerCycle / target_.stores_per_cycle);
   if (!tile) row = saturating_add(row, kMapRowUnits);
   row = std::min(row, saturating_mul(columns, kScalarElementUnits));
-  return saturating_add(kCallUnits, saturating_mul(points / columns, row));
+  return saturating_add(tile ? kTileCallUnits : kCallUnits, saturating_mul(points / columns, row));
 }
 
 i64 Bounds::traffic(const Spec& spec, const Limits& limits) const {

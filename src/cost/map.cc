@@ -67,7 +67,8 @@ i64 map_cost(const Spec& spec, const Target& t) {
   if (!unrolled) c = saturating_add(c, saturating_mul(rows, kMapRowUnits));
   if (tail && !t.has_masks && out_in_memory)
     c = saturating_add(c, saturating_mul(rows, 3 * kUnitsPerCycle));
-  return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
+  return saturating_add(saturating_add(c, unrolled ? kTileCallUnits : kCallUnits),
+                        all_traffic(spec, t));
 }
 
 bool scalar_map_applies(const Spec& spec, const Target&) {

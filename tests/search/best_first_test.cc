@@ -53,7 +53,8 @@ struct ToyProblem {
       std::vector<Edge> actions;
       for (u64 a = n == 0 ? 1 : draw(5); a > 0; a--) {
         Edge e{static_cast<i64>(draw(20)), static_cast<u32>(draw(4)), {}};
-        for (u64 c = n == 0 ? 0 : draw(3); c > 0; c--) e.children.push_back({static_cast<u32>(draw(n)), 1 + draw(4)});
+        for (u64 c = n == 0 ? 0 : draw(3); c > 0; c--)
+          e.children.push_back({static_cast<u32>(draw(n)), 1 + draw(4)});
         actions.push_back(e);
       }
       nodes.push_back(actions);
@@ -73,7 +74,8 @@ struct ToyProblem {
       if (e.allocated > memory) continue;
       i64 cost = e.own;
       for (auto [child, times] : e.children)
-        cost = saturating_add(cost, saturating_mul(times, optimum(child, memory - e.allocated, memo)));
+        cost =
+            saturating_add(cost, saturating_mul(times, optimum(child, memory - e.allocated, memo)));
       best = std::min(best, cost);
     }
     return memo[{node, memory}] = best;
@@ -92,7 +94,8 @@ struct ToyProblem {
     d.count = 0;
     d.own = e.own;
     d.allocated = e.allocated;
-    for (auto [child, times] : e.children) d.child[d.count++] = {child, {limits.memory - e.allocated}, times};
+    for (auto [child, times] : e.children)
+      d.child[d.count++] = {child, {limits.memory - e.allocated}, times};
     return true;
   }
   ToyLimits peaks(const ToyDerivation& d, std::span<const ToyLimits> children) const {
@@ -116,7 +119,8 @@ TEST_SUITE("search") {
           for (u32 memory : {9u, 3u, 0u, 1u, 30u}) {
             BestFirst<ToyProblem>::Solution s;
             REQUIRE(search.solve(node, {memory}, s));
-            INFO("seed " << seed << ", node " << node << ", memory " << memory << ", slack " << slack);
+            INFO("seed " << seed << ", node " << node << ", memory " << memory << ", slack "
+                         << slack);
             i64 expected = problem.optimum(node, memory, memo);
             CHECK(s.cost == expected);
             CHECK(s.feasible == (expected < kInfinite));
@@ -134,7 +138,8 @@ TEST_SUITE("search") {
     search.set_check([&](const BestFirst<ToyProblem>&) { return ++calls % 2 == 0; });
     for (u32 node = 0; node < problem.nodes.size(); node++) {
       BestFirst<ToyProblem>::Solution s;
-      while (!search.solve(node, {20}, s)) CHECK(search.low(node, {20}) <= problem.optimum(node, 20, memo));
+      while (!search.solve(node, {20}, s))
+        CHECK(search.low(node, {20}) <= problem.optimum(node, 20, memo));
       CHECK(s.cost == problem.optimum(node, 20, memo));
     }
   }

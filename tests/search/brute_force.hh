@@ -36,9 +36,10 @@ class BruteForce {
         cost = saturating_add(cost, saturating_mul(d.child[i].times, child.cost));
         peaks[i] = child.peaks;
       }
-      bool better = cost < best.cost ||
-                    (cost == best.cost && cost < kInfinite && order_of(action) < order_of(best.action));
-      if (better) best = {cost, action, peaks_of(d, std::span<const Limits>(peaks.data(), d.count))};
+      bool better = cost < best.cost || (cost == best.cost && cost < kInfinite &&
+                                         order_of(action) < order_of(best.action));
+      if (better)
+        best = {cost, action, peaks_of(d, std::span<const Limits>(peaks.data(), d.count))};
     }
     return memo_[{spec, limits}] = best;
   }

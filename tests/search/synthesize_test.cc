@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The search against brute force, against itself with other settings, and at the edges of its budgets.
+// The search against brute force, against itself with other settings, and at the edges of its
+// budgets.
 #include "search/synthesize.hh"
 
 #include <doctest/doctest.h>
@@ -50,7 +51,8 @@ void same_as_brute_force(const Spec& user_spec, const Target& target, u32 thread
   brute.each([&](const Spec& s, const Limits& l, const testing::BruteForce::Answer& a) {
     if (bounds.of(s, l) <= a.cost) return;
     too_high++;
-    example = describe(s) + ": bound " + std::to_string(bounds.of(s, l)) + ", cost " + std::to_string(a.cost);
+    example = describe(s) + ": bound " + std::to_string(bounds.of(s, l)) + ", cost " +
+              std::to_string(a.cost);
   });
   INFO(example);
   CHECK(too_high == 0);
@@ -61,15 +63,14 @@ void same_as_brute_force(const Spec& user_spec, const Target& target, u32 thread
 TEST_SUITE("search") {
   TEST_CASE("matmuls: the brute-force optimum") {
     for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
-      for (const char* text : {"matmul f32[1,1] f32[1,1] -> f32[1,1]", "matmul f32[2,3] f32[3,4] -> f32[2,4]",
-                               "matmul f32[4,4] f32[4,4] -> f32[4,4]", "matmul f32[3,2] f32[2,17] += f32[3,17]",
-                               "matmul f32[1,9] f32[9,12] -> f32[1,12]",
-                               "matmul f32[4,3]{0,1} f32[3,5] -> f32[4,5]",
-                               "matmul f32[3,4] f32[4,5]{0,1} -> f32[3,5]",
-                               "matmul f32[3,4] f32[4,5] -> f32[3,5]{0,1}",
-                               "matmul f32[2,2,3] f32[2,3,2] -> f32[2,2,2]",
-                               "matmul f32[2,3] f32[3,8]{*} -> f32[2,8]",
-                               "matmul f32[2,4] f32[4,5] + bias f32[5] -> relu -> f32[2,5]"})
+      for (const char* text :
+           {"matmul f32[1,1] f32[1,1] -> f32[1,1]", "matmul f32[2,3] f32[3,4] -> f32[2,4]",
+            "matmul f32[4,4] f32[4,4] -> f32[4,4]", "matmul f32[3,2] f32[2,17] += f32[3,17]",
+            "matmul f32[1,9] f32[9,12] -> f32[1,12]", "matmul f32[4,3]{0,1} f32[3,5] -> f32[4,5]",
+            "matmul f32[3,4] f32[4,5]{0,1} -> f32[3,5]",
+            "matmul f32[3,4] f32[4,5] -> f32[3,5]{0,1}",
+            "matmul f32[2,2,3] f32[2,3,2] -> f32[2,2,2]", "matmul f32[2,3] f32[3,8]{*} -> f32[2,8]",
+            "matmul f32[2,4] f32[4,5] + bias f32[5] -> relu -> f32[2,5]"})
         same_as_brute_force(spec_of(text), tiny(isa), 1);
   }
 
@@ -95,7 +96,8 @@ TEST_SUITE("search") {
   }
 
   TEST_CASE("the result depends neither on the slack nor on the bounds") {
-    for (const char* text : {"matmul f32[20,24] f32[24,34] -> f32[20,34]", "matmul f32[32,32] f32[32,32] -> f32[32,32]",
+    for (const char* text : {"matmul f32[20,24] f32[24,34] -> f32[20,34]",
+                             "matmul f32[32,32] f32[32,32] -> f32[32,32]",
                              "matmul f32[12,40] f32[40,17] + f32[17] -> relu -> f32[12,17]",
                              "transpose f32[24,40] -> f32[40,24]"}) {
       Spec spec = spec_of(text);
@@ -103,7 +105,8 @@ TEST_SUITE("search") {
       for (int slack : {4, 10, 30}) {
         SearchOptions options;
         options.slack_shift = slack;
-        CHECK_MESSAGE(tree_of(spec, *fixed_target(Isa::kAvx2), options) == expected, text << ", slack " << slack);
+        CHECK_MESSAGE(tree_of(spec, *fixed_target(Isa::kAvx2), options) == expected,
+                      text << ", slack " << slack);
       }
     }
     Spec spec = spec_of("matmul f32[5,4] f32[4,9] -> f32[5,9]");
@@ -118,15 +121,16 @@ TEST_SUITE("search") {
       const char* text;
       u32 threads;
     };
-    for (const Case& c : {Case{ActionKind::kTile, "matmul f32[8,4] f32[4,16] -> f32[8,16]", 1},
-                          Case{ActionKind::kView, "matmul f32[12,12] f32[12,16] -> f32[12,16]", 1},
-                          Case{ActionKind::kPack, "matmul f32[8,8] f32[8,16]{0,1} -> f32[8,16]", 1},
-                          Case{ActionKind::kRegisters, "matmul f32[2,4] f32[4,8] -> f32[2,8]", 1},
-                          Case{ActionKind::kAccumulate, "matmul f32[2,4] f32[4,8] -> f32[2,8]", 1},
-                          Case{ActionKind::kBufferize, "matmul f32[2,4] f32[4,8] -> relu -> f32[2,8]", 1},
-                          Case{ActionKind::kSelect, "add f32[8] f32[8] -> f32[8]", 1},
-                          Case{ActionKind::kParallelTile, "matmul f32[8,12] f32[12,16] -> f32[8,16]", 2},
-                          Case{ActionKind::kChoose, "matmul f32[2,4] f32[4,8]{*} -> f32[2,8]", 1}}) {
+    for (const Case& c :
+         {Case{ActionKind::kTile, "matmul f32[8,4] f32[4,16] -> f32[8,16]", 1},
+          Case{ActionKind::kView, "matmul f32[12,12] f32[12,16] -> f32[12,16]", 1},
+          Case{ActionKind::kPack, "matmul f32[8,8] f32[8,16]{0,1} -> f32[8,16]", 1},
+          Case{ActionKind::kRegisters, "matmul f32[2,4] f32[4,8] -> f32[2,8]", 1},
+          Case{ActionKind::kAccumulate, "matmul f32[2,4] f32[4,8] -> f32[2,8]", 1},
+          Case{ActionKind::kBufferize, "matmul f32[2,4] f32[4,8] -> relu -> f32[2,8]", 1},
+          Case{ActionKind::kSelect, "add f32[8] f32[8] -> f32[8]", 1},
+          Case{ActionKind::kParallelTile, "matmul f32[8,12] f32[12,16] -> f32[8,16]", 2},
+          Case{ActionKind::kChoose, "matmul f32[2,4] f32[4,8]{*} -> f32[2,8]", 1}}) {
       Target target = *fixed_target(Isa::kAvx2);
       target.parallel_units = 16;
       SearchOptions all, less;
@@ -144,8 +148,9 @@ TEST_SUITE("search") {
   }
 
   TEST_CASE("the epilogue is applied to the register tile where that is cheapest") {
-    Result<ImplTree> tree = synthesize(spec_of("matmul f32[32,64] f32[64,96] + bias f32[96] -> relu -> f32[32,96]"),
-                                       *fixed_target(Isa::kAvx2), {}, nullptr);
+    Result<ImplTree> tree =
+        synthesize(spec_of("matmul f32[32,64] f32[64,96] + bias f32[96] -> relu -> f32[32,96]"),
+                   *fixed_target(Isa::kAvx2), {}, nullptr);
     REQUIRE(tree.ok());
     bool fused = false;
     for (const ImplNode& node : tree->nodes)
@@ -164,13 +169,15 @@ TEST_SUITE("search") {
     CHECK(tree.error().message.find("at least") != std::string::npos);
     options.memory_budget_bytes = 0;
     options.time_budget_us = 1;
-    CHECK(synthesize(spec, *fixed_target(Isa::kAvx2), options, nullptr).error().status == MORELLO_BUDGET_EXCEEDED);
+    CHECK(synthesize(spec, *fixed_target(Isa::kAvx2), options, nullptr).error().status ==
+          MORELLO_BUDGET_EXCEEDED);
   }
 
   TEST_CASE("no program within the limits is a status of its own") {
     Target none = *fixed_target(Isa::kAvx2);
     none.vector_registers = 1;
-    Result<ImplTree> tree = synthesize(spec_of("matmul f32[4,4] f32[4,4] -> f32[4,4]"), none, {}, nullptr);
+    Result<ImplTree> tree =
+        synthesize(spec_of("matmul f32[4,4] f32[4,4] -> f32[4,4]"), none, {}, nullptr);
     REQUIRE(!tree.ok());
     CHECK(tree.error().status == MORELLO_NO_IMPLEMENTATION);
   }
