@@ -74,7 +74,7 @@ morello_status morello_kernel_run(const morello_kernel* kernel, void* const* ope
   const Program* program = program_of(kernel);
   if (program == nullptr) return MORELLO_INVALID_ARGUMENT;
   if (operands == nullptr) return MORELLO_NULL_OPERAND;
-  const morello_status status = kernel->kernel.check_pointers(operands, scratch);
+  const morello_status status = kernel->kernel.checks.check(operands, scratch);
   if (status != MORELLO_OK) return status;
   if (!usable(executor)) return MORELLO_INVALID_ARGUMENT;
   if (scratch != nullptr || program->scratch_bytes == 0) {

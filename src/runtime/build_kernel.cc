@@ -112,8 +112,11 @@ Result<Kernel> Builder::build(const Statement& statement, const Lowered& lowered
     operand.bytes = placed ? dense_elements(lowered.spec, *placed) * element : lowered.bytes[i];
     operand.alignment = element;
     operand.shape = tensor.shape;
-    operand.strides = tensor.strides;
+    // A free layout that left nothing to choose, such as that of a column, is row-major.
+    operand.strides =
+        tensor.kind == Tensor::Kind::kFree ? row_major_strides(tensor.shape) : tensor.strides;
     kernel_.operands.push_back(std::move(operand));
+    kernel_.checks.add(element);
   }
   if (search_only) return std::move(kernel_);
   Result<Program> program = compile(*tree, lowered.view, &kernel_.plan_text);

@@ -9,10 +9,6 @@
 namespace morello {
 namespace {
 
-bool aligned(const void* pointer, u64 alignment) {
-  return (reinterpret_cast<uintptr_t>(pointer) & (alignment - 1)) == 0;
-}
-
 /// Copies axes from `axis` on, from dense row-major to the operand's strides; returns the first
 /// byte of `source` that it did not copy.
 const u8* scatter(const KernelOperand& o, size_t axis, const u8* source, u8* to) {
@@ -34,15 +30,6 @@ void Program::run(void* const* operands, void* scratch, const morello_executor* 
   };
   const std::unique_ptr<void, Free> own(aligned_allocate(scratch_bytes, kScratchAlignment));
   function()(operands, own.get(), executor);
-}
-
-Status Kernel::check_pointers(void* const* pointers, const void* scratch) const {
-  for (const KernelOperand& o : operands) {
-    const void* pointer = *pointers++;
-    if (pointer == nullptr) return MORELLO_NULL_OPERAND;
-    if (!aligned(pointer, o.alignment)) return MORELLO_MISALIGNED;
-  }
-  return aligned(scratch, kScratchAlignment) ? MORELLO_OK : MORELLO_MISALIGNED;
 }
 
 void Kernel::pack(u32 index, const void* source, void* packed) const {

@@ -38,19 +38,38 @@ struct KernelOperand {
   std::optional<Program> pack;
 };
 
+/// What is checked on every run, packed so that it costs a few nanoseconds.
+struct PointerChecks {
+  u32 count = 0;
+  std::array<u32, kMaxOperands> mask{};  // of each operand: its alignment, less 1
+
+  void add(u32 alignment) { mask[count++] = alignment - 1; }
+  /// MORELLO_OK, MORELLO_NULL_OPERAND or MORELLO_MISALIGNED.
+  Status check(void* const* operands, const void* scratch) const {
+    uintptr_t low_bits = reinterpret_cast<uintptr_t>(scratch) & (kScratchAlignment - 1);
+    bool null = false;
+    for (u32 i = 0; i < count; i++) {
+      const auto address = reinterpret_cast<uintptr_t>(operands[i]);
+      null |= address == 0;
+      low_bits |= address & mask[i];
+    }
+    if (null) return MORELLO_NULL_OPERAND;
+    return low_bits == 0 ? MORELLO_OK : MORELLO_MISALIGNED;
+  }
+};
+
 struct Kernel {
+  std::optional<Program> program;  // absent if only searched for
+  PointerChecks checks;
   std::string name;
   std::string impl_text;
   std::string plan_text;
   Isa isa = Isa::kNone;
   i64 cost_units = 0;
   std::vector<KernelOperand> operands;  // inputs, then the output
-  std::optional<Program> program;       // absent if only searched for
   SearchStats search;
   u64 codegen_microseconds = 0;
 
-  /// MORELLO_OK, MORELLO_NULL_OPERAND or MORELLO_MISALIGNED.
-  Status check_pointers(void* const* operands, const void* scratch) const;
   /// Writes an operand in the layout that the program expects; `source` is dense and row-major.
   /// REQUIRES: program.has_value(), pointers that are valid and aligned. Throws std::bad_alloc.
   void pack(u32 index, const void* source, void* packed) const;
