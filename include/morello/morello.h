@@ -23,7 +23,8 @@
  *   failure no out-parameter is touched, except `err`.
  * - Errors: `morello_error **err` may be NULL. On failure it receives a new error object that says
  *   what is wrong, where, and what would be valid; the caller releases it with
- *   morello_error_release(). On success it is not touched.
+ *   morello_error_release(). Where there is no memory for the object it receives NULL, which the
+ *   morello_error_ functions accept. On success it is not touched.
  * - Ownership: objects returned through out-parameters belong to the caller, who releases each once
  *   with its own `_release`. `_release(NULL)` does nothing. `_retain` adds an owner. Strings
  *   returned as `const char *` belong to the object they were asked of (or to the library, where

@@ -183,6 +183,36 @@ TEST_CASE("what run_checked refuses, and says") {
   CHECK(contains(bad.message, "parallel_for"));
 }
 
+TEST_CASE("scratch is the caller's, of the size asked for, or the library's") {
+  if (!can_run()) return;
+  const Made made("matmul f32[32,64]{0,1} f32[64,48]{0,1} -> f32[32,48]");
+  const morello_kernel* k = made.kernel.get();
+  const size_t size = morello_kernel_scratch_size(k);
+  REQUIRE(size > 0);  // the inputs are relaid; else this test needs another Spec
+  const size_t alignment = morello_kernel_scratch_alignment(k);
+  std::vector<unsigned char> memory(size + 3 * alignment, 0xa5);
+  void* at = memory.data() + alignment;
+  size_t left = memory.size() - alignment;
+  auto* scratch = static_cast<unsigned char*>(std::align(alignment, size + 1, at, left));
+  Buffers buffers(made.spec.get(), k, 8);
+  REQUIRE(morello_kernel_run(k, buffers.operands(), scratch, nullptr) == MORELLO_OK);
+  CHECK(buffers.error() <= kTolerance);
+  const auto kept = [](unsigned char c) { return c == 0xa5; };
+  CHECK(std::all_of(memory.data(), scratch, kept));
+  CHECK(std::all_of(scratch + size, memory.data() + memory.size(), kept));
+  CHECK(!std::all_of(scratch, scratch + size, kept));
+  const std::vector<float> result = buffers.output();
+  std::fill(buffers.output().begin(), buffers.output().end(), NAN);
+  REQUIRE(run(k, buffers) == MORELLO_OK);
+  CHECK(buffers.output() == result);
+  morello_error* err = nullptr;
+  CHECK(morello_kernel_run_checked(k, buffers.operands(), buffers.bytes(), 3, scratch, size - 1,
+                                   nullptr, &err) == MORELLO_OPERAND_TOO_SMALL);
+  const ErrorPtr own(err);
+  CHECK(contains(morello_error_message(err), "scratch"));
+  CHECK(contains(morello_error_message(err), std::to_string(size)));
+}
+
 TEST_CASE("operands whose layout was free are packed by the kernel") {
   if (!can_run()) return;
   for (const char* text : {"matmul f32[6,37] f32[37,50]{*} -> f32[6,50]",
