@@ -95,6 +95,7 @@ class Cli(unittest.TestCase):
     def test_run(self):
         for isa in self.isas():
             for spec in [SMALL, FUSED, "matmul f32[5,7]{0,1} f32[7,9]{*} += f32[5,9]",
+                         "matmul f32[5,7] f32[7,1]{*} -> f32[5,1]",
                          "transpose f32[9,4] -> f32[4,9]", "reduce_sum f32[9,4] axis=1 -> f32[9]",
                          "add f32[3,5]{strides=8,1} f32[5] -> f32[3,5]", "fill 2.5 -> f32[11]"]:
                 report = self.json_of("run", spec, "--target", isa, "--seed", 7)
