@@ -34,7 +34,7 @@ u8* map_anonymous(std::span<const u8> code, size_t mapped, const CodeMemoryCalls
     refusal = {"mmap", errno};
     return nullptr;
   }
-  std::memcpy(pages, code.data(), code.size());
+  if (!code.empty()) std::memcpy(pages, code.data(), code.size());
   if (calls.protect(pages, mapped, PROT_READ | PROT_EXEC) == 0) return static_cast<u8*>(pages);
   refusal = {"mprotect to read and execute", errno};
   munmap(pages, mapped);
