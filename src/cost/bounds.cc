@@ -50,13 +50,34 @@ i64 Bounds::contraction(const Spec& spec) const {
     i64 tile = kCallUnits + (out.access == Access::kInOut ? 2 : 1) * kTileCallUnits;
     per_vector += tile / max_tile_;
   }
-  i64 per_column = std::min<i64>(
-      static_cast<i64>(ceil_div(depth, lanes)) * kUnitsPerCycle / target_.fma_per_cycle +
-          kDotResultUnits,
-      saturating_mul(depth, kScalarStepUnits));
-  i64 row = saturating_mul(full, std::min<i64>(per_vector, static_cast<i64>(lanes) * per_column));
-  if (rest) row = saturating_add(row, std::min(per_vector, saturating_mul(rest, per_column)));
-  i64 c = saturating_mul(rows, row);
+  // Operands whose fastest dimension is not what the microkernel reads are brought into another
+  // layout first, which costs this much per element, once for all rows.
+  i64 outer_pack = 0, dot_pack = 0;
+  for (int o = 0; o + 1 < spec.operand_count; o++) {
+    const Operand& x = spec.operand[o];
+    if (x.free_layout || x.dims == 0) continue;
+    i64 units = x.level > Level::kL1 ? kTransposeBlockUnits / 64 : kInfinite;
+    u8 unit = unit_dim(x);
+    bool has_depth = (x.dims & spec.reduced()) != 0;
+    if (v != kNoDim && has_dim(x.dims, v)) {
+      if (unit != v) outer_pack = units;
+      if (has_depth && !has_dim(spec.reduced(), unit)) dot_pack = units;
+    }
+  }
+  auto packed = [&](i64 units, u64 n) { return saturating_mul(depth, saturating_mul(n, units)); };
+  i64 per_dot = static_cast<i64>(ceil_div(depth, lanes)) * kUnitsPerCycle / target_.fma_per_cycle +
+                kDotResultUnits;
+  i64 per_scalar = saturating_mul(depth, kScalarStepUnits);
+  auto cheapest = [&](u64 vecs, u64 n) {  // of n columns, `vecs` vectors, in all rows
+    i64 outer = saturating_add(saturating_mul(rows, saturating_mul(vecs, per_vector)),
+                               packed(outer_pack, n));
+    i64 dot = saturating_add(saturating_mul(rows, saturating_mul(n, per_dot)), packed(dot_pack, n));
+    i64 scalar = saturating_mul(rows, saturating_mul(n, per_scalar));
+    return std::min({outer, dot, scalar});
+  };
+  i64 c = 0;
+  if (full) c = saturating_add(c, cheapest(full, full * lanes));
+  if (rest) c = saturating_add(c, cheapest(1, rest));
   return in_registers ? saturating_add(c, kCallUnits) : std::max(c, kCallUnits);
 }
 
@@ -74,7 +95,13 @@ i64 Bounds::map(const Spec& spec) const {
       return saturating_add(kCallUnits,
                             std::min(scalar, saturating_mul(points, kTransposeBlockUnits / 64)));
   }
-  if (!to_memory || v == kNoDim) return 0;
+  if (!to_memory) return 0;
+  bool vectors_fit = v != kNoDim || spec.rank == 0;
+  for (int o = 0; o < spec.operand_count; o++)
+    vectors_fit &=
+        v == kNoDim || !has_dim(spec.operand[o].dims, v) || unit_dim(spec.operand[o]) == v;
+  if (!vectors_fit) return saturating_add(kTileCallUnits, scalar);
+  if (v == kNoDim) return kTileCallUnits;
   u64 columns = out.layout.packed() ? out.layout.pack : spec.size[v];
   bool tile = spec.operand_count > 1 && spec.operand[0].level == Level::kRegister;
   i64 row = saturating_mul(columns / lanes, kUnitsPerCycle / target_.stores_per_cycle);

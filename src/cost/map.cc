@@ -73,11 +73,17 @@ i64 map_cost(const Spec& spec, const Target& t) {
 
 bool scalar_map_applies(const Spec& spec, const Target&) {
   if (!is_map(spec) || spec.rank > 4) return false;
+  int in_registers = 0;
   for (int o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];
-    if (x.layout.packed() || x.free_layout || x.level == Level::kRegister) return false;
+    if (x.layout.packed() || x.free_layout) return false;
+    in_registers += x.level == Level::kRegister;
   }
-  return true;
+  if (in_registers == 0) return true;
+  // Loading or storing a register tile whose vectors do not run along its memory.
+  if (in_registers > 1 || spec.stage_count != 1 || spec.stage[0].op != Op::kCopy) return false;
+  u8 a = unit_dim(spec.operand[0]), b = unit_dim(spec.operand[1]);
+  return a != b || a == kNoDim;
 }
 
 u32 scalar_map_extra(const Spec& spec, const Target& t) {

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Prices: monotone where the search relies on it, and the same numbers for the same Spec.
+#include "cost/microkernel.hh"
+
+#include <doctest/doctest.h>
+
+#include "cost/model.hh"
+#include "spec/statement.hh"
+
+namespace morello {
+
+TEST_SUITE("cost") {
+  TEST_CASE("costs saturate and never wrap") {
+    CHECK(saturating_mul(~u64{0}, 1) == kInfinite);
+    CHECK(saturating_mul(u64{1} << 40, i64{1} << 40) == kInfinite);
+    CHECK(saturating_mul(3, 5) == 15);
+    CHECK(saturating_add(kInfinite, kInfinite) == kInfinite);
+    CHECK(saturating_mul(0, kInfinite) == 0);
+  }
+
+  TEST_CASE("microkernels are listed by their numbers") {
+    for (const Microkernel* kernel : microkernels()) CHECK(&microkernel(kernel->id) == kernel);
+  }
+
+  TEST_CASE("traffic: nearer is cheaper, outputs pay both ways, far runs cost more") {
+    const Target& target = *fixed_target(Isa::kAvx2);
+    Spec spec = lower(*parse("move f32[64,64] -> f32[64,64]"))->spec;
+    Operand x = spec.operand[0];
+    i64 last = -1;
+    for (Level level : {Level::kL1, Level::kL2, Level::kMemory}) {
+      x.level = level;
+      i64 units = traffic_units(spec, x, target);
+      CHECK(units > last);
+      last = units;
+    }
+    Operand out = x;
+    out.access = Access::kOut;
+    CHECK(traffic_units(spec, out, target) == 2 * last);
+    Spec wide = lower(*parse("move f32[64,16]{strides=1024,1} -> f32[64,16]"))->spec;
+    Spec near = lower(*parse("move f32[64,16]{strides=32,1} -> f32[64,16]"))->spec;
+    CHECK(traffic_units(wide, wide.operand[0], target) >
+          traffic_units(near, near.operand[0], target));
+  }
+
+  TEST_CASE("a select that applies has a finite price and declares its registers") {
+    for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
+      for (const char* text :
+           {"add f32[100] f32[100] -> f32[100]", "fill 1 -> f32[7]",
+            "transpose f32[30,20] -> f32[20,30]", "reduce_sum f32[40,50] axis=1 -> f32[40]",
+            "matmul f32[3,16]{1,0} f32[16,2]{0,1} -> f32[3,2]"}) {
+        Spec spec = lower(*parse(text))->spec;
+        int applicable = 0;
+        for (const Microkernel* kernel : microkernels()) {
+          if (!kernel->applies(spec, *fixed_target(isa))) continue;
+          applicable++;
+          CHECK(kernel->cost(spec, *fixed_target(isa)) > 0);
+          CHECK(kernel->cost(spec, *fixed_target(isa)) < kInfinite);
+          CHECK(kernel->registers(spec, *fixed_target(isa)) < 256);
+        }
+        CHECK_MESSAGE(applicable > 0, text);
+      }
+  }
+}
+
+}  // namespace morello
