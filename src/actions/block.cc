@@ -43,6 +43,8 @@ Child part_of(const Spec& spec, const Limits& limits, int first, int last, const
   s.held = combines(s) ? spec.held : DimMask{0};
   DimMask used = 0;
   for (int o = 0; o < s.operand_count; o++) used = static_cast<DimMask>(used | s.operand[o].dims);
+  // Reduced dimensions that no operand has still say how often the same value is added.
+  for (int i = 0; i < s.stage_count; i++) used = static_cast<DimMask>(used | s.stage[i].reduce);
   // Dimensions that the part does not have are as good as size 1.
   for (int d = 0; d < s.rank; d++)
     if (!has_dim(used, d)) s.size[d] = 1;

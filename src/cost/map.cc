@@ -81,7 +81,9 @@ bool scalar_map_applies(const Spec& spec, const Target&) {
   }
   if (in_registers == 0) return true;
   // Loading or storing a register tile whose vectors do not run along its memory.
-  if (in_registers > 1 || spec.stage_count != 1 || spec.stage[0].op != Op::kCopy) return false;
+  if (in_registers > 1 || spec.operand_count != 2 || spec.stage_count != 1 ||
+      spec.stage[0].op != Op::kCopy)
+    return false;
   u8 a = unit_dim(spec.operand[0]), b = unit_dim(spec.operand[1]);
   return a != b || a == kNoDim;
 }

@@ -240,12 +240,15 @@ class Validator {
     require(node.children.size() >= 2, "a block has fewer than two children");
     const Spec& spec = node.spec;
     std::array<bool, kMaxOperands + 1> defined{};
+    DimMask covered = 0;
     for (int o = 0; o < spec.operand_count; o++)
       defined[o] = spec.operand[o].access != Access::kOut;
     for (const Edge& edge : node.children) {
       Unbound child = unbind(tree_.nodes[edge.node].spec, edge.binding);
-      for (int d = 0; d < spec.rank; d++)
+      for (int d = 0; d < spec.rank; d++) {
         require(child.size[d] == 1 || child.size[d] == spec.size[d], "a child has other sizes");
+        if (child.size[d] == spec.size[d]) covered = static_cast<DimMask>(covered | 1u << d);
+      }
       for (int slot = 0; slot <= kMaxOperands; slot++) {
         if (!child.used[slot]) continue;
         Operand operand = child.operand[slot];
@@ -257,6 +260,7 @@ class Validator {
         require(operand == whole, "a child sees operand " + std::to_string(slot) + " differently");
       }
     }
+    require(covered == spec.all_dims(), "no child has all of some dimension");
     require(defined[spec.out_index()], "no child writes the output");
     require(!block.has_buffer || defined[Unbound::kBufferSlot], "no child uses the buffer");
   }
