@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Kernels of fixed shapes: primes, 1, powers of two, and all around the sizes of registers and
+// register tiles; every elementwise operation at the values where IEEE 754 is odd.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "kernel_case.hh"
+#include "rounds.hh"
+
+namespace morello {
+namespace {
+
+using namespace testing;
+
+TEST_SUITE_BEGIN("kernel");
+
+void check(const std::string& text, Values values = Values::kUniform) {
+  for (morello_isa isa : usable_isas()) {
+    std::string wrong;
+    check_kernel({text, isa, 1, 1, values, 0}, false, wrong);
+    REQUIRE(wrong == "");
+  }
+}
+
+std::string f32(std::initializer_list<u32> shape) {
+  std::string s;
+  for (u32 size : shape) s += (s.empty() ? "f32[" : ",") + std::to_string(size);
+  return s + ']';
+}
+
+std::string matmul(u32 m, u32 n, u32 k) { return "matmul " + f32({m, k}) + ' ' + f32({k, n}); }
+
+TEST_CASE("one kernel") {
+  const char* text = std::getenv("MORELLO_TEST_SPEC");
+  if (!text) return;  // see rounds.hh
+  const char* threads = std::getenv("MORELLO_TEST_THREADS");
+  KernelRequest request{text, MORELLO_ISA_AVX2, 1, seeds(1)[0], Values::kUniform, 0};
+  if (threads) request.threads = static_cast<u32>(std::atoi(threads));
+  if (std::getenv("MORELLO_TEST_VALUES")) request.values = Values::kSpecial;
+  for (morello_isa isa : usable_isas()) {
+    request.isa = isa;
+    std::string wrong;
+    check_kernel(request, true, wrong);
+    CHECK(wrong == "");
+  }
+}
+
+TEST_CASE("matmuls of small sizes") {
+  constexpr u32 kSizes[] = {1, 2, 3, 5, 7, 8, 15, 16, 17};
+  for (u32 m : kSizes)
+    for (u32 n : kSizes)
+      for (u32 k : kSizes) check(matmul(m, n, k) + " -> " + f32({m, n}));
+}
+
+TEST_CASE("matmuls around the sizes of register tiles") {
+  for (u32 rows : {6, 8, 14})
+    for (u32 columns : {16, 32, 48})
+      for (int dm = -1; dm <= 1; dm++)
+        for (int dn = -1; dn <= 1; dn++) {
+          u32 m = rows + static_cast<u32>(dm), n = columns + static_cast<u32>(dn), k = 3 + m % 5;
+          check(matmul(m, n, k) + (m % 2 ? " += " : " -> ") + f32({m, n}));
+        }
+}
+
+TEST_CASE("matmuls of larger sizes") {
+  constexpr u32 kShapes[][3] = {{17, 47, 31},    {64, 64, 64},  {61, 67, 71},  {127, 113, 109},
+                                {1, 512, 300},   {512, 1, 300}, {1, 1, 5000},  {300, 300, 1},
+                                {128, 128, 128}, {33, 257, 96}, {2, 1023, 65}, {97, 16, 389}};
+  for (const auto& s : kShapes) {
+    check(matmul(s[0], s[1], s[2]) + " -> " + f32({s[0], s[1]}));
+    std::string bias = " + bias " + f32({s[1]}) + " -> relu -> ";
+    check(matmul(s[0], s[1], s[2]) + bias + f32({s[0], s[1]}));
+  }
+}
+
+TEST_CASE("elementwise operations of every length, at special values") {
+  constexpr const char* kUnary[] = {"relu", "neg", "abs", "sqrt", "square", "recip"};
+  constexpr const char* kBinary[] = {"add", "sub", "mul", "div", "max", "min"};
+  for (u32 n = 1; n <= 70; n++) {
+    std::string x = f32({n});
+    check(std::string(kUnary[n % 6]) + ' ' + x + " -> " + x, Values::kSpecial);
+    check(std::string(kBinary[n % 6]) + ' ' + x + ' ' + x + " -> " + x, Values::kSpecial);
+  }
+  for (u32 i = 0; i < 6; i++) {
+    std::string x = f32({5, 37}), row = f32({37}), column = f32({5, 1});
+    check(std::string(kUnary[i]) + ' ' + x + " -> " + x, Values::kSpecial);
+    check(std::string(kBinary[i]) + ' ' + x + ' ' + row + " -> " + x, Values::kSpecial);
+    check(std::string(kBinary[i]) + ' ' + column + ' ' + x + " -> " + x, Values::kSpecial);
+  }
+}
+
+TEST_CASE("sums of elements that are repeated by a stride of 0") {
+  check("reduce_sum f32[10,2]{strides=1,0} axis=1 - f32[10] -> f32[10]");
+  check("reduce_sum f32[40,9]{strides=0,0} axis=1 -> relu -> f32[40]");
+  check("matmul f32[6,5]{strides=1,0} f32[5,33]{strides=0,1} + bias f32[33] -> f32[6,33]");
+  check("matmul f32[17,64]{strides=0,1} f32[64,16]{strides=1,0} += f32[17,16]");
+}
+
+TEST_CASE("reductions, transposes and copies around the sizes of registers") {
+  for (u32 a : {1, 2, 7, 8, 9, 16, 17, 33})
+    for (u32 b : {1, 3, 8, 15, 16, 17, 31, 64, 65}) {
+      std::string x = f32({a, b}), turned = f32({b, a});
+      constexpr const char* kOps[] = {"sum", "max", "min"};
+      std::string op = kOps[(a + b) % 3];
+      check("reduce_" + op + ' ' + x + " axis=0 -> " + f32({b}));
+      check("reduce_" + op + ' ' + x + " axis=1 -> " + f32({a}));
+      check("transpose " + x + " -> " + turned, Values::kSpecial);
+      check("move " + x + "{0,1} -> " + x, Values::kSpecial);
+    }
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace morello
