@@ -32,6 +32,25 @@ bool may_loop(const Spec& spec, int dim) {
   return !has_dim(spec.reduced(), dim) || (spec.accumulates() && spec.stage_count == 1);
 }
 
+/// A dimension that every operand of the contraction has, and no register tile: loops over it reuse
+/// nothing of theirs, so all but tiles of 1 only add loops.
+bool is_batch(const Spec& spec, int dim) {
+  if (spec.stage[0].op != Op::kMulAdd || dim == unit_dim(spec.out())) return false;
+  return has_dim(spec.operand[spec.stage[0].in0].dims, dim) &&
+         has_dim(spec.operand[spec.stage[0].in1].dims, dim) && has_dim(spec.out().dims, dim);
+}
+
+/// Sizes that serve some microkernel or cache: without a contraction these are blocks of
+/// transposes, panels, and slices.
+bool is_useful(const Spec& spec, int dim, u32 size, ActionKind kind) {
+  if (size == 1 || kind == ActionKind::kParallelTile) return true;
+  if (is_batch(spec, dim)) return false;
+  if (combines(spec) || size % 8 == 0) return true;
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].layout.pack_dim == dim && spec.operand[o].layout.pack == size) return true;
+  return false;
+}
+
 void list_tiles(const Spec& spec, ActionKind kind, ActionList& out) {
   if (has_free_operand(spec)) return;
   bool one_only = has_register_operand(spec);
@@ -40,7 +59,8 @@ void list_tiles(const Spec& spec, ActionKind kind, ActionList& out) {
     if (kind == ActionKind::kParallelTile && has_dim(spec.reduced(), d)) continue;
     for (u32 size : kLadder) {
       if (size >= spec.size[d] || (one_only && size > 1)) break;
-      if (may_tile(spec, d, size)) out.add({kind, d, {}, {}, size});
+      if (is_useful(spec, d, size, kind) && may_tile(spec, d, size))
+        out.add({kind, d, {}, {}, size});
     }
   }
 }

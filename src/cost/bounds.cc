@@ -11,21 +11,24 @@ namespace morello {
 Bounds::Bounds(const Target& target) : target_(target) {
   u32 n = target.vector_registers;
   rate_.assign(static_cast<size_t>(n + 1) * (n + 1), kInfinite);
+  tile_.assign(rate_.size(), 1);
   for (u32 rows = 1; rows <= n; rows++)
     for (u32 vecs = 1; vecs <= n; vecs++) {
       i64 best = std::min(rate_[(rows - 1) * (n + 1) + vecs], rate_[rows * (n + 1) + vecs - 1]);
+      u32 most = std::max(tile_[(rows - 1) * (n + 1) + vecs], tile_[rows * (n + 1) + vecs - 1]);
       if (u64{rows} * vecs + outer_product_registers(rows, vecs, false, target) <= n) {
         i64 step = outer_product_step(rows, vecs, target);
         best = std::min(best, (step << kFraction) / (rows * vecs));
-        max_tile_ = std::max(max_tile_, rows * vecs);
+        most = std::max(most, rows * vecs);
       }
       rate_[rows * (n + 1) + vecs] = best;
+      tile_[rows * (n + 1) + vecs] = most;
     }
 }
 
-i64 Bounds::rate(u64 rows, u64 vecs) const {
+size_t Bounds::index(u64 rows, u64 vecs) const {
   u64 n = target_.vector_registers;
-  return rate_[std::min(rows, n) * (n + 1) + std::min(vecs, n)];
+  return std::min(rows, n) * (n + 1) + std::min(vecs, n);
 }
 
 // Every result belongs to a vector of an outer product, or to a dot product or scalar loop of its
@@ -41,15 +44,15 @@ i64 Bounds::contraction(const Spec& spec) const {
   u64 columns = v == kNoDim ? 1 : spec.size[v], rows = results / columns;
   u64 full = columns / lanes, rest = columns % lanes;
 
-  i64 per_step = rate(rows, full + (rest != 0));
+  size_t best_tile = index(rows, full + (rest != 0));
+  i64 per_step = rate_[best_tile];
   i64 per_vector = static_cast<i64>(static_cast<__int128>(depth) * per_step >> kFraction);
   bool in_registers = out.level == Level::kRegister;
-  if (!in_registers) {
-    per_vector += kUnitsPerCycle / target_.stores_per_cycle + kUnitsPerCycle / 4;
-    // Compute, store, and with an accumulating output load, at least one tile for so many vectors.
-    i64 tile = kCallUnits + (out.access == Access::kInOut ? 2 : 1) * kTileCallUnits;
-    per_vector += tile / max_tile_;
-  }
+  if (!in_registers) per_vector += kUnitsPerCycle / target_.stores_per_cycle + kUnitsPerCycle / 4;
+  // Compute, store, and with an accumulating output load each tile; and a loop around all but one.
+  i64 loop = in_registers ? 0 : kLoopUnits, per_tile = loop;
+  if (!in_registers)
+    per_tile += kCallUnits + (out.access == Access::kInOut ? 2 : 1) * kTileCallUnits;
   // Operands whose fastest dimension is not what the microkernel reads are brought into another
   // layout first, which costs this much per element, once for all rows.
   i64 outer_pack = 0, dot_pack = 0;
@@ -68,17 +71,37 @@ i64 Bounds::contraction(const Spec& spec) const {
   i64 per_dot = static_cast<i64>(ceil_div(depth, lanes)) * kUnitsPerCycle / target_.fma_per_cycle +
                 kDotResultUnits;
   i64 per_scalar = saturating_mul(depth, kScalarStepUnits);
-  auto cheapest = [&](u64 vecs, u64 n) {  // of n columns, `vecs` vectors, in all rows
-    i64 outer = saturating_add(saturating_mul(rows, saturating_mul(vecs, per_vector)),
-                               packed(outer_pack, n));
+  auto cheapest = [&](u64 vecs, u64 n, bool first) {  // of n columns, `vecs` vectors, in all rows
+    u64 all = rows * vecs, size = tile_[best_tile];
+    u64 tiles = first ? ceil_div(all, size) : all / size;
+    i64 outer = saturating_add(saturating_mul(all, per_vector), packed(outer_pack, n));
+    outer = saturating_add(outer, saturating_mul(tiles, per_tile) - (first ? loop : 0));
     i64 dot = saturating_add(saturating_mul(rows, saturating_mul(n, per_dot)), packed(dot_pack, n));
     i64 scalar = saturating_mul(rows, saturating_mul(n, per_scalar));
     return std::min({outer, dot, scalar});
   };
   i64 c = 0;
-  if (full) c = saturating_add(c, cheapest(full, full * lanes));
-  if (rest) c = saturating_add(c, cheapest(1, rest));
+  if (full) c = saturating_add(c, cheapest(full, full * lanes, true));
+  if (rest) c = saturating_add(c, cheapest(1, rest, full == 0));
   return in_registers ? saturating_add(c, kCallUnits) : std::max(c, kCallUnits);
+}
+
+// The stages after a contraction, at best on its register tile: in vectors along the output, or one
+// by one where an operand runs another way.
+i64 Bounds::epilogue(const Spec& spec) const {
+  if (spec.stage_count < 2) return 0;
+  u8 v = unit_dim(spec.out());
+  bool vectors_fit = v != kNoDim;
+  for (int s = 1; s < spec.stage_count; s++)
+    for (i8 in : {spec.stage[s].in0, spec.stage[s].in1})
+      if (in >= 0 && v != kNoDim && has_dim(spec.operand[in].dims, v))
+        vectors_fit &= unit_dim(spec.operand[in]) == v || spec.operand[in].free_layout;
+  u64 results = 1;
+  for (int d = 0; d < spec.rank; d++)
+    if (!has_dim(spec.reduced(), d)) results *= spec.size[d];
+  if (!vectors_fit) return saturating_mul(results, kScalarElementUnits);
+  u64 lanes = target_.lanes(size_of(spec.out().dtype));
+  return saturating_mul(results / lanes, (spec.stage_count - 1) * kUnitsPerCycle / 2);
 }
 
 // Rows of vectors, or of single elements; a copy between different fastest dimensions in blocks, or
@@ -91,9 +114,14 @@ i64 Bounds::map(const Spec& spec) const {
   i64 scalar = saturating_mul(points, kScalarElementUnits);
   if (to_memory && v != kNoDim && spec.stage[0].op == Op::kCopy && spec.operand_count == 2) {
     const Operand& in = spec.operand[0];
-    if (in.level != Level::kRegister && has_dim(in.dims, v) && unit_dim(in) != v)
-      return saturating_add(kCallUnits,
-                            std::min(scalar, saturating_mul(points, kTransposeBlockUnits / 64)));
+    if (in.level != Level::kRegister && has_dim(in.dims, v) && unit_dim(in) != v) {
+      // Blocks are of one slice of the two dimensions each.
+      u64 area = u64{spec.size[v]} * (unit_dim(in) == kNoDim ? 1 : spec.size[unit_dim(in)]);
+      u64 slices = points / area;
+      i64 slice = saturating_mul(area, kTransposeBlockUnits / 64) + kCallUnits + kLoopUnits;
+      slice = std::min(slice, saturating_mul(area, kScalarElementUnits));
+      return std::max(kCallUnits, saturating_mul(slices, slice) - kLoopUnits);
+    }
   }
   if (!to_memory) return 0;
   bool vectors_fit = v != kNoDim || spec.rank == 0;
@@ -158,7 +186,7 @@ i64 Bounds::of(const Spec& spec, const Limits& limits) const {
   Op head = spec.stage[0].op;
   u64 lanes = target_.lanes(size_of(spec.out().dtype));
   if (head == Op::kMulAdd)
-    c = saturating_add(c, contraction(spec));
+    c = saturating_add(c, saturating_add(contraction(spec), epilogue(spec)));
   else if (spec.reduced() != 0)
     c = saturating_add(c, saturating_mul(volume(spec) / lanes, kUnitsPerCycle / 2));
   else

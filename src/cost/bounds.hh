@@ -21,16 +21,16 @@ class Bounds {
 
  private:
   i64 contraction(const Spec& spec) const;
+  i64 epilogue(const Spec& spec) const;
   i64 map(const Spec& spec) const;
   i64 traffic(const Spec& spec, const Limits& limits) const;
-  /// Fixed point (1 << kFraction) units per vector FMA, the best of all register tiles up to rows x
-  /// vecs.
-  i64 rate(u64 rows, u64 vecs) const;
+  size_t index(u64 rows, u64 vecs) const;
 
   static constexpr int kFraction = 10;
   const Target& target_;
-  u32 max_tile_ = 1;       // vectors of the largest register tile, at least 1
-  std::vector<i64> rate_;  // [rows][vecs], both up to vector_registers
+  // Of all register tiles of up to rows x vecs vectors, at index(rows, vecs):
+  std::vector<i64> rate_;  // units per vector FMA of the best, fixed point (1 << kFraction)
+  std::vector<u32> tile_;  // vectors of the largest
 };
 
 }  // namespace morello
