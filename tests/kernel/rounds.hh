@@ -4,6 +4,9 @@
 //   MORELLO_TEST_ROUNDS=10   ten times as many random cases (0.1: a tenth)
 //   MORELLO_TEST_SEED=7      only the random case with this seed
 //   MORELLO_TEST_ISA=avx2    only this instruction set
+//
+// The test case "one kernel" takes its Spec from MORELLO_TEST_SPEC='relu f32[3]', and where they
+// matter MORELLO_TEST_THREADS=2 and MORELLO_TEST_VALUES=special.
 #ifndef MORELLO_TESTS_KERNEL_ROUNDS_HH
 #define MORELLO_TESTS_KERNEL_ROUNDS_HH
 
