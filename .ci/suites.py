@@ -130,12 +130,13 @@ def main():
     configuration("g++, without mimalloc", "build-plain",
                   ["-Dmimalloc=disabled", "-Dcli=disabled", "-Dbenches=disabled"],
                   ["--suite", "unit", "--suite", "abi"])
+    # Line numbers only and little optimization, as the compiler takes long; a tenth of the random
+    # kernels, as they run slowly; assertions.
     configuration("g++, address and undefined-behaviour sanitizers", "build-asan",
-                  ["-Db_sanitize=address,undefined", "-Dbuildtype=debugoptimized",
-                   "-Doptimization=1", "-Dmimalloc=disabled", "-Dcli=disabled",
-                   "-Dbenches=disabled"],
+                  ["-Db_sanitize=address,undefined", "-Doptimization=1", "-Db_ndebug=false",
+                   "-Dcpp_args=-g1", "-Dmimalloc=disabled", "-Dcli=disabled", "-Dbenches=disabled"],
                   ["--no-suite", "lint", "--timeout-multiplier", "4"],
-                  {"MORELLO_TEST_ROUNDS": "0.1",  # slow: a tenth of the random kernels
+                  {"MORELLO_TEST_ROUNDS": "0.1",
                    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"})
     if shutil.which("clang++"):
         configuration("clang++, build only", "build-clang", ["-Dbuildtype=debug"], None,
