@@ -56,8 +56,8 @@ i64 Bounds::contraction(const Spec& spec) const {
   // Operands whose fastest dimension is not what the microkernel reads are brought into another
   // layout first, which costs this much per element, once for all rows.
   i64 outer_pack = 0, dot_pack = 0;
-  for (int o = 0; o + 1 < spec.operand_count; o++) {
-    const Operand& x = spec.operand[o];
+  for (i8 in : {spec.stage[0].in0, spec.stage[0].in1}) {
+    const Operand& x = spec.operand[in];
     if (x.free_layout || x.dims == 0) continue;
     i64 units = x.level > Level::kL1 ? kTransposeBlockUnits / 64 : kInfinite;
     u8 unit = unit_dim(x);
