@@ -48,7 +48,17 @@ i64 Bounds::contraction(const Spec& spec) const {
   i64 per_step = rate_[best_tile];
   i64 per_vector = static_cast<i64>(static_cast<__int128>(depth) * per_step >> kFraction);
   bool in_registers = out.level == Level::kRegister;
-  if (!in_registers) per_vector += kUnitsPerCycle / target_.stores_per_cycle + kUnitsPerCycle / 4;
+  // Stores, and zeroing or loading; element by element where the output has no unit dimension. A
+  // last vector that is not full is stored in parts where there are no masks, or is no vector at
+  // all.
+  i64 odd = 0;
+  if (!in_registers) {
+    bool loads = out.access == Access::kInOut, elementwise = v == kNoDim && results > 1;
+    i64 store = elementwise ? kScalarElementUnits : kUnitsPerCycle / target_.stores_per_cycle;
+    per_vector += store + (loads && elementwise ? kScalarElementUnits : kUnitsPerCycle / 4);
+    if (v != kNoDim && rest && !target_.has_masks)
+      odd = std::min<i64>(kOddStoreUnits, static_cast<i64>(rest) * kScalarElementUnits - store);
+  }
   // Compute, store, and with an accumulating output load each tile; and a loop around all but one.
   i64 loop = in_registers ? 0 : kLoopUnits, per_tile = loop;
   if (!in_registers)
@@ -76,6 +86,7 @@ i64 Bounds::contraction(const Spec& spec) const {
     u64 tiles = first ? ceil_div(all, size) : all / size;
     i64 outer = saturating_add(saturating_mul(all, per_vector), packed(outer_pack, n));
     outer = saturating_add(outer, saturating_mul(tiles, per_tile) - (first ? loop : 0));
+    if (n < lanes) outer = saturating_add(outer, saturating_mul(rows, odd));
     i64 dot = saturating_add(saturating_mul(rows, saturating_mul(n, per_dot)), packed(dot_pack, n));
     i64 scalar = saturating_mul(rows, saturating_mul(n, per_scalar));
     return std::min({outer, dot, scalar});
@@ -100,8 +111,14 @@ i64 Bounds::epilogue(const Spec& spec) const {
   for (int d = 0; d < spec.rank; d++)
     if (!has_dim(spec.reduced(), d)) results *= spec.size[d];
   if (!vectors_fit) return saturating_mul(results, kScalarElementUnits);
-  u64 lanes = target_.lanes(size_of(spec.out().dtype));
-  return saturating_mul(results / lanes, (spec.stage_count - 1) * kUnitsPerCycle / 2);
+  u64 lanes = target_.lanes(size_of(spec.out().dtype)), columns = spec.size[v];
+  u64 rows = results / columns, vecs = ceil_div(columns, lanes), all = rows * vecs;
+  i64 work = (spec.stage_count - 1) * kUnitsPerCycle / 2;
+  i64 in_tile = saturating_add(saturating_mul(all, work),
+                               saturating_mul(all / tile_[index(rows, vecs)], kTileCallUnits));
+  i64 after = std::max(work, kUnitsPerCycle / i64{target_.stores_per_cycle});
+  after = saturating_add(saturating_mul(all, after), saturating_mul(rows, kMapRowUnits));
+  return std::min(in_tile, after);
 }
 
 // Rows of vectors, or of single elements; a copy between different fastest dimensions in blocks, or
@@ -181,7 +198,16 @@ i64 Bounds::traffic(const Spec& spec, const Limits& limits) const {
   return saturating_add(l2, memory);
 }
 
+i64 Bounds::leaf(const Spec& spec) const {
+  i64 best = kInfinite;
+  for (const Microkernel* kernel : microkernels())
+    if (kernel->applies(spec, target_)) best = std::min(best, kernel->cost(spec, target_));
+  return best;
+}
+
 i64 Bounds::of(const Spec& spec, const Limits& limits) const {
+  // Register tiles have no loops and no choice but the microkernel.
+  if (spec.stage_count == 1 && spec.operand[0].level == Level::kRegister) return leaf(spec);
   i64 c = traffic(spec, limits);
   Op head = spec.stage[0].op;
   u64 lanes = target_.lanes(size_of(spec.out().dtype));

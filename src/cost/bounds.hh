@@ -22,6 +22,7 @@ class Bounds {
  private:
   i64 contraction(const Spec& spec) const;
   i64 epilogue(const Spec& spec) const;
+  i64 leaf(const Spec& spec) const;
   i64 map(const Spec& spec) const;
   i64 traffic(const Spec& spec, const Limits& limits) const;
   size_t index(u64 rows, u64 vecs) const;

@@ -32,6 +32,8 @@ inline constexpr i64 kScalarElementUnits = 2 * kUnitsPerCycle;
 
 /// Starting and ending one row of a map in memory; one block of 8x8 of a transpose.
 inline constexpr i64 kMapRowUnits = 3 * kUnitsPerCycle;
+/// Storing a vector in parts, where there are no masks.
+inline constexpr i64 kOddStoreUnits = 3 * kUnitsPerCycle;
 inline constexpr i64 kTransposeBlockUnits = 24 * kUnitsPerCycle;
 
 extern const Microkernel kOuterProduct, kDotProduct, kMapKernel, kScalarMap, kReduceRows,

@@ -66,7 +66,7 @@ i64 map_cost(const Spec& spec, const Target& t) {
       !out_in_memory || (spec.operand_count > 1 && spec.operand[0].level == Level::kRegister);
   if (!unrolled) c = saturating_add(c, saturating_mul(rows, kMapRowUnits));
   if (tail && !t.has_masks && out_in_memory)
-    c = saturating_add(c, saturating_mul(rows, 3 * kUnitsPerCycle));
+    c = saturating_add(c, saturating_mul(rows, kOddStoreUnits));
   return saturating_add(saturating_add(c, unrolled ? kTileCallUnits : kCallUnits),
                         all_traffic(spec, t));
 }
