@@ -58,12 +58,6 @@ Child part_of(const Spec& spec, const Limits& limits, int first, int last, const
 
 // ---- accumulate
 
-float identity_of(Op op) {
-  if (op == Op::kMax) return -std::numeric_limits<float>::infinity();
-  if (op == Op::kMin) return std::numeric_limits<float>::infinity();
-  return 0;
-}
-
 void list_accumulate(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
   if (!combines(spec) || spec.stage_count > 1 || spec.out().access != Access::kOut ||
       has_free_operand(spec))

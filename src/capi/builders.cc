@@ -33,28 +33,17 @@ Result<Done> build(morello_context* context, Statement statement,
   return make_spec(std::move(statement), spec);
 }
 
-enum class OpKind { kUnary, kBinary, kReduction };
-
-Result<Op> to_op(int32_t number, OpKind kind) {
-  const Op op = static_cast<Op>(number);
-  const bool known = number >= 0 && number <= 0xff;
-  const bool reduces = op == Op::kAdd || op == Op::kMax || op == Op::kMin;
-  switch (kind) {
-    case OpKind::kUnary:
-      if (known && is_unary(op)) return op;
-      return invalid_argument("argument `op` is " + std::to_string(number) +
-                              "; valid are MORELLO_OP_RELU (1) to MORELLO_OP_RECIP (6)");
-    case OpKind::kBinary:
-      if (known && is_binary(op)) return op;
-      return invalid_argument("argument `op` is " + std::to_string(number) +
-                              "; valid are MORELLO_OP_ADD (16) to MORELLO_OP_MIN (21)");
-    case OpKind::kReduction:
-      if (known && reduces) return op;
-      return invalid_argument("argument `op` is " + std::to_string(number) +
-                              "; valid are MORELLO_OP_ADD (16), MORELLO_OP_MAX (20) and "
-                              "MORELLO_OP_MIN (21)");
+/// The operation of that number, if it is one that `fits`; else an error that lists those that do.
+Result<Op> to_op(int32_t number, bool (*fits)(Op)) {
+  std::string valid;
+  for (const Elementwise& e : kElementwise) {
+    const auto known = static_cast<int32_t>(e.op);
+    if (!fits(e.op)) continue;
+    if (known == number) return e.op;
+    valid +=
+        (valid.empty() ? "" : ", ") + std::string(e.number) + " (" + std::to_string(known) + ")";
   }
-  return invalid_argument("unknown kind of operation");
+  return invalid_argument("argument `op` is " + std::to_string(number) + "; valid are " + valid);
 }
 
 }  // namespace
@@ -88,7 +77,7 @@ morello_status morello_spec_unary(morello_context* context, int32_t op, const mo
                                   const morello_tensor* out, morello_spec** spec,
                                   morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
-    const Result<Op> known = to_op(op, OpKind::kUnary);
+    const Result<Op> known = to_op(op, is_unary);
     if (!known) return known.error();
     Statement s;
     s.head = Statement::Head::kUnary;
@@ -101,7 +90,7 @@ morello_status morello_spec_binary(morello_context* context, int32_t op, const m
                                    const morello_tensor* b, const morello_tensor* out,
                                    morello_spec** spec, morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
-    const Result<Op> known = to_op(op, OpKind::kBinary);
+    const Result<Op> known = to_op(op, is_binary);
     if (!known) return known.error();
     Statement s;
     s.head = Statement::Head::kBinary;
@@ -114,7 +103,7 @@ morello_status morello_spec_reduce(morello_context* context, int32_t op, uint32_
                                    const morello_tensor* in, const morello_tensor* out,
                                    int accumulate, morello_spec** spec, morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
-    const Result<Op> known = to_op(op, OpKind::kReduction);
+    const Result<Op> known = to_op(op, can_reduce);
     if (!known) return known.error();
     Statement s;
     s.head = Statement::Head::kReduce;
@@ -165,7 +154,7 @@ morello_status morello_spec_append(morello_context* context, const morello_spec*
     if (auto e = find_null({{"context", context}, {"spec", spec}, {"appended", appended}}))
       return *e;
     const bool binary = op >= MORELLO_OP_ADD;
-    const Result<Op> known = to_op(op, binary ? OpKind::kBinary : OpKind::kUnary);
+    const Result<Op> known = to_op(op, binary ? is_binary : is_unary);
     if (!known) return known.error();
     if (binary && operand == nullptr)
       return invalid_argument(

@@ -27,8 +27,21 @@ u32 MapRegisters::count() const {
   return static_cast<u32>(value + other + spare + mask + std::popcount(constants));
 }
 
-bool keeps_constant(Op op) {
-  return op == Op::kFill || op == Op::kRelu || op == Op::kNeg || op == Op::kAbs || op == Op::kRecip;
+std::optional<float> constant_of(Op op, float fill_value) {
+  switch (op) {
+    case Op::kFill:
+      return fill_value;
+    case Op::kRelu:
+      return 0.0f;
+    case Op::kNeg:
+      return -0.0f;
+    case Op::kAbs:
+      return std::bit_cast<float>(0x7fffffffu);
+    case Op::kRecip:
+      return 1.0f;
+    default:
+      return std::nullopt;
+  }
 }
 
 MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar) {
@@ -57,7 +70,7 @@ MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar) 
       stage.in0 = static_cast<i8>(spec.out_index());
     }
     bool direct_fill = stage.op == Op::kFill && out_in_registers && spec.stage_count == 1;
-    if (keeps_constant(stage.op) && !direct_fill)
+    if (constant_of(stage.op, spec.fill_value) && !direct_fill)
       r.constants = static_cast<u8>(r.constants | 1u << s);
     if (is_binary(stage.op) && stage.in1 != kNone) {
       if (in_memory(stage.in1) && !(along_v(stage.in1) && whole)) r.other = true;

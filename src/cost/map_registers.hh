@@ -4,6 +4,8 @@
 #ifndef MORELLO_COST_MAP_REGISTERS_HH
 #define MORELLO_COST_MAP_REGISTERS_HH
 
+#include <optional>
+
 #include "spec/spec.hh"
 #include "target/target.hh"
 
@@ -21,8 +23,9 @@ struct MapRegisters {
   u32 count() const;
 };
 
-/// Stages whose instruction needs a constant: fill, relu, neg, abs, recip.
-bool keeps_constant(Op op);
+/// What the instruction of a stage needs in a register, if it needs something: fill, relu, neg,
+/// abs, recip.
+std::optional<float> constant_of(Op op, float fill_value);
 
 /// @param scalar  the chain runs on single elements.
 MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar);

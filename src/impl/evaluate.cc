@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
 
 namespace morello {
 namespace {
@@ -69,7 +68,7 @@ class Evaluator {
   void run_line(const Offsets& offsets) {
     const Stage& first = spec_.stage[0];
     if (is_reduction(first)) {
-      start(first.op);
+      value_.fill(identity_of(first.op));
       reduce(0, offsets);
       if (spec_.out().access == Access::kInOut) {
         load(spec_.out_index(), offsets, y_);
@@ -85,11 +84,6 @@ class Evaluator {
       round_value();
     }
     store(offsets);
-  }
-
-  void start(Op op) {
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    value_.fill(op == Op::kMax ? -kInfinity : op == Op::kMin ? kInfinity : 0.0);
   }
 
   void reduce(int depth, const Offsets& offsets) {
@@ -139,42 +133,14 @@ class Evaluator {
       case Op::kCopy:
         each([](double x, double) { return x; });
         break;
-      case Op::kRelu:
-        each([](double x, double) { return x < 0 ? 0 : x; });
-        break;
-      case Op::kNeg:
-        each([](double x, double) { return -x; });
-        break;
-      case Op::kAbs:
-        each([](double x, double) { return std::fabs(x); });
-        break;
-      case Op::kSqrt:
-        each([](double x, double) { return std::sqrt(x); });
-        break;
-      case Op::kSquare:
-        each([](double x, double) { return x * x; });
-        break;
-      case Op::kRecip:
-        each([](double x, double) { return 1 / x; });
-        break;
-      case Op::kAdd:
-        each([](double x, double y) { return x + y; });
-        break;
-      case Op::kSub:
-        each([](double x, double y) { return x - y; });
-        break;
-      case Op::kMul:
-        each([](double x, double y) { return x * y; });
-        break;
-      case Op::kDiv:
-        each([](double x, double y) { return x / y; });
-        break;
-      case Op::kMax:
-        each([](double x, double y) { return x > y ? x : y; });
-        break;
-      case Op::kMin:
-        each([](double x, double y) { return x < y ? x : y; });
-        break;
+#define MORELLO_ELEMENTWISE(constant, name, number, inputs, ...)              \
+  case Op::constant:                                                          \
+    each([]([[maybe_unused]] double x, [[maybe_unused]] double y) -> double { \
+      return __VA_ARGS__;                                                     \
+    });                                                                       \
+    break;
+#include "spec/elementwise.def"
+#undef MORELLO_ELEMENTWISE
       case Op::kMulAdd:
         assert(false && "a multiply-add is a reduction");
         break;

@@ -266,7 +266,7 @@ u64 volume(const Spec& spec) {
 
 namespace {
 
-std::string describe(const Spec& spec, const Operand& operand) {
+std::string describe(const Operand& operand) {
   std::string s(name_of(operand.dtype));
   s += '(';
   for (int i = 0, n = operand.layout.rank(); i < n; i++) {
@@ -280,47 +280,10 @@ std::string describe(const Spec& spec, const Operand& operand) {
   if (operand.free_layout) s += " free";
   s += '@';
   s += name_of(operand.level);
-  (void)spec;
   return s;
 }
 
 }  // namespace
-
-std::string_view name_of(Op op) {
-  switch (op) {
-    case Op::kFill:
-      return "fill";
-    case Op::kCopy:
-      return "copy";
-    case Op::kMulAdd:
-      return "muladd";
-    case Op::kRelu:
-      return "relu";
-    case Op::kNeg:
-      return "neg";
-    case Op::kAbs:
-      return "abs";
-    case Op::kSqrt:
-      return "sqrt";
-    case Op::kSquare:
-      return "square";
-    case Op::kRecip:
-      return "recip";
-    case Op::kAdd:
-      return "add";
-    case Op::kSub:
-      return "sub";
-    case Op::kMul:
-      return "mul";
-    case Op::kDiv:
-      return "div";
-    case Op::kMax:
-      return "max";
-    case Op::kMin:
-      return "min";
-  }
-  return "?";
-}
 
 std::string describe(const Spec& spec) {
   std::string s;
@@ -337,7 +300,7 @@ std::string describe(const Spec& spec) {
   s += ']';
   for (int o = 0; o < spec.operand_count; o++) {
     if (o == spec.out_index()) s += spec.out().access == Access::kInOut ? " +=" : " =>";
-    s += ' ' + describe(spec, spec.operand[o]);
+    s += ' ' + describe(spec.operand[o]);
   }
   if (spec.held) s += spec.must_loop ? " held!" : " held";
   return s;

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "spec/layout.hh"
+#include "spec/op.hh"
 #include "support/dtype.hh"
 #include "support/types.hh"
 #include "target/target.hh"
@@ -22,30 +23,6 @@ namespace morello {
 /// A set of dimensions of one Spec: bit d is dimension d.
 using DimMask = u8;
 constexpr bool has_dim(DimMask mask, int d) { return d < kMaxDims && (mask >> d & 1); }
-
-/// Scalar operations. Numbers of the elementwise ones are those of morello_op. On disk: never
-/// renumber.
-enum class Op : u8 {
-  kFill = 40,    // the Spec's `fill_value`
-  kCopy = 41,    // in0
-  kMulAdd = 42,  // in0 * in1, summed over the reduced dimensions
-  kRelu = 1,
-  kNeg = 2,
-  kAbs = 3,
-  kSqrt = 4,
-  kSquare = 5,
-  kRecip = 6,
-  kAdd = 16,  // from here: two inputs; or one input and reduced dimensions (kAdd, kMax, kMin)
-  kSub = 17,
-  kMul = 18,
-  kDiv = 19,
-  kMax = 20,
-  kMin = 21,
-};
-constexpr bool is_unary(Op op) { return op >= Op::kRelu && op <= Op::kRecip; }
-constexpr bool is_binary(Op op) { return op >= Op::kAdd && op <= Op::kMin; }
-/// As in Impl trees and in the user's text: "muladd", "relu", "add" ...
-std::string_view name_of(Op op);
 
 enum class Access : u8 { kIn = 0, kOut = 1, kInOut = 2 };  // kOut: overwritten, never read
 

@@ -57,11 +57,8 @@ MaybeFault check_steps(const Statement& s) {
 
 std::vector<HeadName> head_names() {
   std::vector<HeadName> names(std::begin(kOwnNames), std::end(kOwnNames));
-  for (int number = 0; number <= 0xff; number++) {
-    Op op = static_cast<Op>(number);
-    if (is_unary(op)) names.push_back({name_of(op), Head::kUnary, op});
-    if (is_binary(op)) names.push_back({name_of(op), Head::kBinary, op});
-  }
+  for (const Elementwise& e : kElementwise)
+    names.push_back({e.name, e.inputs == 1 ? Head::kUnary : Head::kBinary, e.op});
   return names;
 }
 

@@ -203,11 +203,12 @@ TEST_SUITE("codegen") {
   }
 
   TEST_CASE("map: every operation, in memory") {
-    std::vector<Stage> unary, binary;
-    for (Op op : {Op::kCopy, Op::kRelu, Op::kNeg, Op::kAbs, Op::kSqrt, Op::kSquare, Op::kRecip})
-      unary.push_back({op, 0, kNone, 0});
-    for (Op op : {Op::kAdd, Op::kSub, Op::kMul, Op::kDiv, Op::kMax, Op::kMin})
-      binary.push_back({op, 0, 1, 0});
+    std::vector<Stage> unary = {{Op::kCopy, 0, kNone, 0}}, binary;
+    for (const Elementwise& e : kElementwise)
+      if (e.inputs == 1)
+        unary.push_back({e.op, 0, kNone, 0});
+      else
+        binary.push_back({e.op, 0, 1, 0});
     for (MicrokernelId id : {MicrokernelId::kMap, MicrokernelId::kScalarMap})
       for (u32 n : kColumns)
         for (u32 m : {1u, 3u}) {

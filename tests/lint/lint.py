@@ -17,7 +17,7 @@ MAX_LINES = 500
 SKIP_EXIT = 77
 FOLDERS = ["include", "src", "capi", "tests", "bench", "docs", "subprojects", ".ci"]
 C_LIKE = {".h", ".hh", ".c", ".cc"}
-CODE = C_LIKE | {".py", ".rs"}
+CODE = C_LIKE | {".def", ".py", ".rs"}
 
 
 class Skip(Exception):

@@ -25,6 +25,7 @@ class Generator {
  private:
   int below(int n) { return static_cast<int>(rng_() % static_cast<u64>(n)); }
   bool one_in(int n) { return below(n) == 0; }
+  Op elementwise(int inputs);
   i64 size();
   Shape shape(int min_rank, int max_rank);
   Shape broadcast_part(const Shape& shape);
@@ -42,6 +43,13 @@ class Generator {
   Statement s_;
   i64 points_ = 1;  // of the iteration space
 };
+
+Op Generator::elementwise(int inputs) {
+  std::vector<Op> all;
+  for (const Elementwise& e : kElementwise)
+    if (e.inputs == inputs) all.push_back(e.op);
+  return all[static_cast<size_t>(below(static_cast<int>(all.size())))];
+}
 
 i64 Generator::size() {
   constexpr i64 kPrimes[] = {5, 7, 11, 13, 17, 19, 23, 31, 37, 47, 61, 97, 127, 257};
@@ -184,10 +192,10 @@ Shape Generator::head() {
     case Head::kTranspose:
       return transpose();
     case Head::kUnary:
-      s_.op = static_cast<Op>(static_cast<int>(Op::kRelu) + below(6));
+      s_.op = elementwise(1);
       break;
     case Head::kBinary:
-      s_.op = static_cast<Op>(static_cast<int>(Op::kAdd) + below(6));
+      s_.op = elementwise(2);
       break;
     case Head::kFill:
       s_.fill_value = kValues[below(std::size(kValues))];
@@ -204,8 +212,7 @@ Shape Generator::head() {
 void Generator::steps(const Shape& result) {
   for (int i = one_in(2) ? 0 : below(options_.max_steps + 1); i > 0; i--) {
     bool unary = one_in(2);
-    int first = static_cast<int>(unary ? Op::kRelu : Op::kAdd);
-    Step step{static_cast<Op>(first + below(6)), unary ? -1 : static_cast<int>(s_.tensors.size())};
+    Step step{elementwise(unary ? 1 : 2), unary ? -1 : static_cast<int>(s_.tensors.size())};
     s_.steps.push_back(step);
     if (!unary) add(broadcast_part(result));
   }

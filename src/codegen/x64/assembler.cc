@@ -146,6 +146,9 @@ void Assembler::zero(u32 index) {
 
 void Assembler::binary(Op op, const Vec& to, const Vec& a, const Xbyak::Operand& b) {
   switch (op) {
+    case Op::kAdd:
+    case Op::kMulAdd:  // sums its products
+      return vaddps(to, a, b);
     case Op::kSub:
       return vsubps(to, a, b);
     case Op::kMul:
@@ -157,7 +160,7 @@ void Assembler::binary(Op op, const Vec& to, const Vec& a, const Xbyak::Operand&
     case Op::kMin:
       return vminps(to, a, b);
     default:
-      return vaddps(to, a, b);
+      throw Xbyak::Error(Xbyak::ERR_INTERNAL);
   }
 }
 

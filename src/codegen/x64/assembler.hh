@@ -92,7 +92,8 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
   /// Overwrites `spare` on AVX2 if more than 4 elements are masked.
   void store(u32 index, Lanes l, const Reg64& base, i64 bytes, u32 spare);
   void zero(u32 index);
-  /// a op b for the binary operations; the operand order of max and min is that of Op.
+  /// a op b for the binary operations and the sums of kMulAdd; the operand order of max and min is
+  /// that of Op.
   void binary(Op op, const Vec& to, const Vec& a, const Xbyak::Operand& b);
   /// Combines all elements of vector `index` (of `width`) into element 0.
   void reduce_lanes(Op op, u32 index, u32 width, u32 spare);

@@ -1,28 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/x64/chain.hh"
 
-#include <bit>
 #include <utility>
 
 namespace morello::x64 {
-namespace {
-
-float constant_of(const Spec& spec, Op op) {
-  switch (op) {
-    case Op::kFill:
-      return spec.fill_value;
-    case Op::kNeg:
-      return -0.0f;
-    case Op::kAbs:
-      return std::bit_cast<float>(0x7fffffffu);
-    case Op::kRecip:
-      return 1.0f;
-    default:
-      return 0.0f;
-  }
-}
-
-}  // namespace
 
 Chain::Chain(Assembler& as, const PlanCall& call, bool scalar)
     : as_(as), call_(call), needs_(map_registers(call.spec, as.target(), scalar)) {
@@ -36,9 +17,10 @@ Chain::Chain(Assembler& as, const PlanCall& call, bool scalar)
 }
 
 void Chain::prepare(u32 width, Lanes odd) {
-  for (int s = 0; s < call_.spec.stage_count; s++)
+  const Spec& spec = call_.spec;
+  for (int s = 0; s < spec.stage_count; s++)
     if (needs_.constants >> s & 1)
-      as_.broadcast(constant_[s], width, constant_of(call_.spec, call_.spec.stage[s].op));
+      as_.broadcast(constant_[s], width, *constant_of(spec.stage[s].op, spec.fill_value));
   if (odd.masked() && (as_.avx512() || needs_.mask)) as_.set_mask(odd.count, mask_);
 }
 
@@ -92,14 +74,22 @@ u32 Chain::stage(int index, u32 to) {
       as_.vmulps(dest, x, x);
       return to;
     }
-    default: {
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kDiv:
+    case Op::kMax:
+    case Op::kMin: {
       // While the second input is in a register, that may be `to`.
       u32 first = needs_.spare && !in_memory(stage.in1) ? spare_ : to;
       const Assembler::Vec a = as_.vec(in_register(stage.in0, first), lanes_.width);
       with_operand(stage.in1, other_, [&](const auto& b) { as_.binary(stage.op, dest, a, b); });
       return to;
     }
+    case Op::kMulAdd:
+      break;
   }
+  throw Xbyak::Error(Xbyak::ERR_INTERNAL);  // no elementwise operation
 }
 
 bool Chain::in_memory(i8 input) const { return input >= 0 && !(*sources_)[input].in_register; }

@@ -2,7 +2,6 @@
 // out[m] (op)= in[m,r] with vectors along the reduced dimension. The plan loops over m.
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "codegen/x64/assembler.hh"
 #include "codegen/x64/family.hh"
@@ -60,7 +59,7 @@ class ReduceLanes {
     if (l.masked()) as_.set_mask(l.count, mask_());
     as_.load(sum_, l, as_.at(in_, 0));
     if (!l.masked() || op_ == Op::kAdd) return;
-    as_.broadcast(other_(), l.width, neutral());
+    as_.broadcast(other_(), l.width, identity_of(op_));
     Assembler::Vec sum = as_.vec(sum_, l.width), other = as_.vec(other_(), l.width);
     if (as_.avx512()) {
       as_.vmovaps(other | as_.k1, sum);
@@ -68,11 +67,6 @@ class ReduceLanes {
     } else {
       as_.vblendvps(sum, other, sum, as_.vec(mask_(), l.width));
     }
-  }
-
-  float neutral() const {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    return op_ == Op::kMax ? -kInfinity : op_ == Op::kMin ? kInfinity : 0.0f;
   }
 
   void add_tail(u32 count) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Contractions and reductions, one element at a time: any strides, any reduced dimensions. The plan
 // loops over the others.
-#include <limits>
 
 #include "codegen/x64/assembler.hh"
 #include "codegen/x64/family.hh"
@@ -15,7 +14,7 @@ class ScalarReduce {
       : as_(as), call_(call), op_(call.spec.stage[0].op), inputs_(call.spec.out_index()) {}
 
   void emit() {
-    as_.broadcast(sum(), 1, neutral());
+    as_.broadcast(sum(), 1, identity_of(op_));
     for (int o = 0; o < inputs_; o++) in_[o] = as_.moving_pointer(call_.operand[o].cursor);
     loop(0);
     Assembler::Reg64 out = as_.pointer(call_.operand[inputs_].cursor);
@@ -29,11 +28,6 @@ class ScalarReduce {
 
  private:
   u32 sum() const { return call_.first_free; }
-
-  float neutral() const {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    return op_ == Op::kMax ? -kInfinity : op_ == Op::kMin ? kInfinity : 0.0f;
-  }
 
   /// Loops over the reduced dimensions from `dim` on; pointers are back where they were afterwards,
   /// unless the loop is the outermost.

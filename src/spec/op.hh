@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Scalar operations: what a stage of a Spec computes.
+#ifndef MORELLO_SPEC_OP_HH
+#define MORELLO_SPEC_OP_HH
+
+#include <limits>
+#include <string_view>
+
+#include "morello/morello.h"
+#include "support/types.hh"
+
+namespace morello {
+
+/// Numbers of the elementwise ones are those of morello_op. On disk: never renumber.
+enum class Op : u8 {
+#define MORELLO_ELEMENTWISE(constant, name, number, ...) constant = number,
+#include "spec/elementwise.def"
+#undef MORELLO_ELEMENTWISE
+  kFill = 40,    // the Spec's `fill_value`
+  kCopy = 41,    // in0
+  kMulAdd = 42,  // in0 * in1, summed over the reduced dimensions
+};
+
+struct Elementwise {
+  Op op;
+  std::string_view name;    // in Impl trees and in the user's text: "relu", "add"
+  std::string_view number;  // in the user's code: "MORELLO_OP_RELU"
+  int inputs;
+};
+
+inline constexpr Elementwise kElementwise[] = {
+#define MORELLO_ELEMENTWISE(constant, name, number, inputs, ...) \
+  {Op::constant, name, #number, inputs},
+#include "spec/elementwise.def"
+#undef MORELLO_ELEMENTWISE
+};
+
+/// 1 or 2 for elementwise operations, 0 for others and for numbers of none.
+constexpr int elementwise_inputs(Op op) {
+  switch (op) {
+#define MORELLO_ELEMENTWISE(constant, name, number, inputs, ...) \
+  case Op::constant:                                             \
+    return inputs;
+#include "spec/elementwise.def"
+#undef MORELLO_ELEMENTWISE
+    default:
+      return 0;
+  }
+}
+constexpr bool is_unary(Op op) { return elementwise_inputs(op) == 1; }
+/// With one input and reduced dimensions they are reductions, if can_reduce().
+constexpr bool is_binary(Op op) { return elementwise_inputs(op) == 2; }
+constexpr bool can_reduce(Op op) { return op == Op::kAdd || op == Op::kMax || op == Op::kMin; }
+
+/// What a reduction by `op`, or by kMulAdd, starts from.
+constexpr float identity_of(Op op) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  return op == Op::kMax ? -kInfinity : op == Op::kMin ? kInfinity : 0;
+}
+
+constexpr std::string_view name_of(Op op) {
+  for (const Elementwise& e : kElementwise)
+    if (e.op == op) return e.name;
+  return op == Op::kFill ? "fill" : op == Op::kCopy ? "copy" : op == Op::kMulAdd ? "muladd" : "?";
+}
+
+}  // namespace morello
+
+#endif
