@@ -24,6 +24,9 @@ std::optional<ContractionRoles> contraction_roles(const Spec& spec);
 u32 outer_product_registers(u64 rows, u64 vecs, bool tail, const Target& target);
 i64 outer_product_step(u64 rows, u64 vecs, const Target& target);
 
+/// Accumulators per result of a dot product: enough chains to hide the latency.
+constexpr u32 dot_chains(u64 results) { return results * 4 <= 8 ? 4 : results * 2 <= 8 ? 2 : 1; }
+
 /// Horizontal sum and store of one result of a dot product.
 inline constexpr i64 kDotResultUnits = 8 * kUnitsPerCycle;
 /// One step of a scalar reduction, and one element of a scalar map.
@@ -35,9 +38,6 @@ inline constexpr i64 kMapRowUnits = 3 * kUnitsPerCycle;
 /// Storing a vector in parts, where there are no masks.
 inline constexpr i64 kOddStoreUnits = 3 * kUnitsPerCycle;
 inline constexpr i64 kTransposeBlockUnits = 24 * kUnitsPerCycle;
-
-extern const Microkernel kOuterProduct, kDotProduct, kMapKernel, kScalarMap, kReduceRows,
-    kReduceLanes, kScalarReduce, kTranspose;
 
 }  // namespace morello
 

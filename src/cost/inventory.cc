@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: MIT
-// The list of microkernels: one row each. codegen/x64 has the row of its emitter.
+// The list of microkernels; each is defined in the file of its kind.
 #include <array>
 
-#include "cost/families.hh"
+#include "cost/microkernel.hh"
 
 namespace morello {
 
+#define MORELLO_MICROKERNEL(number, name, text) extern const Microkernel k##name;
+#include "impl/microkernels.def"
+#undef MORELLO_MICROKERNEL
+
 std::span<const Microkernel* const> microkernels() {
-  static constexpr std::array kAll = {&kOuterProduct, &kDotProduct,  &kMapKernel,    &kScalarMap,
-                                      &kReduceRows,   &kReduceLanes, &kScalarReduce, &kTranspose};
+  static constexpr std::array kAll = {
+#define MORELLO_MICROKERNEL(number, name, text) &k##name,
+#include "impl/microkernels.def"
+#undef MORELLO_MICROKERNEL
+  };
   return kAll;
 }
 

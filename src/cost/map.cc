@@ -118,11 +118,10 @@ i64 transpose_cost(const Spec& spec, const Target& t) {
 
 }  // namespace
 
-extern const Microkernel kMapKernel = {MicrokernelId::kMap, "map", map_applies, map_extra,
-                                       map_cost};
-extern const Microkernel kScalarMap = {MicrokernelId::kScalarMap, "scalar_map", scalar_map_applies,
+extern const Microkernel kMap = {MicrokernelId::kMap, map_applies, map_extra, map_cost};
+extern const Microkernel kScalarMap = {MicrokernelId::kScalarMap, scalar_map_applies,
                                        scalar_map_extra, scalar_map_cost};
-extern const Microkernel kTranspose = {MicrokernelId::kTranspose, "transpose", transpose_applies,
+extern const Microkernel kTranspose = {MicrokernelId::kTranspose, transpose_applies,
                                        transpose_registers, transpose_cost};
 
 }  // namespace morello

@@ -85,9 +85,6 @@ bool dot_product_applies(const Spec& spec, const Target&) {
   return unit_dim(spec.operand[0]) == r->k && unit_dim(spec.operand[1]) == r->k;
 }
 
-/// Accumulators per result: enough chains to hide the latency.
-u64 dot_chains(u64 results) { return results * 4 <= 8 ? 4 : results * 2 <= 8 ? 2 : 1; }
-
 u32 dot_product_extra(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
   u64 results = u64{r->rows} * r->columns;
@@ -113,10 +110,9 @@ i64 dot_product_cost(const Spec& spec, const Target& t) {
 
 }  // namespace
 
-extern const Microkernel kOuterProduct = {MicrokernelId::kOuterProduct, "outer_product",
-                                          outer_product_applies, outer_product_extra,
-                                          outer_product_cost};
-extern const Microkernel kDotProduct = {MicrokernelId::kDotProduct, "dot_product",
-                                        dot_product_applies, dot_product_extra, dot_product_cost};
+extern const Microkernel kOuterProduct = {MicrokernelId::kOuterProduct, outer_product_applies,
+                                          outer_product_extra, outer_product_cost};
+extern const Microkernel kDotProduct = {MicrokernelId::kDotProduct, dot_product_applies,
+                                        dot_product_extra, dot_product_cost};
 
 }  // namespace morello

@@ -6,7 +6,6 @@
 #define MORELLO_COST_MICROKERNEL_HH
 
 #include <span>
-#include <string_view>
 
 #include "impl/microkernel_id.hh"
 #include "spec/spec.hh"
@@ -16,7 +15,6 @@ namespace morello {
 
 struct Microkernel {
   MicrokernelId id;
-  std::string_view name;  // as in Impl trees, plans and kernel names
   /// True if it computes this Spec on this target.
   bool (*applies)(const Spec&, const Target&);
   /// Vector registers besides those of the Spec's register operands.

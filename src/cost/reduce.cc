@@ -9,9 +9,7 @@ namespace morello {
 namespace {
 
 bool is_reduction(const Spec& spec) {
-  Op op = spec.stage[0].op;
-  return spec.stage_count == 1 && spec.reduced() != 0 &&
-         (op == Op::kAdd || op == Op::kMax || op == Op::kMin);
+  return spec.stage_count == 1 && spec.reduced() != 0 && can_reduce(spec.stage[0].op);
 }
 
 bool plain(const Operand& o) { return !o.layout.packed() && !o.free_layout; }
@@ -79,11 +77,11 @@ i64 scalar_cost(const Spec& spec, const Target& t) {
 
 }  // namespace
 
-extern const Microkernel kReduceRows = {MicrokernelId::kReduceRows, "reduce_rows", rows_applies,
-                                        rows_registers, rows_cost};
-extern const Microkernel kReduceLanes = {MicrokernelId::kReduceLanes, "reduce_lanes", lanes_applies,
+extern const Microkernel kReduceRows = {MicrokernelId::kReduceRows, rows_applies, rows_registers,
+                                        rows_cost};
+extern const Microkernel kReduceLanes = {MicrokernelId::kReduceLanes, lanes_applies,
                                          lanes_registers, lanes_cost};
-extern const Microkernel kScalarReduce = {MicrokernelId::kScalarReduce, "scalar_reduce",
-                                          scalar_applies, scalar_registers, scalar_cost};
+extern const Microkernel kScalarReduce = {MicrokernelId::kScalarReduce, scalar_applies,
+                                          scalar_registers, scalar_cost};
 
 }  // namespace morello

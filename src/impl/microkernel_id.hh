@@ -4,6 +4,7 @@
 #ifndef MORELLO_IMPL_MICROKERNEL_ID_HH
 #define MORELLO_IMPL_MICROKERNEL_ID_HH
 
+#include <iterator>
 #include <string_view>
 
 #include "support/types.hh"
@@ -12,36 +13,33 @@ namespace morello {
 
 /// On disk: never renumber.
 enum class MicrokernelId : u16 {
-  kOuterProduct =
-      1,  // register tile += column of A times row of B, vectors along the output's fastest dim
-  kDotProduct = 2,    // vectors along the reduced dimension, horizontal sum at the end
-  kMap = 3,           // elementwise chains, copies and fills, vectors along the fastest dim
-  kScalarMap = 4,     // the same, one element at a time: any strides
-  kReduceRows = 5,    // reduction of a dimension that is not the fastest: vectors along the output
-  kReduceLanes = 6,   // reduction along the fastest dimension: horizontal
-  kScalarReduce = 7,  // matmul and reductions, one element at a time: any strides
-  kTranspose = 8,     // copy between two layouts with different fastest dims, blocks in registers
+#define MORELLO_MICROKERNEL(number, name, text) k##name = number,
+#include "impl/microkernels.def"
+#undef MORELLO_MICROKERNEL
 };
+
+inline constexpr MicrokernelId kAllMicrokernels[] = {
+#define MORELLO_MICROKERNEL(number, name, text) MicrokernelId::k##name,
+#include "impl/microkernels.def"
+#undef MORELLO_MICROKERNEL
+};
+
+/// Lists of microkernels are indexed by number - 1.
+constexpr bool microkernels_in_order() {
+  for (size_t i = 0; i < std::size(kAllMicrokernels); i++)
+    if (static_cast<size_t>(kAllMicrokernels[i]) != i + 1) return false;
+  return true;
+}
+static_assert(microkernels_in_order());
 
 /// "" for numbers of no microkernel.
 constexpr std::string_view name_of(MicrokernelId id) {
   switch (id) {
-    case MicrokernelId::kOuterProduct:
-      return "outer_product";
-    case MicrokernelId::kDotProduct:
-      return "dot_product";
-    case MicrokernelId::kMap:
-      return "map";
-    case MicrokernelId::kScalarMap:
-      return "scalar_map";
-    case MicrokernelId::kReduceRows:
-      return "reduce_rows";
-    case MicrokernelId::kReduceLanes:
-      return "reduce_lanes";
-    case MicrokernelId::kScalarReduce:
-      return "scalar_reduce";
-    case MicrokernelId::kTranspose:
-      return "transpose";
+#define MORELLO_MICROKERNEL(number, name, text) \
+  case MicrokernelId::k##name:                  \
+    return text;
+#include "impl/microkernels.def"
+#undef MORELLO_MICROKERNEL
   }
   return "";
 }

@@ -14,7 +14,7 @@ class DotProduct {
   DotProduct(Assembler& as, const PlanCall& call)
       : as_(as), call_(call), roles_(*contraction_roles(call.spec)) {
     results_ = roles_.rows * roles_.columns;
-    chains_ = results_ * 4 <= 8 ? 4 : results_ * 2 <= 8 ? 2 : 1;
+    chains_ = dot_chains(results_);
     // The side with fewer vectors is held in registers, the other one loaded one by one.
     hold_b_ = roles_.columns <= roles_.rows;
     held_ = call.first_free + results_ * chains_;

@@ -3,12 +3,18 @@
 
 namespace morello::x64 {
 
+#define MORELLO_MICROKERNEL(number, name, text) extern const Family k##name;
+#include "impl/microkernels.def"
+#undef MORELLO_MICROKERNEL
+
 const Family* find_family(MicrokernelId id) {
-  static constexpr const Family* kAll[] = {&kOuterProduct, &kDotProduct, &kMap,
-                                           &kScalarMap,    &kReduceRows, &kReduceLanes,
-                                           &kScalarReduce, &kTranspose};
-  for (const Family* family : kAll)
-    if (family->id == id) return family;
+  switch (id) {
+#define MORELLO_MICROKERNEL(number, name, text) \
+  case MicrokernelId::k##name:                  \
+    return &k##name;
+#include "impl/microkernels.def"
+#undef MORELLO_MICROKERNEL
+  }
   return nullptr;
 }
 

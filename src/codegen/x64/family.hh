@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The emitters, one row per microkernel. A new one is a row in family.cc and a file of its own.
+// The emitters: one per microkernel, in a file of its own.
 #ifndef MORELLO_CODEGEN_X64_FAMILY_HH
 #define MORELLO_CODEGEN_X64_FAMILY_HH
 
@@ -25,9 +25,6 @@ struct Family {
 
 /// nullptr if there is none.
 const Family* find_family(MicrokernelId id);
-
-extern const Family kOuterProduct, kDotProduct, kMap, kScalarMap, kReduceRows, kReduceLanes,
-    kScalarReduce, kTranspose;
 
 }  // namespace morello::x64
 
