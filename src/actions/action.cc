@@ -3,10 +3,30 @@
 
 namespace morello {
 
+namespace {
+
+constexpr bool in_order() {
+  int next = 1;
+#define MORELLO_ACTION(number, name) \
+  if (number != next++) return false;
+#include "actions/actions.def"
+#undef MORELLO_ACTION
+  return true;
+}
+static_assert(in_order());
+
+const ActionFamily& family_of(ActionKind kind) {
+  return *action_families()[static_cast<size_t>(kind) - 1];
+}
+
+}  // namespace
+
 std::span<const ActionFamily* const> action_families() {
-  static constexpr std::array kAll = {&kViewFamily,       &kPackFamily,         &kRegistersFamily,
-                                      &kAccumulateFamily, &kBufferizeFamily,    &kSelectFamily,
-                                      &kTileFamily,       &kParallelTileFamily, &kChooseFamily};
+  static constexpr std::array kAll = {
+#define MORELLO_ACTION(number, name) &k##name##Family,
+#include "actions/actions.def"
+#undef MORELLO_ACTION
+  };
   return kAll;
 }
 
@@ -30,18 +50,12 @@ bool preview(const Spec& spec, const Limits& limits, const Action& action,
   out.own = 0;
   out.level = Level::kMemory;
   out.amount = 0;
-  return action_families()[static_cast<size_t>(action.kind) - 1]->derive(spec, limits, action,
-                                                                         context, out);
+  return family_of(action.kind).derive(spec, limits, action, context, out);
 }
 
 ImplNode apply(const Spec& spec, const Action& action, const ActionContext& context,
                const Derivation& derivation) {
-  ImplNode node{
-      spec,
-      action_families()[static_cast<size_t>(action.kind) - 1]->node(spec, action, context),
-      {},
-      0,
-      {}};
+  ImplNode node{spec, family_of(action.kind).node(spec, action, context), {}, 0, {}};
   for (int i = 0; i < derivation.count; i++)
     node.children.push_back({static_cast<NodeId>(i), derivation.child[i].binding});
   return node;

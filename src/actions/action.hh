@@ -16,15 +16,9 @@ namespace morello {
 
 /// On disk: never renumber.
 enum class ActionKind : u8 {
-  kView = 1,        // operand `arg` to the next nearer cache, in place
-  kPack = 2,        // operand `arg` to a new buffer at `level`, layout `option`, panels of `size`
-  kRegisters = 3,   // the output to a register tile
-  kAccumulate = 4,  // fill the output, then accumulate into it
-  kBufferize = 5,   // stage 0 into a buffer (`level`; kRegister: into the output), then the others
-  kSelect = 6,      // microkernel `arg`
-  kTile = 7,        // dimension `arg` by `size`
-  kParallelTile = 8,  // the same, iterations on several threads
-  kChoose = 9,        // the free layout of operand `arg`: layout `option`, panels of `size`
+#define MORELLO_ACTION(number, name) k##name = number,
+#include "actions/actions.def"
+#undef MORELLO_ACTION
 };
 
 /// Layouts that an operand may be put in, relative to its Spec: equal choices at different sizes
@@ -57,9 +51,12 @@ struct Child {
   Binding binding;
 };
 
+/// Most children of one action.
+inline constexpr int kMaxChildren = 3;
+
 struct Derivation {
   int count = 0;
-  std::array<Child, 3> child;
+  std::array<Child, kMaxChildren> child;
   i64 own = 0;                   // units
   Level level = Level::kMemory;  // what the node allocates while its children run
   u64 amount = 0;                // registers or lines
@@ -93,6 +90,7 @@ struct ActionFamily {
   decltype(ImplNode::kind) (*node)(const Spec&, const Action&, const ActionContext&);
 };
 
+/// In the order of their kinds, which begin at 1.
 std::span<const ActionFamily* const> action_families();
 
 /// Every action that applies to `spec`, in no particular order of merit, always the same order.
@@ -107,9 +105,9 @@ ImplNode apply(const Spec& spec, const Action& action, const ActionContext& cont
 /// Peaks of a node from those of its children.
 Limits peaks_of(const Derivation& derivation, std::span<const Limits> children);
 
-// The families, one file each.
-extern const ActionFamily kViewFamily, kPackFamily, kRegistersFamily, kAccumulateFamily,
-    kBufferizeFamily, kSelectFamily, kTileFamily, kParallelTileFamily, kChooseFamily;
+#define MORELLO_ACTION(number, name) extern const ActionFamily k##name##Family;
+#include "actions/actions.def"
+#undef MORELLO_ACTION
 
 }  // namespace morello
 

@@ -16,7 +16,7 @@ class SpecProblem {
   using Action = morello::Action;
   using ActionList = morello::ActionList;
   using Derivation = morello::Derivation;
-  static constexpr int kMaxChildren = 3;
+  static constexpr int kMaxChildren = morello::kMaxChildren;
 
   /// `use_bounds` false: every lower bound is 0, for tests that compare with the unpruned search.
   explicit SpecProblem(const ActionContext& context, bool use_bounds = true)
