@@ -126,8 +126,9 @@ Json describe(const Job& job) {
 }
 
 const char* isa_name(int32_t isa) {
-  if (isa == MORELLO_ISA_AVX512) return "avx512";
-  return isa == MORELLO_ISA_AVX2 ? "avx2" : "none";
+  for (const auto& [name, number] : kTargets)
+    if (number == isa && number != MORELLO_ISA_AUTO) return name;
+  return "none";
 }
 
 std::string grouped(double value) {

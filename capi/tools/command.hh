@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "handles.hh"
@@ -39,6 +40,10 @@ struct Arguments {
   uint64_t rounds = 30;             // bench
   std::string bytes;                // asm
 };
+
+/// What --target takes; the name of a kernel's instruction set.
+inline constexpr std::pair<const char*, int32_t> kTargets[] = {
+    {"auto", MORELLO_ISA_AUTO}, {"avx2", MORELLO_ISA_AVX2}, {"avx512", MORELLO_ISA_AVX512}};
 
 /// A Spec and the kernel that was made for it.
 struct Job {

@@ -22,10 +22,11 @@ constexpr const char* kFooter =
 
 void add_common(CLI::App* command, Arguments* arguments) {
   command->add_option("SPEC", arguments->spec, "the computation, or -")->required();
-  command
-      ->add_option("--target", arguments->target, "instruction set: avx2, avx512 or auto (default)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, int32_t>{
-          {"auto", MORELLO_ISA_AUTO}, {"avx2", MORELLO_ISA_AVX2}, {"avx512", MORELLO_ISA_AVX512}}))
+  std::string targets = "what to make kernels for, one of";
+  for (const auto& [name, number] : kTargets) targets += std::string(" ") + name;
+  command->add_option("--target", arguments->target, targets)
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, int32_t>(std::begin(kTargets), std::end(kTargets))))
       ->option_text("ISA");
   command->add_option("--threads", arguments->threads, "most threads that the kernel may use")
       ->check(CLI::Range(1, 1024))

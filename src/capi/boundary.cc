@@ -22,6 +22,12 @@ std::optional<Error> find_null(std::initializer_list<Argument> arguments) {
   return std::nullopt;
 }
 
+std::string isa_constant(std::string_view name, i32 number) {
+  std::string text = "MORELLO_ISA_";
+  for (char c : name) text += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return text + " (" + std::to_string(number) + ")";
+}
+
 morello_status report(const Error& error, morello_error** err) noexcept {
   if (err == nullptr) return error.status;
   const morello_status status = report(error.status, error.message.c_str(), err);

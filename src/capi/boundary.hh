@@ -32,6 +32,9 @@ struct Argument {
 /// The error that names the first NULL one.
 std::optional<Error> find_null(std::initializer_list<Argument> arguments);
 
+/// "MORELLO_ISA_AVX2 (1)", for messages.
+std::string isa_constant(std::string_view name, i32 number);
+
 /// Returns error.status, and gives *err, if the caller wants one, an error object. Where there is
 /// no memory for it, *err becomes NULL.
 morello_status report(const Error& error, morello_error** err) noexcept;

@@ -12,6 +12,16 @@ namespace {
 constexpr morello_context_options kDefaults = {sizeof(morello_context_options), MORELLO_ISA_AUTO,
                                                0};
 
+std::optional<Error> find_bad_cap(i32 max_isa) {
+  std::string valid = isa_constant("auto", MORELLO_ISA_AUTO);
+  if (max_isa == MORELLO_ISA_AUTO) return std::nullopt;
+  for (Isa isa : kAllIsas) {
+    if (max_isa == static_cast<i32>(isa)) return std::nullopt;
+    valid += ", " + isa_constant(name_of(isa), static_cast<i32>(isa));
+  }
+  return invalid_argument("options.max_isa is " + std::to_string(max_isa) + "; valid are " + valid);
+}
+
 }  // namespace
 
 void morello_context_options_init(morello_context_options* options, size_t options_size) {
@@ -24,10 +34,7 @@ morello_status morello_context_create(const morello_context_options* options,
     if (auto e = find_null({{"context", context}})) return *e;
     const auto given = read_struct(options, kDefaults, kFirstContextOptions, "options");
     if (!given) return given.error();
-    if (given->max_isa < MORELLO_ISA_AUTO || given->max_isa > MORELLO_ISA_AVX512)
-      return invalid_argument("options.max_isa is " + std::to_string(given->max_isa) +
-                              "; valid are MORELLO_ISA_AUTO (0), MORELLO_ISA_AVX2 (1) and "
-                              "MORELLO_ISA_AVX512 (2)");
+    if (auto e = find_bad_cap(given->max_isa)) return *e;
     if (given->read_machine > 1)
       return invalid_argument("options.read_machine is " + std::to_string(given->read_machine) +
                               "; valid are 0 and 1");

@@ -48,7 +48,7 @@ struct morello_error {
 
 struct morello_context {
   morello::Machine machine;
-  morello::Isa cap = morello::Isa::kAvx512;
+  morello::Isa cap = morello::kBestIsa;
   bool use_machine = false;  // its cache sizes and processors, instead of the fixed model
 };
 

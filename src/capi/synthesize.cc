@@ -14,11 +14,19 @@ constexpr u32 kMaxThreads = 1024;
 constexpr morello_options kDefaults = {
     sizeof(morello_options), MORELLO_ISA_AUTO, /*threads=*/1, 0, 0, 0, 0};
 
+const Target* find_target(i32 number) {
+  for (const Target& t : fixed_targets())
+    if (t.number == number) return &t;
+  return nullptr;
+}
+
 std::optional<Error> find_invalid(const morello_options& o) {
-  if (o.target < MORELLO_ISA_AUTO || o.target > MORELLO_ISA_AVX512)
-    return invalid_argument("options.target is " + std::to_string(o.target) +
-                            "; valid are MORELLO_ISA_AUTO (0), MORELLO_ISA_AVX2 (1) and "
-                            "MORELLO_ISA_AVX512 (2)");
+  if (o.target != MORELLO_ISA_AUTO && find_target(o.target) == nullptr) {
+    std::string valid = isa_constant("auto", MORELLO_ISA_AUTO);
+    for (const Target& t : fixed_targets()) valid += ", " + isa_constant(t.name, t.number);
+    return invalid_argument("options.target is " + std::to_string(o.target) + "; valid are " +
+                            valid);
+  }
   if (o.threads < 1 || o.threads > kMaxThreads)
     return invalid_argument("options.threads is " + std::to_string(o.threads) +
                             "; valid are 1 to " + std::to_string(kMaxThreads));
@@ -28,29 +36,30 @@ std::optional<Error> find_invalid(const morello_options& o) {
   return std::nullopt;
 }
 
-Error lacking(Isa wanted, std::string why) {
-  std::string target =
-      wanted == Isa::kNone ? "any target" : "target " + std::string(name_of(wanted));
+/// `wanted`: nullptr if any would do.
+Error lacking(const Target* wanted, std::string why) {
+  std::string target = wanted == nullptr ? "any target" : "target " + std::string(wanted->name);
   return {MORELLO_ISA_UNAVAILABLE, target + " is not available: " + std::move(why)};
 }
 
-/// The instruction set to make a kernel for. The CPU matters only if the kernel is to run here, the
-/// cap always.
-Result<Isa> choose_isa(const morello_context& context, const morello_options& options) {
+/// The target to make a kernel for. The CPU matters only if the kernel is to run here, the cap
+/// always.
+Result<const Target*> choose_target(const morello_context& context,
+                                    const morello_options& options) {
   const Isa cpu = context.machine.isa, cap = context.cap;
-  const Isa wanted = static_cast<Isa>(options.target);
-  if (wanted == Isa::kNone) {
-    const Isa best = std::min(cpu, cap);
-    if (best != Isa::kNone) return best;
-    return lacking(wanted,
+  if (options.target == MORELLO_ISA_AUTO) {
+    const Target* best = fixed_target(std::min(cpu, cap));
+    if (best != nullptr) return best;
+    return lacking(nullptr,
                    "this CPU (" + context.machine.name +
                        ") or its system lacks AVX2 and FMA, the least that kernels need; with "
                        "options.search_only a target can be named");
   }
-  if (wanted > cap)
+  const Target* wanted = find_target(options.target);
+  if (wanted->isa > cap)
     return lacking(wanted, "the ISA cap (max_isa of the context, or MORELLO_MAX_ISA) is " +
                                std::string(name_of(cap)) + "; raise it, or ask for that target");
-  if (wanted > cpu && options.search_only == 0)
+  if (wanted->isa > cpu && options.search_only == 0)
     return lacking(wanted, "this CPU (" + context.machine.name + ") and its system offer " +
                                std::string(name_of(cpu)) +
                                "; ask for MORELLO_ISA_AUTO, or set options.search_only");
@@ -58,8 +67,7 @@ Result<Isa> choose_isa(const morello_context& context, const morello_options& op
 }
 
 /// The fixed model, or this machine's caches; as many processors as the kernel may use.
-Target make_target(const morello_context& context, Isa isa, u32 threads) {
-  const Target& fixed = *fixed_target(isa);
+Target make_target(const morello_context& context, const Target& fixed, u32 threads) {
   if (!context.use_machine) return with_machine(fixed, 0, 0, threads);
   const Machine& m = context.machine;
   return with_machine(fixed, m.l1_bytes, m.l2_bytes, std::min(threads, m.processors));
@@ -79,9 +87,9 @@ morello_status morello_synthesize(morello_context* context, const morello_spec* 
     const auto given = read_struct(options, kDefaults, kFirstOptions, "options");
     if (!given) return given.error();
     if (auto e = find_invalid(*given)) return *e;
-    const Result<Isa> isa = choose_isa(*context, *given);
-    if (!isa) return isa.error();
-    const Target target = make_target(*context, *isa, given->threads);
+    const Result<const Target*> chosen = choose_target(*context, *given);
+    if (!chosen) return chosen.error();
+    const Target target = make_target(*context, **chosen, given->threads);
     SearchOptions search{};
     search.threads = target.processors;
     search.time_budget_us = given->time_budget;

@@ -126,7 +126,7 @@ std::string_view name_of(Isa isa) {
 }
 
 Isa isa_from_name(std::string_view text) {
-  for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
+  for (Isa isa : kAllIsas)
     if (equal_ignoring_case(text, name_of(isa))) return isa;
   return Isa::kNone;
 }
@@ -134,7 +134,7 @@ Isa isa_from_name(std::string_view text) {
 Isa isa_cap_from_environment() {
   const char* text = secure_getenv("MORELLO_MAX_ISA");
   const Isa cap = text == nullptr ? Isa::kNone : isa_from_name(text);
-  return cap == Isa::kNone ? Isa::kAvx512 : cap;
+  return cap == Isa::kNone ? kBestIsa : cap;
 }
 
 }  // namespace morello

@@ -25,7 +25,7 @@ Machine read_machine();
 Isa isa_from_name(std::string_view text);
 std::string_view name_of(Isa isa);
 
-/// The cap of the environment variable MORELLO_MAX_ISA, or kAvx512 (no cap) if unset or not
+/// The cap of the environment variable MORELLO_MAX_ISA, or kBestIsa (no cap) if unset or not
 /// understood. Ignored under secure execution.
 Isa isa_cap_from_environment();
 

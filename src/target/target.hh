@@ -5,6 +5,8 @@
 #define MORELLO_TARGET_TARGET_HH
 
 #include <array>
+#include <iterator>
+#include <span>
 #include <string_view>
 
 #include "support/types.hh"
@@ -13,6 +15,10 @@ namespace morello {
 
 /// Ordered: each instruction set includes the ones before it. Numbers are those of morello_isa.
 enum class Isa : u8 { kNone = 0, kAvx2 = 1, kAvx512 = 2 };
+
+/// Those that kernels are made for, in order.
+inline constexpr Isa kAllIsas[] = {Isa::kAvx2, Isa::kAvx512};
+inline constexpr Isa kBestIsa = kAllIsas[std::size(kAllIsas) - 1];
 
 /// Ordered from near to far. On disk: never renumber.
 enum class Level : u8 { kRegister = 0, kL1 = 1, kL2 = 2, kMemory = 3 };
@@ -36,6 +42,7 @@ struct LevelModel {
 /// Throughputs are per cycle of one core. Immutable; shared freely between threads.
 struct Target {
   std::string_view name;  // "avx2", "avx512"
+  i32 number;  // by which users ask for it; of an ISA's first target, that of morello_isa
   std::string_view
       machine;  // the machine model: "generic-x86-64", or "host" if read from this machine
   Isa isa;
@@ -54,7 +61,9 @@ struct Target {
   const LevelModel& at(Level l) const { return level[static_cast<int>(l)]; }
 };
 
-/// The fixed machine model of an instruction set, or nullptr for Isa::kNone.
+/// The fixed machine models. What their instruction set is known by comes first.
+std::span<const Target> fixed_targets();
+/// The first one of an instruction set, or nullptr for Isa::kNone.
 const Target* fixed_target(Isa isa);
 
 /// `base` with the cache sizes and processor count given (0: keep the model's).

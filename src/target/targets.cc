@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The targets: fixed machine models, so that a search gives the same program wherever it runs.
+#include "morello/morello.h"
 #include "target/target.hh"
 
 namespace morello {
@@ -26,6 +27,7 @@ constexpr Target generic_core() {
 constexpr Target avx2_target() {
   Target t = generic_core();
   t.name = "avx2";
+  t.number = MORELLO_ISA_AVX2;
   t.isa = Isa::kAvx2;
   t.vector_bytes = 32;
   t.vector_registers = 16;
@@ -36,6 +38,7 @@ constexpr Target avx2_target() {
 constexpr Target avx512_target() {
   Target t = generic_core();
   t.name = "avx512";
+  t.number = MORELLO_ISA_AVX512;
   t.isa = Isa::kAvx512;
   t.vector_bytes = 64;
   t.vector_registers = 32;
@@ -43,20 +46,15 @@ constexpr Target avx512_target() {
   return t;
 }
 
-constexpr Target kAvx2Target = avx2_target();
-constexpr Target kAvx512Target = avx512_target();
+constexpr Target kTargets[] = {avx2_target(), avx512_target()};
 
 }  // namespace
 
+std::span<const Target> fixed_targets() { return kTargets; }
+
 const Target* fixed_target(Isa isa) {
-  switch (isa) {
-    case Isa::kNone:
-      return nullptr;
-    case Isa::kAvx2:
-      return &kAvx2Target;
-    case Isa::kAvx512:
-      return &kAvx512Target;
-  }
+  for (const Target& t : kTargets)
+    if (t.isa == isa) return &t;
   return nullptr;
 }
 
