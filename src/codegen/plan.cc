@@ -69,22 +69,24 @@ class Planner {
   }
 
   bool add_node(NodeId id, const Places& places, std::vector<PlanId>& out) {
-    const ImplNode& node = tree_.nodes[id];
-    if (const auto* loop = std::get_if<Loop>(&node.kind)) return add_loop(id, *loop, places, out);
-    if (const auto* move = std::get_if<Move>(&node.kind)) {
-      if (move->view) return add_children(id, places, nullptr, out);
-      return add_with_buffer(id, move->placed, places, out);
-    }
-    if (const auto* block = std::get_if<Block>(&node.kind)) {
-      if (!block->has_buffer) return add_children(id, places, nullptr, out);
-      return add_with_buffer(id, block->buffer, places, out);
-    }
-    if (const auto* choose = std::get_if<Choose>(&node.kind)) {
-      Places chosen = places;
-      chosen[choose->operand].view = dense_view(node.spec, choose->placed);
-      return add_children(id, chosen, nullptr, out);
-    }
-    return add_leaf(id, std::get<Select>(node.kind), places, out);
+    return std::visit([&](const auto& kind) { return add_kind(id, kind, places, out); },
+                      tree_.nodes[id].kind);
+  }
+
+  bool add_kind(NodeId id, const Move& move, const Places& places, std::vector<PlanId>& out) {
+    if (move.view) return add_children(id, places, nullptr, out);
+    return add_with_buffer(id, move.placed, places, out);
+  }
+
+  bool add_kind(NodeId id, const Block& block, const Places& places, std::vector<PlanId>& out) {
+    if (!block.has_buffer) return add_children(id, places, nullptr, out);
+    return add_with_buffer(id, block.buffer, places, out);
+  }
+
+  bool add_kind(NodeId id, const Choose& choose, const Places& places, std::vector<PlanId>& out) {
+    Places chosen = places;
+    chosen[choose.operand].view = dense_view(tree_.nodes[id].spec, choose.placed);
+    return add_children(id, chosen, nullptr, out);
   }
 
   bool add_child(NodeId parent, const Edge& edge, const Places& places, const Place* buffer,
@@ -140,7 +142,7 @@ class Planner {
     peak = std::max(peak, scratch_used_);
   }
 
-  bool add_loop(NodeId id, const Loop& loop, const Places& places, std::vector<PlanId>& out) {
+  bool add_kind(NodeId id, const Loop& loop, const Places& places, std::vector<PlanId>& out) {
     const ImplNode& node = tree_.nodes[id];
     std::vector<CursorStep> steps;
     for (int o = 0; o < node.spec.operand_count; o++) {
@@ -199,7 +201,7 @@ class Planner {
     return true;
   }
 
-  bool add_leaf(NodeId id, const Select& select, const Places& places, std::vector<PlanId>& out) {
+  bool add_kind(NodeId id, const Select& select, const Places& places, std::vector<PlanId>& out) {
     const Spec& spec = tree_.nodes[id].spec;
     const x64::Family* family = x64::find_family(static_cast<MicrokernelId>(select.microkernel));
     if (!family) return fail(id, "unknown microkernel " + std::to_string(select.microkernel));

@@ -110,21 +110,28 @@ class Interpreter {
   }
 
   bool run_node(NodeId id, const Places& places) {
-    const ImplNode& node = tree_.nodes[id];
-    if (const auto* loop = std::get_if<Loop>(&node.kind)) return run_loop(node, *loop, places);
-    if (const auto* move = std::get_if<Move>(&node.kind)) {
-      if (move->view) return run_children(node, places, nullptr);
-      return run_with_buffer(node, move->placed, places);
-    }
-    if (const auto* block = std::get_if<Block>(&node.kind)) {
-      if (!block->has_buffer) return run_children(node, places, nullptr);
-      return run_with_buffer(node, block->buffer, places);
-    }
-    if (std::holds_alternative<Choose>(node.kind)) return run_children(node, places, nullptr);
-    return run_leaf(id, places);
+    return std::visit([&](const auto& kind) { return run_kind(id, kind, places); },
+                      tree_.nodes[id].kind);
   }
 
-  bool run_loop(const ImplNode& node, const Loop& loop, const Places& places) {
+  bool run_kind(NodeId id, const Move& move, const Places& places) {
+    const ImplNode& node = tree_.nodes[id];
+    if (move.view) return run_children(node, places, nullptr);
+    return run_with_buffer(node, move.placed, places);
+  }
+
+  bool run_kind(NodeId id, const Block& block, const Places& places) {
+    const ImplNode& node = tree_.nodes[id];
+    if (!block.has_buffer) return run_children(node, places, nullptr);
+    return run_with_buffer(node, block.buffer, places);
+  }
+
+  bool run_kind(NodeId id, const Choose&, const Places& places) {
+    return run_children(tree_.nodes[id], places, nullptr);
+  }
+
+  bool run_kind(NodeId id, const Loop& loop, const Places& places) {
+    const ImplNode& node = tree_.nodes[id];
     for (u64 t = 0; t < loop.trips; t++) {
       u64 trip = loop.parallel ? loop.trips - 1 - t : t;
       if (!run_child(node, node.children[0], shifted(node, places, loop, trip), nullptr))
@@ -173,7 +180,7 @@ class Interpreter {
     return run_node(edge.node, bound);
   }
 
-  bool run_leaf(NodeId id, const Places& places) {
+  bool run_kind(NodeId id, const Select&, const Places& places) {
     const Spec& spec = tree_.nodes[id].spec;
     Views views;
     std::array<void*, kMaxOperands> pointers{};

@@ -49,8 +49,7 @@ std::string text_of(const Operand& operand, const Names& names) {
   if (l.packed()) s += "; " + std::to_string(l.pack) + ' ' + names[l.pack_dim];
   s += ']';
   if (operand.free_layout) s += '*';
-  bool dense = operand.contig == l.rank() + l.packed();
-  if (!dense) s += '~';
+  if (!is_dense(operand)) s += '~';
   s += name_of(operand.level);
   return s;
 }
@@ -177,21 +176,25 @@ class Printer {
   }
 
   static std::string decision(const ImplNode& node, const Names& names) {
-    if (const auto* loop = std::get_if<Loop>(&node.kind)) return text_of_loop(node, *loop, names);
-    if (const auto* move = std::get_if<Move>(&node.kind)) return text_of_move(node, *move, names);
-    if (const auto* block = std::get_if<Block>(&node.kind)) {
-      std::string s = "block of " + std::to_string(node.children.size());
-      return block->has_buffer ? s + " with buffer " + text_of(block->buffer, names) : s;
-    }
-    if (const auto* choose = std::get_if<Choose>(&node.kind))
-      return "choose operand " + std::to_string(choose->operand) + " as " +
-             text_of(choose->placed, names);
-    u16 number = std::get<Select>(node.kind).microkernel;
-    std::string_view name = name_of(static_cast<MicrokernelId>(number));
-    return "select " + (name.empty() ? std::to_string(number) : std::string(name));
+    return std::visit([&](const auto& kind) { return text_of_kind(node, kind, names); }, node.kind);
   }
 
-  static std::string text_of_loop(const ImplNode& node, const Loop& loop, const Names& names) {
+  static std::string text_of_kind(const ImplNode& node, const Block& block, const Names& names) {
+    std::string s = "block of " + std::to_string(node.children.size());
+    return block.has_buffer ? s + " with buffer " + text_of(block.buffer, names) : s;
+  }
+
+  static std::string text_of_kind(const ImplNode&, const Choose& choose, const Names& names) {
+    return "choose operand " + std::to_string(choose.operand) + " as " +
+           text_of(choose.placed, names);
+  }
+
+  static std::string text_of_kind(const ImplNode&, const Select& select, const Names&) {
+    std::string_view name = name_of(static_cast<MicrokernelId>(select.microkernel));
+    return "select " + (name.empty() ? std::to_string(select.microkernel) : std::string(name));
+  }
+
+  static std::string text_of_kind(const ImplNode& node, const Loop& loop, const Names& names) {
     std::string s = loop.parallel ? "parallel tile " : "tile ";
     s += names[loop.dim] + " by " + std::to_string(loop.tile) + ", " + std::to_string(loop.trips);
     s += loop.trips == 1 ? " trip" : " trips";
@@ -199,7 +202,7 @@ class Printer {
     return rest ? s + " + rest " + std::to_string(rest) : s;
   }
 
-  static std::string text_of_move(const ImplNode& node, const Move& move, const Names& names) {
+  static std::string text_of_kind(const ImplNode& node, const Move& move, const Names& names) {
     std::string operand = "operand " + std::to_string(move.operand);
     std::string level(name_of(move.placed.level));
     if (move.view) return "keep " + operand + " in " + level;

@@ -138,16 +138,7 @@ class Validator {
   }
 
   void check_decision(const ImplNode& node) {
-    if (const auto* loop = std::get_if<Loop>(&node.kind))
-      check_loop(node, *loop);
-    else if (const auto* move = std::get_if<Move>(&node.kind))
-      check_move(node, *move);
-    else if (const auto* block = std::get_if<Block>(&node.kind))
-      check_block(node, *block);
-    else if (const auto* choose = std::get_if<Choose>(&node.kind))
-      check_choose(node, *choose);
-    else
-      check_select(node, std::get<Select>(node.kind));
+    std::visit([&](const auto& kind) { check_kind(node, kind); }, node.kind);
   }
 
   /// Child `c` is `expected`, which `binding` names in terms of the node's Spec.
@@ -159,7 +150,7 @@ class Validator {
          describe(child));
   }
 
-  void check_loop(const ImplNode& node, const Loop& loop) {
+  void check_kind(const ImplNode& node, const Loop& loop) {
     const Spec& spec = node.spec;
     if (!require(loop.dim < spec.rank && loop.tile > 0 && loop.tile < spec.size[loop.dim],
                  "the loop's tile does not fit its dimension"))
@@ -186,7 +177,7 @@ class Validator {
     }
   }
 
-  void check_move(const ImplNode& node, const Move& move) {
+  void check_kind(const ImplNode& node, const Move& move) {
     const Spec& spec = node.spec;
     if (!require(move.operand < spec.operand_count, "moves an operand that does not exist")) return;
     const Operand& from = spec.operand[move.operand];
@@ -236,7 +227,7 @@ class Validator {
     check_child(node, c, expected, binding);
   }
 
-  void check_block(const ImplNode& node, const Block& block) {
+  void check_kind(const ImplNode& node, const Block& block) {
     require(node.children.size() >= 2, "a block has fewer than two children");
     const Spec& spec = node.spec;
     std::array<bool, kMaxOperands + 1> defined{};
@@ -265,7 +256,7 @@ class Validator {
     require(!block.has_buffer || defined[Unbound::kBufferSlot], "no child uses the buffer");
   }
 
-  void check_choose(const ImplNode& node, const Choose& choose) {
+  void check_kind(const ImplNode& node, const Choose& choose) {
     if (!require(choose.operand < node.spec.operand_count && node.children.size() == 1,
                  "chooses the layout of no operand"))
       return;
@@ -281,7 +272,7 @@ class Validator {
     check_body(node, 0, choose.operand, to, false);
   }
 
-  void check_select(const ImplNode& node, const Select& select) {
+  void check_kind(const ImplNode& node, const Select& select) {
     require(!name_of(static_cast<MicrokernelId>(select.microkernel)).empty(),
             "selects a microkernel that does not exist");
     require(node.children.empty(), "a leaf has children");
