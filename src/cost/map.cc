@@ -52,7 +52,7 @@ i64 map_cost(const Spec& spec, const Target& t) {
   for (int o = 0; o + 1 < spec.operand_count; o++)
     loads += spec.operand[o].level != Level::kRegister;
   bool out_in_memory = spec.out().level != Level::kRegister;
-  if (!out_in_memory && spec.operand_count == 1)
+  if (!out_in_memory && spec.stage[0].op == Op::kFill)
     return static_cast<i64>(n) * kUnitsPerCycle / 4;  // zeroing
   if (spec.out().access == Access::kInOut && out_in_memory) loads++;
   i64 work =

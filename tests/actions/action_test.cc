@@ -104,7 +104,7 @@ TEST_SUITE("actions") {
       Result<ImplTree> tree =
           synthesize(lower(statement)->spec, *fixed_target(round % 2 ? Isa::kAvx2 : Isa::kAvx512),
                      search, nullptr);
-      INFO(\"seed \" << seed << \", round \" << round << \": \" << print(statement));
+      INFO("seed " << seed << ", round " << round << ": " << print(statement));
       if (!tree.ok() && tree.error().status == MORELLO_BUDGET_EXCEEDED) {
         given_up++;
         continue;

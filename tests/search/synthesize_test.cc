@@ -70,7 +70,8 @@ TEST_SUITE("search") {
             "matmul f32[3,4] f32[4,5]{0,1} -> f32[3,5]",
             "matmul f32[3,4] f32[4,5] -> f32[3,5]{0,1}",
             "matmul f32[2,2,3] f32[2,3,2] -> f32[2,2,2]", "matmul f32[2,3] f32[3,8]{*} -> f32[2,8]",
-            "matmul f32[2,4] f32[4,5] + bias f32[5] -> relu -> f32[2,5]"})
+            "matmul f32[2,4] f32[4,5] + bias f32[5] -> relu -> f32[2,5]",
+            "matmul f32[4,2] f32[2,3] -> relu -> f32[4,3]"})
         same_as_brute_force(spec_of(text), tiny(isa), 1);
   }
 
