@@ -110,10 +110,11 @@ i64 Bounds::epilogue(const Spec& spec) const {
   u64 results = 1;
   for (int d = 0; d < spec.rank; d++)
     if (!has_dim(spec.reduced(), d)) results *= spec.size[d];
-  if (!vectors_fit) return saturating_mul(results, kScalarElementUnits);
+  i64 work = (spec.stage_count - 1) * kUnitsPerCycle / 2;
+  // One by one, in memory or in registers of one element each.
+  if (!vectors_fit) return saturating_mul(results, std::min(kScalarElementUnits, work));
   u64 lanes = target_.lanes(size_of(spec.out().dtype)), columns = spec.size[v];
   u64 rows = results / columns, vecs = ceil_div(columns, lanes), all = rows * vecs;
-  i64 work = (spec.stage_count - 1) * kUnitsPerCycle / 2;
   i64 in_tile = saturating_add(saturating_mul(all, work),
                                saturating_mul(all / tile_[index(rows, vecs)], kTileCallUnits));
   i64 after = std::max(work, kUnitsPerCycle / i64{target_.stores_per_cycle});
