@@ -139,7 +139,7 @@ def main():
                   {"MORELLO_TEST_ROUNDS": "0.1",
                    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"})
     if shutil.which("clang++"):
-        configuration("clang++, build only", "build-clang", ["-Dbuildtype=debug"], None,
+        configuration("clang++, build only", "build-clang", ["-Doptimization=0", "-Db_ndebug=false"], None,
                       {"CC": "clang", "CXX": "clang++"})
     else:
         print("skipped: the clang++ build, as clang++ is not installed")
