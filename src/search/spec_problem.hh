@@ -4,6 +4,7 @@
 #define MORELLO_SEARCH_SPEC_PROBLEM_HH
 
 #include "actions/action.hh"
+#include "actions/clamp.hh"
 #include "cost/bounds.hh"
 
 namespace morello {
@@ -38,8 +39,7 @@ class SpecProblem {
   }
   u64 order(const Action& action) const { return order_of(action); }
 
-  /// Lowers limits to what the Spec can use at all, so that more questions are the same.
-  void clamp(const Spec& spec, Limits& limits) const;
+  void clamp(const Spec& spec, Limits& limits) const { clamp_limits(spec, limits); }
 
   const ActionContext& context() const { return context_; }
 

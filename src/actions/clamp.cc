@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "search/spec_problem.hh"
+#include "actions/clamp.hh"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 namespace morello {
 
-void SpecProblem::clamp(const Spec& spec, Limits& limits) const {
+void clamp_limits(const Spec& spec, Limits& limits) {
   // What no operand can come to is no limit. Small operands come to each nearer cache at most once,
   // in whole or in parts that no power of two spreads out, and a chain may have one buffer of the
   // size of the output. Rounding down after these few allocations loses less than half of what is
