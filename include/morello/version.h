@@ -16,4 +16,7 @@
 /** Raised when any price in the cost model changes: equal Specs may then get other programs. */
 #define MORELLO_COST_MODEL_VERSION 1
 
+/** Format of table files that this version writes, and the only one it reads. */
+#define MORELLO_TABLE_FORMAT_VERSION 1
+
 #endif

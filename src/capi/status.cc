@@ -38,6 +38,12 @@ const char* morello_status_string(morello_status status) {
       return "MORELLO_OUT_OF_MEMORY";
     case MORELLO_INTERNAL:
       return "MORELLO_INTERNAL";
+    case MORELLO_IO_ERROR:
+      return "MORELLO_IO_ERROR";
+    case MORELLO_CORRUPT_TABLE:
+      return "MORELLO_CORRUPT_TABLE";
+    case MORELLO_INCOMPATIBLE_TABLE:
+      return "MORELLO_INCOMPATIBLE_TABLE";
   }
   return "unknown status";
 }

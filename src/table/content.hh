@@ -4,7 +4,10 @@
 #ifndef MORELLO_TABLE_CONTENT_HH
 #define MORELLO_TABLE_CONTENT_HH
 
+#include <compare>
+#include <cstring>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "actions/action.hh"
@@ -14,12 +17,12 @@ namespace morello {
 
 /// What decisions depend on. A table answers only where all of it is equal.
 struct TableIdentity {
-  std::string target;                // name, for people: "avx2"
-  std::string machine;               // machine model, for people: "generic-x86-64"
-  u32 processors = 1;                // most threads of a program; 1: no parallel loops
-  u64 target_fingerprint = 0;        // every number of the Target
-  u64 cost_model_fingerprint = 0;    // prices of microkernels and moves
-  u64 action_fingerprint = 0;        // codes and meanings of actions
+  std::string target;              // name, for people: "avx2"
+  std::string machine;             // machine model, for people: "generic-x86-64"
+  u32 processors = 1;              // most threads of a program; 1: no parallel loops
+  u64 target_fingerprint = 0;      // every number of the Target
+  u64 cost_model_fingerprint = 0;  // prices of microkernels and moves
+  u64 action_fingerprint = 0;      // codes and meanings of actions
   friend bool operator==(const TableIdentity&, const TableIdentity&) = default;
 };
 
@@ -34,16 +37,27 @@ struct Promise {
 
 /// Boxes of one key: each decides every point inside.
 struct TableGroup {
-  Spec key;                        // of a GridPoint
-  u32 axes = 0;                    // bit a: axis a varies within the group
-  std::array<u32, kAxes> base{};   // coordinates of the others; 0 where the bit is set
-  std::vector<u32> bounds;         // per box: lo of each varying axis, then hi of each
-  std::vector<Action> actions;     // per box
+  Spec key;                       // of a GridPoint
+  u32 axes = 0;                   // bit a: axis a varies within the group
+  std::array<u32, kAxes> base{};  // coordinates of the others; 0 where the bit is set
+  std::vector<u32> bounds;        // per box: lo of each varying axis, then hi of each
+  std::vector<Action> actions;    // per box
   friend bool operator==(const TableGroup&, const TableGroup&) = default;
 };
 
-/// Canonical: promises and groups sorted, boxes in the order that the construction gives. Equal
-/// promises, equal bytes, whatever the order in which they were added.
+/// Orders of promises and of groups: by the bytes of their keys, then their numbers.
+inline std::strong_ordering compare(const Promise& a, const Promise& b) {
+  if (int c = std::memcmp(&a.key, &b.key, sizeof(Spec))) return c <=> 0;
+  return std::tie(a.lo, a.hi) <=> std::tie(b.lo, b.hi);
+}
+inline std::strong_ordering compare(const TableGroup& a, const TableGroup& b) {
+  if (int c = std::memcmp(&a.key, &b.key, sizeof(Spec))) return c <=> 0;
+  return std::tie(a.axes, a.base) <=> std::tie(b.axes, b.base);
+}
+
+/// Canonical: families, promises and groups in ascending order, each once; boxes in the order that
+/// the construction gives. Equal promises, equal bytes, whatever the order in which they were
+/// added.
 struct TableContent {
   TableIdentity identity;
   std::vector<std::string> families;  // as asked for, sorted, for people

@@ -50,7 +50,10 @@ TEST_CASE("every status has its own name, and its number stays") {
                                "MORELLO_BUDGET_EXCEEDED",
                                "MORELLO_EXEC_MEMORY_DENIED",
                                "MORELLO_OUT_OF_MEMORY",
-                               "MORELLO_INTERNAL"};
+                               "MORELLO_INTERNAL",
+                               "MORELLO_IO_ERROR",
+                               "MORELLO_CORRUPT_TABLE",
+                               "MORELLO_INCOMPATIBLE_TABLE"};
   int number = 0;
   for (const char* name : names)
     CHECK(std::string(morello_status_string(static_cast<morello_status>(number--))) == name);

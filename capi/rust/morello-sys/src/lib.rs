@@ -30,6 +30,9 @@ pub const MORELLO_BUDGET_EXCEEDED: morello_status = -13;
 pub const MORELLO_EXEC_MEMORY_DENIED: morello_status = -14;
 pub const MORELLO_OUT_OF_MEMORY: morello_status = -15;
 pub const MORELLO_INTERNAL: morello_status = -16;
+pub const MORELLO_IO_ERROR: morello_status = -17;
+pub const MORELLO_CORRUPT_TABLE: morello_status = -18;
+pub const MORELLO_INCOMPATIBLE_TABLE: morello_status = -19;
 
 pub type morello_isa = c_int;
 pub const MORELLO_ISA_AUTO: morello_isa = 0;

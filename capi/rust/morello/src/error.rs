@@ -27,6 +27,9 @@ pub enum Status {
     ExecMemoryDenied,
     OutOfMemory,
     Internal,
+    IoError,
+    CorruptTable,
+    IncompatibleTable,
     /// A status of a newer library.
     Other(i32),
 }
@@ -50,6 +53,9 @@ impl Status {
             sys::MORELLO_EXEC_MEMORY_DENIED => Status::ExecMemoryDenied,
             sys::MORELLO_OUT_OF_MEMORY => Status::OutOfMemory,
             sys::MORELLO_INTERNAL => Status::Internal,
+            sys::MORELLO_IO_ERROR => Status::IoError,
+            sys::MORELLO_CORRUPT_TABLE => Status::CorruptTable,
+            sys::MORELLO_INCOMPATIBLE_TABLE => Status::IncompatibleTable,
             other => Status::Other(other),
         }
     }
