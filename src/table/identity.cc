@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include "table/identity.hh"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "actions/clamp.hh"
+#include "cost/families.hh"
+#include "cost/microkernel.hh"
+#include "spec/statement.hh"
+
+namespace morello {
+namespace {
+
+/// The hash of a list of numbers and names.
+class Fingerprint {
+ public:
+  void add(i64 number) { bytes_.append(reinterpret_cast<const char*>(&number), sizeof number); }
+  void add(std::string_view name) {
+    add(static_cast<i64>(name.size()));
+    bytes_ += name;
+  }
+  u64 value() const { return XXH3_64bits(bytes_.data(), bytes_.size()); }
+
+ private:
+  std::string bytes_;
+};
+
+u64 fingerprint_of(const Target& t) {
+  Fingerprint f;
+  for (i64 number : {i64{t.number}, i64(t.isa), i64{t.vector_bytes}, i64{t.vector_registers},
+                     i64{t.has_masks}, i64{t.fma_per_cycle}, i64{t.fma_latency},
+                     i64{t.loads_per_cycle}, i64{t.stores_per_cycle}, t.parallel_units})
+    f.add(number);
+  for (const LevelModel& level : t.level) {
+    f.add(static_cast<i64>(level.bytes));
+    f.add(level.line_units);
+    f.add(level.run_units);
+  }
+  return f.value();
+}
+
+/// What is asked about. Between them their programs have every action and every microkernel.
+constexpr std::string_view kProbes[] = {
+    "matmul f32[100,72] f32[72,200] + bias f32[200] -> relu -> f32[100,200]",
+    "matmul f32[3,64] f32[64,5]{0,1} -> f32[3,5]",
+    "matmul f32[6,40]{strides=1,9} f32[40,35]{*} += f32[6,35]",
+    "transpose f32[24,17,9] perm=2,1,0 -> f32[9,17,24]",
+    "reduce_max f32[30,70] axis=0 -> sqrt -> f32[70]",
+    "reduce_sum f32[30,70] axis=1 -> f32[30]",
+};
+/// Ways from each of them down to a leaf.
+constexpr int kWalks = 2;
+constexpr int kMaxSteps = 24;
+
+/// Asks on one target. Parallel loops are asked about for every table: how many threads a table is
+/// for is no fingerprint.
+class Prober {
+ public:
+  Prober(const Target& target, Fingerprint& actions, Fingerprint& costs)
+      : target_(with_machine(target, 0, 0, 2)), actions_(actions), costs_(costs) {}
+
+  void probe() {
+    for (std::string_view text : kProbes) {
+      Result<Statement> statement = parse(text);
+      Result<Lowered> lowered = lower(*statement);
+      for (int i = 0; i < kWalks; i++) walk(lowered->spec, limits_of(target_));
+    }
+  }
+
+ private:
+  void walk(Spec spec, Limits limits) {
+    for (int step = 0; step < kMaxSteps; step++) {
+      clamp_limits(spec, limits);
+      add_prices(spec);
+      add_prices(with_register_tile(spec));
+      std::vector<Child> next = add_actions(spec, limits);
+      if (next.empty()) return;
+      random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+      const Child& child = next[(random_ >> 33) % next.size()];
+      spec = child.spec;
+      limits = child.limits;
+    }
+  }
+
+  /// Few walks come to a leaf that accumulates in registers, and these are what matters most.
+  static Spec with_register_tile(Spec spec) {
+    spec.out().level = Level::kRegister;
+    spec.out().access = Access::kInOut;
+    return spec;
+  }
+
+  void add_prices(const Spec& spec) {
+    for (int o = 0; o < spec.operand_count; o++) {
+      if (spec.operand[o].level == Level::kRegister) continue;
+      costs_.add(step_units(spec, spec.operand[o], target_));
+      costs_.add(traffic_units(spec, spec.operand[o], target_));
+    }
+    for (const Microkernel* kernel : microkernels()) {
+      if (!kernel->applies(spec, target_)) continue;
+      costs_.add(static_cast<i64>(kernel->id));
+      costs_.add(kernel->registers(spec, target_));
+      costs_.add(kernel->cost(spec, target_));
+    }
+  }
+
+  /// The children of all actions.
+  std::vector<Child> add_actions(const Spec& spec, const Limits& limits) {
+    std::vector<Child> children;
+    add(limits);
+    list_actions(spec, limits, context_, list_);
+    for (const Action& action : list_) {
+      actions_.add(static_cast<i64>(order_of(action)));
+      Derivation d;
+      if (!preview(spec, limits, action, context_, d)) continue;
+      costs_.add(d.own);
+      actions_.add(static_cast<i64>(d.level));
+      actions_.add(static_cast<i64>(d.amount));
+      for (int i = 0; i < d.count; i++) {
+        actions_.add(static_cast<i64>(hash_of(d.child[i].spec)));
+        actions_.add(static_cast<i64>(d.child[i].times));
+        add(d.child[i].limits);
+        children.push_back(d.child[i]);
+      }
+    }
+    return children;
+  }
+
+  void add(const Limits& limits) {
+    for (u8 use : limits.use) actions_.add(use);
+  }
+
+  Target target_;
+  ActionContext context_{&target_};
+  Fingerprint& actions_;
+  Fingerprint& costs_;
+  ActionList list_;
+  u64 random_ = 1;
+};
+
+void add_constants(Fingerprint& costs) {
+  for (i64 constant : {i64{MORELLO_COST_MODEL_VERSION}, kUnitsPerCycle, i64{kLineBytes}, kInfinite,
+                       kLoopUnits, kCallUnits, kTileCallUnits, kDotResultUnits, kScalarStepUnits,
+                       kScalarElementUnits, kMapRowUnits, kOddStoreUnits, kTransposeBlockUnits})
+    costs.add(constant);
+}
+
+void add_names(Fingerprint& actions) {
+#define MORELLO_ACTION(number, name) \
+  actions.add(number);               \
+  actions.add(#name);
+#include "actions/actions.def"
+#undef MORELLO_ACTION
+  for (MicrokernelId id : kAllMicrokernels) {
+    actions.add(static_cast<i64>(id));
+    actions.add(name_of(id));
+  }
+}
+
+std::string described(const TableIdentity& t) { return t.target + " (" + t.machine + ")"; }
+
+}  // namespace
+
+TableIdentity identity_of(const Target& target) {
+  Fingerprint actions, costs;
+  add_names(actions);
+  add_constants(costs);
+  for (Isa isa : kAllIsas) Prober(*fixed_target(isa), actions, costs).probe();
+  TableIdentity identity;
+  identity.target = target.name;
+  identity.machine = target.machine;
+  identity.processors = target.processors;
+  identity.target_fingerprint = fingerprint_of(target);
+  identity.cost_model_fingerprint = costs.value();
+  identity.action_fingerprint = actions.value();
+  return identity;
+}
+
+std::string difference(const TableIdentity& found, const TableIdentity& wanted) {
+  std::string all;
+  auto add = [&](const std::string& one) { all += (all.empty() ? "" : "; ") + one; };
+  if (described(found) != described(wanted))
+    add("target: " + described(found) + ", wanted " + described(wanted));
+  else if (found.target_fingerprint != wanted.target_fingerprint)
+    add("target: " + described(found) + " with other numbers, such as cache sizes");
+  if (found.processors != wanted.processors)
+    add("threads of a program: " + std::to_string(found.processors) + ", wanted " +
+        std::to_string(wanted.processors));
+  if (found.cost_model_fingerprint != wanted.cost_model_fingerprint) add("cost model");
+  if (found.action_fingerprint != wanted.action_fingerprint) add("actions");
+  return all;
+}
+
+}  // namespace morello

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// What the decisions of a table depend on, as numbers to compare: of the target, of the prices and
+// of the actions.
+#ifndef MORELLO_TABLE_IDENTITY_HH
+#define MORELLO_TABLE_IDENTITY_HH
+
+#include <string>
+
+#include "table/content.hh"
+
+namespace morello {
+
+/// Of tables that this library makes for `target`, with its processors. Prices and actions are
+/// fingerprinted by what they say about a fixed set of Specs, so they change with the code and with
+/// nothing else. Takes about a millisecond: keep it.
+TableIdentity identity_of(const Target& target);
+
+/// What of `found` is not as `wanted`, for people: "target: avx512 (generic-x86-64), wanted avx2
+/// (generic-x86-64); cost model". "" if they are equal.
+std::string difference(const TableIdentity& found, const TableIdentity& wanted);
+
+}  // namespace morello
+
+#endif
