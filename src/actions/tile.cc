@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Loops: a dimension cut into equal tiles and a remainder, one after the other or on several
 // threads.
-#include <array>
 #include <bit>
 
+#include "actions/ladder.hh"
 #include "actions/placement.hh"
 
 namespace morello {
 namespace {
-
-/// Tile sizes: small integers, then 2^a and 3 * 2^a.
-constexpr auto kLadder = [] {
-  std::array<u32, 16 + 2 * 27> ladder{};
-  size_t n = 0;
-  for (u32 i = 1; i <= 16; i++) ladder[n++] = i;
-  for (u32 i = 16; i < (1u << 30); i *= 2) {
-    ladder[n++] = i + i / 2;
-    ladder[n++] = i * 2;
-  }
-  for (size_t i = n; i < ladder.size(); i++) ladder[i] = ~0u;
-  return ladder;
-}();
 
 bool may_loop(const Spec& spec, int dim) {
   if (has_dim(spec.held, dim)) return false;
