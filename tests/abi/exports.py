@@ -29,7 +29,7 @@ def main():
     bad += [f"the library imports {name}" for name in sorted(imported) if name.startswith("mi_")]
     dynamic = output("readelf", "-dW", library)
     bad += [f"the library needs {name}" for name in re.findall(r"NEEDED.*\[(.*)\]", dynamic)
-            if not re.match(r"(libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl|ld-linux-x86-64)\.so", name)]
+            if not re.match(r"(libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl|libzstd|ld-linux-x86-64)\.so", name)]
     found = re.findall(r"SONAME.*\[(.*)\]", dynamic)
     if found != [soname]:
         bad.append(f"soname {found}, expected {soname}")

@@ -50,7 +50,7 @@ fn link_from(given: &Path) {
     println!("cargo:lib_dir={dir}");
     if library.extension().unwrap() == "a" {
         println!("cargo:rustc-link-lib=static=morello");
-        for dependency in ["stdc++", "pthread", "dl", "m"] {
+        for dependency in ["zstd", "stdc++", "pthread", "dl", "m"] {
             println!("cargo:rustc-link-lib=dylib={dependency}");
         }
     } else {

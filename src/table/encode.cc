@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#include "table/encode.hh"
+
+#include "table/identity.hh"
+#include "table/payload.hh"
+
+namespace morello {
+
+Bytes encode(const TableContent& content) {
+  return write_frame(content.identity, write_payload(content));
+}
+
+Result<TableContent> decode(std::span<const u8> file, const DecodeOptions& options) {
+  Result<Frame> frame = read_frame(file, options.max_bytes);
+  if (!frame) return frame.error();
+  if (options.wanted != nullptr && frame->identity != *options.wanted)
+    return Error{MORELLO_INCOMPATIBLE_TABLE,
+                 "the table is of another " + difference(frame->identity, *options.wanted)};
+  Result<TableContent> content =
+      read_payload([&](Section section) { return decompress(*frame, section); }, options.max_bytes);
+  if (content) content->identity = frame->identity;
+  return content;
+}
+
+}  // namespace morello

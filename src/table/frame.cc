@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "table/frame.hh"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <new>
+
+namespace morello {
+namespace {
+
+// No ASCII at first, then line ends: what transfers as text do to a file shows.
+constexpr std::array<u8, 8> kMagic = {0x89, 'M', 'T', 'A', 'B', '\r', '\n', 0x1a};
+constexpr int kCompressionLevel = 19;  // tables are written seldom, and shipped
+constexpr size_t kNameBytes = 32;      // zeros at the end
+
+/// As it is in the file; integers are little-endian, as this platform has them.
+struct Header {
+  struct Entry {
+    u64 stored_bytes, decoded_bytes;
+    u64 hash;  // of the stored bytes
+  };
+  std::array<u8, 8> magic;
+  u32 version;
+  u32 header_bytes;
+  u64 target_fingerprint, cost_model_fingerprint, action_fingerprint;
+  u32 processors;
+  u32 sections;
+  std::array<char, kNameBytes> target, machine;
+  std::array<Entry, kSections> section;
+  u64 hash;  // of all before it
+};
+static_assert(sizeof(Header) == 264 && std::has_unique_object_representations_v<Header>);
+
+u64 hash_of(const void* bytes, size_t count) { return XXH3_64bits(bytes, count); }
+u64 hash_of(const Header& header) { return hash_of(&header, offsetof(Header, hash)); }
+
+std::array<char, kNameBytes> to_field(const std::string& name) {
+  assert(name.size() < kNameBytes);
+  std::array<char, kNameBytes> field{};
+  name.copy(field.data(), kNameBytes - 1);
+  return field;
+}
+
+/// Printable, then zeros.
+bool is_name(const std::array<char, kNameBytes>& field) {
+  auto end = std::find(field.begin(), field.end(), '\0');
+  return end != field.end() &&
+         std::all_of(field.begin(), end, [](char c) { return c >= ' ' && c <= '~'; }) &&
+         std::all_of(end, field.end(), [](char c) { return c == '\0'; });
+}
+
+Bytes compress(const Bytes& bytes) {
+  Bytes out(ZSTD_compressBound(bytes.size()));
+  const size_t length =
+      ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), kCompressionLevel);
+  if (ZSTD_isError(length)) throw std::bad_alloc();  // there is room: nothing else can fail
+  out.resize(length);
+  return out;
+}
+
+std::string quoted(Section section) { return "section '" + std::string(name_of(section)) + "'"; }
+std::string count(u64 bytes) { return std::to_string(bytes) + " bytes"; }
+Error corrupt(std::string what) { return {MORELLO_CORRUPT_TABLE, std::move(what)}; }
+
+Result<Header> read_header(std::span<const u8> file) {
+  if (file.empty()) return corrupt("the file is empty");
+  if (std::memcmp(file.data(), kMagic.data(), std::min(file.size(), kMagic.size())) != 0)
+    return corrupt("no table: the file does not begin as one");
+  if (file.size() < sizeof(Header))
+    return corrupt("the file ends within the header, after " + count(file.size()));
+  Header h;
+  std::memcpy(&h, file.data(), sizeof h);
+  if (h.version != MORELLO_TABLE_FORMAT_VERSION)
+    return Error{MORELLO_INCOMPATIBLE_TABLE, "table format: file " + std::to_string(h.version) +
+                                                 ", wanted " +
+                                                 std::to_string(MORELLO_TABLE_FORMAT_VERSION)};
+  if (hash_of(h) != h.hash) return corrupt("the header is damaged: its checksum is wrong");
+  if (h.header_bytes != sizeof h || h.sections != kSections || h.processors == 0 ||
+      !is_name(h.target) || !is_name(h.machine))
+    return corrupt("the header is malformed");
+  return h;
+}
+
+/// Compressed bytes that say themselves what the header says about them.
+bool is_one_zstd_frame(const Frame::Part& part) {
+  return ZSTD_findFrameCompressedSize(part.stored.data(), part.stored.size()) ==
+             part.stored.size() &&
+         ZSTD_getFrameContentSize(part.stored.data(), part.stored.size()) == part.decoded_bytes;
+}
+
+}  // namespace
+
+std::string_view name_of(Section section) {
+  constexpr std::string_view kNames[kSections] = {"families", "keys",   "promises",
+                                                  "groups",   "bounds", "actions"};
+  return kNames[static_cast<size_t>(section)];
+}
+
+Bytes write_frame(const TableIdentity& identity, const Sections& sections) {
+  Header h{};
+  h.magic = kMagic;
+  h.version = MORELLO_TABLE_FORMAT_VERSION;
+  h.header_bytes = sizeof h;
+  h.target_fingerprint = identity.target_fingerprint;
+  h.cost_model_fingerprint = identity.cost_model_fingerprint;
+  h.action_fingerprint = identity.action_fingerprint;
+  h.processors = identity.processors;
+  h.sections = kSections;
+  h.target = to_field(identity.target);
+  h.machine = to_field(identity.machine);
+  Bytes file(sizeof h);
+  for (size_t s = 0; s < kSections; s++) {
+    const Bytes stored = compress(sections[s]);
+    h.section[s] = {stored.size(), sections[s].size(), hash_of(stored.data(), stored.size())};
+    file.insert(file.end(), stored.begin(), stored.end());
+  }
+  h.hash = hash_of(h);
+  std::memcpy(file.data(), &h, sizeof h);
+  return file;
+}
+
+Result<Frame> read_frame(std::span<const u8> file, u64 max_bytes) {
+  Result<Header> header = read_header(file);
+  if (!header) return header.error();
+  const Header& h = *header;
+  Frame frame{{h.target.data(), h.machine.data(), h.processors, h.target_fingerprint,
+               h.cost_model_fingerprint, h.action_fingerprint},
+              {}};
+  std::span<const u8> rest = file.subspan(sizeof h);
+  u64 allowed = max_bytes;
+  for (size_t s = 0; s < kSections; s++) {
+    const Header::Entry& entry = h.section[s];
+    const Section section = static_cast<Section>(s);
+    if (entry.stored_bytes > rest.size())
+      return corrupt("the file ends within " + quoted(section) + ", of which " +
+                     count(rest.size()) + " of " + count(entry.stored_bytes) + " are left");
+    if (entry.decoded_bytes > allowed)
+      return corrupt(quoted(section) + " has " + count(entry.decoded_bytes) +
+                     ": with it the table is larger than the limit of " + count(max_bytes));
+    allowed -= entry.decoded_bytes;
+    frame.parts[s] = {rest.first(entry.stored_bytes), entry.decoded_bytes};
+    rest = rest.subspan(entry.stored_bytes);
+  }
+  if (!rest.empty()) return corrupt(count(rest.size()) + " follow after the last section");
+  for (size_t s = 0; s < kSections; s++) {
+    const std::span<const u8> stored = frame.parts[s].stored;
+    if (hash_of(stored.data(), stored.size()) != h.section[s].hash)
+      return corrupt(quoted(static_cast<Section>(s)) + " is damaged: its checksum is wrong");
+  }
+  return frame;
+}
+
+Result<Bytes> decompress(const Frame& frame, Section section) {
+  const Frame::Part& part = frame.parts[static_cast<size_t>(section)];
+  if (!is_one_zstd_frame(part))
+    return corrupt(quoted(section) + " is not one zstd frame of " + count(part.decoded_bytes));
+  Bytes bytes(part.decoded_bytes);
+  const size_t length =
+      ZSTD_decompress(bytes.data(), bytes.size(), part.stored.data(), part.stored.size());
+  if (ZSTD_isError(length) || length != bytes.size())
+    return corrupt(quoted(section) + " cannot be decompressed");
+  return bytes;
+}
+
+}  // namespace morello

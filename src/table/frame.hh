@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The outside of a table file: magic number, version, identity, and sections that are compressed
+// and checked one by one. docs/table-format.md has every byte. Knows nothing of what is inside.
+#ifndef MORELLO_TABLE_FRAME_HH
+#define MORELLO_TABLE_FRAME_HH
+
+#include <array>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "support/result.hh"
+#include "table/content.hh"
+
+namespace morello {
+
+using Bytes = std::vector<u8>;
+
+/// In this order in the file.
+enum class Section { kFamilies, kKeys, kPromises, kGroups, kBounds, kActions };
+inline constexpr size_t kSections = 6;
+std::string_view name_of(Section section);
+
+/// Decoded sections, by number.
+using Sections = std::array<Bytes, kSections>;
+
+Bytes write_frame(const TableIdentity& identity, const Sections& sections);
+
+/// A frame that was checked.
+struct Frame {
+  struct Part {
+    std::span<const u8> stored;  // compressed; points into the file
+    u64 decoded_bytes = 0;
+  };
+  TableIdentity identity;
+  std::array<Part, kSections> parts;  // by number of the section
+};
+
+/// Checks all that can be checked without decompressing: every checksum, and every length against
+/// the file's and against `max_bytes`, of all decoded sections together. Allocates next to nothing.
+/// @return CORRUPT_TABLE; INCOMPATIBLE_TABLE for another format version.
+Result<Frame> read_frame(std::span<const u8> file, u64 max_bytes);
+
+/// One section, decompressed: exactly as long as the header says. CORRUPT_TABLE.
+Result<Bytes> decompress(const Frame& frame, Section section);
+
+}  // namespace morello
+
+#endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// The inside of a table file: content <-> sections. docs/table-format.md has every byte.
+#ifndef MORELLO_TABLE_PAYLOAD_HH
+#define MORELLO_TABLE_PAYLOAD_HH
+
+#include "table/cells.hh"
+
+namespace morello {
+
+/// Of everything but the identity. REQUIRES: check(content) finds nothing.
+Sections write_payload(const TableContent& content);
+
+/// The content, checked, without an identity. Whatever the bytes: it takes at most `max_bytes` for
+/// the content, and counts are believed only after they were compared with the bytes there are.
+/// @return CORRUPT_TABLE, or what `source` says.
+Result<TableContent> read_payload(const SectionSource& source, u64 max_bytes);
+
+}  // namespace morello
+
+#endif

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// Tables as bytes: there and back, and whatever may have happened to the bytes.
+#include "table/encode.hh"
+
+#include <doctest/doctest.h>
+
+#include "random_content.hh"
+#include "table/check.hh"
+#include "table/identity.hh"
+
+namespace morello {
+namespace {
+
+/// As long as it is short: for tests that decode it very often.
+TableContent small_content() {
+  std::mt19937_64 rng(5);
+  TableContent content;
+  while (content.promises.empty()) content = testing::random_content(rng, 2, 2);
+  content.families = {"f32[4,4]"};
+  content.identity = identity_of(*fixed_target(Isa::kAvx2));
+  return content;
+}
+
+/// What decode() says, or "" and the content is `wanted`.
+std::string said(const Bytes& bytes, const TableContent& wanted) {
+  Result<TableContent> decoded = decode(bytes);
+  if (decoded) return *decoded == wanted ? "" : "other content";
+  CHECK(decoded.error().message != "");
+  return decoded.error().message;
+}
+
+bool is_refused(const Bytes& bytes, Status status = MORELLO_CORRUPT_TABLE) {
+  Result<TableContent> decoded = decode(bytes);
+  return !decoded && decoded.error().status == status;
+}
+
+}  // namespace
+
+TEST_SUITE("table") {
+  TEST_CASE("random contents to bytes and back, always the same bytes") {
+    u64 seed = 2024;
+    std::mt19937_64 rng(seed);
+    for (int round = 0; round < 60; round++) {
+      INFO("seed " << seed << ", round " << round);
+      TableContent content = testing::random_content(rng, round % 12, round);
+      REQUIRE(check(content) == "");
+      Bytes bytes = encode(content);
+      CHECK(said(bytes, content) == "");
+      CHECK(encode(content) == bytes);
+    }
+    CHECK(said(encode(TableContent()), TableContent()) == "");
+  }
+
+  TEST_CASE("a file that was cut anywhere, or that goes on, is refused") {
+    Bytes bytes = encode(small_content());
+    for (size_t size = 0; size < bytes.size(); size++)
+      CHECK(is_refused({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)}));
+    bytes.push_back(0);
+    CHECK(is_refused(bytes));
+  }
+
+  TEST_CASE("every single bit that flips is noticed") {
+    const Bytes bytes = encode(small_content());
+    for (size_t bit = 0; bit < 8 * bytes.size(); bit++) {
+      Bytes flipped = bytes;
+      flipped[bit / 8] ^= static_cast<u8>(1 << bit % 8);
+      bool is_version = bit / 8 >= 8 && bit / 8 < 12;
+      INFO("bit " << bit);
+      CHECK(is_refused(flipped, is_version ? MORELLO_INCOMPATIBLE_TABLE : MORELLO_CORRUPT_TABLE));
+    }
+  }
+
+  TEST_CASE("sections of another table are noticed") {
+    std::mt19937_64 rng(7);
+    TableContent one = small_content(), other = one;
+    other.groups[0].actions[0].size ^= 1;
+    const Bytes a = encode(one), b = encode(other);
+    REQUIRE(a.size() == b.size());
+    REQUIRE(a != b);
+    for (size_t at = 0; at < a.size(); at++) {
+      Bytes spliced(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(at));
+      spliced.insert(spliced.end(), b.begin() + static_cast<std::ptrdiff_t>(at), b.end());
+      if (spliced != a && spliced != b) CHECK(is_refused(spliced));
+    }
+  }
+
+  TEST_CASE("what is no table of this format says so") {
+    TableContent content = small_content();
+    CHECK(said({}, content) == "the file is empty");
+    CHECK(said({'e', 'l', 'f'}, content) == "no table: the file does not begin as one");
+    Bytes bytes = encode(content);
+    bytes[8] = 7;
+    CHECK(is_refused(bytes, MORELLO_INCOMPATIBLE_TABLE));
+    CHECK(said(bytes, content) == "table format: file 7, wanted 1");
+  }
+
+  TEST_CASE("a table of another target, cost model or set of actions is refused by name") {
+    TableContent content = small_content();
+    const Bytes bytes = encode(content);
+    auto refusal = [&](auto&& change) {
+      TableIdentity wanted = content.identity;
+      change(wanted);
+      Result<TableContent> decoded = decode(bytes, {&wanted});
+      if (decoded) return std::string();
+      CHECK(decoded.error().status == MORELLO_INCOMPATIBLE_TABLE);
+      return decoded.error().message;
+    };
+    auto names = [&](auto&& change, const std::string& what) {
+      INFO(refusal(change));
+      CHECK(refusal(change).find(what) != std::string::npos);
+    };
+    CHECK(refusal([](TableIdentity&) {}) == "");
+    names([](TableIdentity& t) { t.target = "avx10"; }, "wanted avx10 (generic-x86-64)");
+    names([](TableIdentity& t) { t.machine = "host"; }, "(host)");
+    names([](TableIdentity& t) { t.target_fingerprint++; }, "target: avx2 (generic-x86-64) with");
+    names([](TableIdentity& t) { t.processors = 999; }, "wanted 999");
+    names([](TableIdentity& t) { t.cost_model_fingerprint++; }, "cost model");
+    names([](TableIdentity& t) { t.action_fingerprint++; }, "actions");
+  }
+
+  TEST_CASE("a table larger than allowed is refused") {
+    std::mt19937_64 rng(3);
+    TableContent content = testing::random_content(rng, 20, 50);
+    const Bytes bytes = encode(content);
+    REQUIRE(said(bytes, content) == "");
+    u64 enough = 1;
+    while (!decode(bytes, {nullptr, enough})) enough *= 2;
+    CHECK(enough > bytes.size());
+    CHECK(enough < 64 * bytes.size());
+    for (u64 size = 1; size < enough; size += size / 8 + 1) {
+      Result<TableContent> decoded = decode(bytes, {nullptr, size});
+      if (size <= enough / 2) CHECK(!decoded);
+      if (!decoded) CHECK(decoded.error().status == MORELLO_CORRUPT_TABLE);
+    }
+  }
+}
+
+}  // namespace morello

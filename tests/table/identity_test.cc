@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Fingerprints change with what they stand for, and with nothing else.
+#include "table/identity.hh"
+
+#include <doctest/doctest.h>
+
+namespace morello {
+
+TEST_SUITE("table") {
+  TEST_CASE("the identity of a target is always the same, and of each another") {
+    std::vector<TableIdentity> all;
+    for (const Target& target : fixed_targets()) {
+      TableIdentity identity = identity_of(target);
+      CHECK(identity == identity_of(target));
+      CHECK(difference(identity, identity) == "");
+      for (const TableIdentity& other : all) {
+        CHECK(identity.target_fingerprint != other.target_fingerprint);
+        CHECK(identity.cost_model_fingerprint == other.cost_model_fingerprint);
+        CHECK(identity.action_fingerprint == other.action_fingerprint);
+      }
+      all.push_back(identity);
+    }
+  }
+
+  TEST_CASE("every number of a target counts, processors apart") {
+    const Target base = *fixed_target(Isa::kAvx2);
+    const TableIdentity identity = identity_of(base);
+    auto changes = [&](auto&& change) {
+      Target target = base;
+      change(target);
+      CHECK(identity_of(target).target_fingerprint != identity.target_fingerprint);
+    };
+    changes([](Target& t) { t.number++; });
+    changes([](Target& t) { t.isa = Isa::kAvx512; });
+    changes([](Target& t) { t.vector_bytes *= 2; });
+    changes([](Target& t) { t.vector_registers++; });
+    changes([](Target& t) { t.has_masks = !t.has_masks; });
+    changes([](Target& t) { t.fma_per_cycle++; });
+    changes([](Target& t) { t.fma_latency++; });
+    changes([](Target& t) { t.loads_per_cycle++; });
+    changes([](Target& t) { t.stores_per_cycle++; });
+    changes([](Target& t) { t.parallel_units++; });
+    for (size_t level = 0; level < kLevels; level++) {
+      changes([&](Target& t) { t.level[level].bytes++; });
+      changes([&](Target& t) { t.level[level].line_units++; });
+      changes([&](Target& t) { t.level[level].run_units++; });
+    }
+    TableIdentity two = identity_of(with_machine(base, 0, 0, 2));
+    CHECK(two.target_fingerprint == identity.target_fingerprint);
+    CHECK(difference(two, identity) == "threads of a program: 2, wanted 1");
+    TableIdentity host = identity_of(with_machine(base, 1 << 15, 1 << 21, 0));
+    CHECK(difference(host, identity) == "target: avx2 (host), wanted avx2 (generic-x86-64)");
+  }
+}
+
+}  // namespace morello
