@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "actions/clamp.hh"
-#include "actions/pair_map.hh"
 
 namespace morello {
 namespace {
@@ -42,13 +41,14 @@ class Decider {
  private:
   bool make_shared(Child& child, u32 depth, NodeId& id) {
     clamp_limits(child.spec, child.limits);
-    if (const NodeId* known = known_.find(child.spec, child.limits)) {
+    Pair pair{child.spec, child.limits};
+    if (const NodeId* known = known_.find(pair)) {
       id = *known;
       return true;
     }
     if (!make(child.spec, child.limits, depth)) return false;
     id = static_cast<NodeId>(nodes_.size() - 1);
-    known_.add(child.spec, child.limits, id);
+    known_.add(pair, id);
     return true;
   }
 
@@ -56,11 +56,16 @@ class Decider {
   const Decisions& decisions_;
   const DecideOptions& options_;
   std::vector<ImplNode>& nodes_;
-  PairMap<NodeId> known_;
+  InsertionMap<Pair, NodeId> known_;
   ActionList list_;
 };
 
 }  // namespace
+
+u64 hash_of(const Pair& pair) {
+  u64 use = u64{pair.limits.use[0]} | u64{pair.limits.use[1]} << 8 | u64{pair.limits.use[2]} << 16;
+  return hash_of(pair.spec) ^ use * 0x9e3779b97f4a7c15u;
+}
 
 std::optional<ImplTree> decide(const Spec& spec, const Limits& limits, const ActionContext& context,
                                const Target& target, const Decisions& decisions,

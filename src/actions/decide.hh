@@ -8,8 +8,17 @@
 #include <optional>
 
 #include "actions/action.hh"
+#include "support/insertion_map.hh"
 
 namespace morello {
+
+/// What is decided: a Spec at clamped limits.
+struct Pair {
+  Spec spec;
+  Limits limits;
+  friend bool operator==(const Pair&, const Pair&) = default;
+};
+u64 hash_of(const Pair& pair);
 
 /// The action of a Spec at clamped limits, or nothing if it is not known.
 using Decisions = std::function<std::optional<Action>(const Spec&, const Limits&)>;

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "table/box_index.hh"
+
+#include <limits>
+#include <numeric>
+
+#include "table/groups.hh"
+
+namespace morello {
+
+std::optional<BoxIndex> BoxIndex::make(const std::vector<GridBox>& boxes,
+                                       const std::vector<u32>& values) {
+  BoxIndex index;
+  if (!index.set_cuts(boxes)) return std::nullopt;
+  std::vector<u32> order(boxes.size());
+  std::iota(order.begin(), order.end(), 0u);
+  index.order(boxes, order.data(), order.data() + order.size());
+
+  std::vector<Chunk>& leaves = index.levels_.emplace_back();
+  leaves.resize(boxes.size() * index.chunks_);
+  for (size_t i = 0; i < order.size(); i++) {
+    const GridBox& box = boxes[order[i]];
+    index.values_.push_back(values[order[i]]);
+    for (size_t v = 0; v < index.axes_.size(); v++) {
+      Chunk& chunk = leaves[i * index.chunks_ + v / kChunk];
+      chunk.lo[v % kChunk] = index.place_along(v, box.lo[index.axes_[v]]);
+      chunk.hi[v % kChunk] = index.place_along(v, box.hi[index.axes_[v]]);
+    }
+  }
+  while (index.levels_.back().size() > kFanOut * index.chunks_) index.add_level();
+  index.levels_.shrink_to_fit();
+  return index;
+}
+
+bool BoxIndex::set_cuts(const std::vector<GridBox>& boxes) {
+  const u32 varying = varying_axes(boxes);
+  base_ = boxes[0].lo;
+  for (size_t a = 0; a < kAxes; a++) {
+    if (!(varying >> a & 1)) continue;
+    std::vector<u32> cuts;
+    for (const GridBox& box : boxes) {
+      cuts.push_back(box.lo[a]);
+      if (box.hi[a] != ~0u) cuts.push_back(box.hi[a] + 1);
+    }
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    if (cuts.size() > std::numeric_limits<u16>::max()) return false;
+    axes_.push_back(static_cast<u8>(a));
+    first_cut_.push_back(static_cast<u32>(cuts_.size()));
+    cuts_.insert(cuts_.end(), cuts.begin(), cuts.end());
+  }
+  first_cut_.push_back(static_cast<u32>(cuts_.size()));
+  chunks_ = std::max<size_t>(1, ceil_div(axes_.size(), kChunk));
+  for (auto* list : {&first_cut_, &cuts_}) list->shrink_to_fit();
+  return true;
+}
+
+void BoxIndex::order(const std::vector<GridBox>& boxes, u32* begin, u32* end) const {
+  const size_t count = static_cast<size_t>(end - begin);
+  if (count <= kFanOut || axes_.empty()) return;
+  auto middle_of = [&](u32 box, size_t v) {
+    const u8 a = axes_[v];
+    return u32{place_along(v, boxes[box].lo[a])} + place_along(v, boxes[box].hi[a]);
+  };
+  size_t widest = 0;
+  u32 most = 0;
+  for (size_t v = 0; v < axes_.size(); v++) {
+    u32 low = ~0u, high = 0;
+    for (u32* box = begin; box != end; box++) {
+      low = std::min(low, middle_of(*box, v));
+      high = std::max(high, middle_of(*box, v));
+    }
+    if (high - low <= most) continue;
+    most = high - low;
+    widest = v;
+  }
+  u32* half = begin + round_up(count / 2, kFanOut);
+  std::nth_element(begin, half, end, [&](u32 x, u32 y) {
+    u32 a = middle_of(x, widest), b = middle_of(y, widest);
+    return a != b ? a < b : x < y;
+  });
+  order(boxes, begin, half);
+  order(boxes, half, end);
+}
+
+u16 BoxIndex::place_along(size_t varying, u32 coordinate) const {
+  const u32* begin = cuts_.data() + first_cut_[varying];
+  const u32* end = cuts_.data() + first_cut_[varying + 1];
+  return static_cast<u16>(std::upper_bound(begin, end, coordinate) - begin);
+}
+
+bool BoxIndex::place_of(const Coordinates& at, Place& place) const {
+  place = {};
+  size_t v = 0;
+  for (size_t a = 0; a < kAxes; a++) {
+    if (v < axes_.size() && axes_[v] == a) {
+      place[v / kChunk][v % kChunk] = place_along(v, at[a]);
+      v++;
+    } else if (at[a] != base_[a]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void BoxIndex::add_level() {
+  const std::vector<Chunk>& below = levels_.back();
+  const size_t count = below.size() / chunks_;
+  std::vector<Chunk> level(ceil_div(count, kFanOut) * chunks_);
+  for (size_t i = 0; i < count; i++)
+    for (size_t c = 0; c < chunks_; c++) {
+      Chunk& all = level[i / kFanOut * chunks_ + c];
+      const Chunk& one = below[i * chunks_ + c];
+      if (i % kFanOut == 0) all = one;
+      for (size_t k = 0; k < kChunk; k++) {
+        all.lo[k] = std::min(all.lo[k], one.lo[k]);
+        all.hi[k] = std::max(all.hi[k], one.hi[k]);
+      }
+    }
+  levels_.push_back(std::move(level));
+}
+
+std::vector<GridBox> BoxIndex::boxes() const {
+  std::vector<GridBox> boxes;
+  for (size_t i = 0; i < size(); i++) {
+    GridBox box{base_, base_, {}};
+    for (size_t v = 0; v < axes_.size(); v++) {
+      const Chunk& chunk = levels_[0][i * chunks_ + v / kChunk];
+      const u32 lo = first_cut_[v] + chunk.lo[v % kChunk] - 1u;
+      const u32 hi = first_cut_[v] + chunk.hi[v % kChunk];
+      box.lo[axes_[v]] = cuts_[lo];
+      box.hi[axes_[v]] = hi == first_cut_[v + 1] ? ~0u : cuts_[hi] - 1;
+    }
+    boxes.push_back(box);
+  }
+  return boxes;
+}
+
+size_t BoxIndex::bytes() const {
+  size_t bytes = axes_.capacity() + (first_cut_.capacity() + cuts_.capacity()) * sizeof(u32) +
+                 values_.capacity() * sizeof(u32) + levels_.capacity() * sizeof(levels_[0]);
+  for (const std::vector<Chunk>& level : levels_) bytes += level.capacity() * sizeof(Chunk);
+  return bytes;
+}
+
+}  // namespace morello

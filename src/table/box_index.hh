@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// BoxIndex: which boxes of one key contain a point. Immutable; any number of threads may ask.
+#ifndef MORELLO_TABLE_BOX_INDEX_HH
+#define MORELLO_TABLE_BOX_INDEX_HH
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "table/boxes.hh"
+
+namespace morello {
+
+/// A tree of boxes of boxes, kFanOut at a time. Coordinates are counted in the places where some
+/// box begins or ends, so that they are small; axes along which all boxes are the same are left
+/// out.
+class BoxIndex {
+ public:
+  /// More places than fit into 16 bits along one axis: nothing. What the boxes stand for is in
+  /// `values`. REQUIRES: as many boxes as values, and at least one.
+  static std::optional<BoxIndex> make(const std::vector<GridBox>& boxes,
+                                      const std::vector<u32>& values);
+
+  /// Calls visit(u32) with the values of the boxes that contain `at` until it returns false, always
+  /// in the same order for the same list of boxes.
+  template <class Visit>
+  void each_at(const Coordinates& at, const Visit& visit) const {
+    Place place;
+    if (!place_of(at, place)) return;
+    descend(levels_.size() - 1, 0, levels_.back().size() / chunks_, place, visit);
+  }
+
+  /// Without their actions; `value` of each.
+  std::vector<GridBox> boxes() const;
+  u32 value(size_t box) const { return values_[box]; }
+
+  size_t size() const { return values_.size(); }
+  size_t bytes() const;
+
+ private:
+  /// Axes that vary come in chunks: compared all at once.
+  static constexpr size_t kChunk = 8, kChunks = (kAxes + kChunk - 1) / kChunk;
+  static constexpr size_t kFanOut = 8;
+  struct Chunk {
+    std::array<u16, kChunk> lo{}, hi{};
+  };
+  using Place = std::array<std::array<u16, kChunk>, kChunks>;
+
+  BoxIndex() = default;
+  bool set_cuts(const std::vector<GridBox>& boxes);
+  /// Puts boxes that are near each other side by side.
+  void order(const std::vector<GridBox>& boxes, u32* begin, u32* end) const;
+  u16 place_along(size_t varying, u32 coordinate) const;
+  bool place_of(const Coordinates& at, Place& place) const;
+  void add_level();
+
+  bool contains(const Chunk* box, const Place& place) const {
+    for (size_t c = 0; c < chunks_; c++) {
+      u32 outside = 0;
+      for (size_t i = 0; i < kChunk; i++)
+        outside |= static_cast<u32>((place[c][i] < box[c].lo[i]) | (place[c][i] > box[c].hi[i]));
+      if (outside) return false;
+    }
+    return true;
+  }
+
+  template <class Visit>
+  bool descend(size_t level, size_t begin, size_t end, const Place& place,
+               const Visit& visit) const {
+    for (size_t i = begin; i < end; i++) {
+      if (!contains(&levels_[level][i * chunks_], place)) continue;
+      if (level == 0) {
+        if (!visit(values_[i])) return false;
+      } else if (!descend(level - 1, i * kFanOut,
+                          std::min((i + 1) * kFanOut, levels_[level - 1].size() / chunks_), place,
+                          visit)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  std::vector<u8> axes_;                    // that vary
+  size_t chunks_ = 1;                       // that they need
+  Coordinates base_{};                      // the other axes
+  std::vector<u32> first_cut_;              // in cuts_, of each varying axis; and the end
+  std::vector<u32> cuts_;                   // where boxes begin, and where they have just ended
+  std::vector<std::vector<Chunk>> levels_;  // boxes first, the root's children last
+  std::vector<u32> values_;                 // of the boxes
+};
+
+}  // namespace morello
+
+#endif

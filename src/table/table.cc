@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "table/table.hh"
+
+#include <algorithm>
+
+#include "actions/clamp.hh"
+#include "table/groups.hh"
+#include "table/promise.hh"
+
+namespace morello {
+namespace {
+
+/// Elements from `begin` on that have the key of the first one.
+template <class T>
+size_t end_of_key(const std::vector<T>& sorted, size_t begin) {
+  size_t end = begin + 1;
+  while (end < sorted.size() && sorted[end].key == sorted[begin].key) end++;
+  return end;
+}
+
+bool add_index(InsertionMap<Spec, BoxIndex>& indices, const Spec& key,
+               const std::vector<GridBox>& boxes, const std::vector<u32>& values) {
+  std::optional<BoxIndex> index = BoxIndex::make(boxes, values);
+  if (index) indices.add(key, std::move(*index));
+  return index.has_value();
+}
+
+size_t bytes_of(const InsertionMap<Spec, BoxIndex>& indices) {
+  size_t bytes = indices.bytes();
+  for (const auto& entry : indices) bytes += entry.value.bytes();
+  return bytes;
+}
+
+}  // namespace
+
+Result<Table> Table::make(const TableContent& content) {
+  Table table;
+  table.identity_ = content.identity;
+  table.families_ = content.families;
+  if (!table.add_groups(content.groups) || !table.add_promises(content.promises))
+    return Error{MORELLO_CORRUPT_TABLE,
+                 "a key of the table has boxes with more than 65535 different ends along an axis"};
+  return table;
+}
+
+bool Table::add_groups(const std::vector<TableGroup>& groups) {
+  auto order = [](const Action& a, const Action& b) { return order_of(a) < order_of(b); };
+  for (const TableGroup& group : groups)
+    actions_.insert(actions_.end(), group.actions.begin(), group.actions.end());
+  std::sort(actions_.begin(), actions_.end(), order);
+  actions_.erase(std::unique(actions_.begin(), actions_.end()), actions_.end());
+  actions_.shrink_to_fit();
+  for (size_t i = 0, end; i < groups.size(); i = end) {
+    end = end_of_key(groups, i);
+    std::vector<GridBox> boxes;
+    for (size_t g = i; g < end; g++)
+      for (const GridBox& box : boxes_in(groups[g])) boxes.push_back(box);
+    std::vector<u32> values;
+    for (const GridBox& box : boxes) {
+      auto at = std::lower_bound(actions_.begin(), actions_.end(), box.action, order);
+      values.push_back(static_cast<u32>(at - actions_.begin()));
+    }
+    if (!add_index(decisions_, groups[i].key, boxes, values)) return false;
+    box_count_ += boxes.size();
+  }
+  decisions_.shrink_to_fit();
+  return true;
+}
+
+bool Table::add_promises(const std::vector<Promise>& promises) {
+  promises_ = promises;
+  for (size_t i = 0, end; i < promises.size(); i = end) {
+    end = end_of_key(promises, i);
+    std::vector<GridBox> boxes;
+    std::vector<u32> values;
+    for (size_t p = i; p < end; p++) {
+      GridBox box{promises[p].lo, promises[p].hi, {}};
+      for (size_t l = kAxisLimit; l < kAxes; l++) box.lo[l] = box.hi[l] = 0;
+      boxes.push_back(box);
+      values.push_back(static_cast<u32>(p));
+    }
+    if (!add_index(promised_, promises[i].key, boxes, values)) return false;
+  }
+  promised_.shrink_to_fit();
+  return true;
+}
+
+bool Table::promises(const Spec& spec, const Limits& limits) const {
+  GridPoint point = to_grid(spec, {});
+  const BoxIndex* index = promised_.find(point.key);
+  if (!index) return false;
+  Limits asked = limits;
+  clamp_limits(spec, asked);
+  bool found = false;
+  index->each_at(point.at, [&](u32 number) {
+    const Promise& promise = promises_[number];
+    Limits full;
+    for (size_t l = 0; l < full.use.size(); l++)
+      full.use[l] = static_cast<u8>(promise.lo[kAxisLimit + l]);
+    std::array<u32, kAxes> at = to_grid(spec, full).at;
+    clamp_limits(spec, full);
+    found = is_member(promise, at) && full == asked;
+    return !found;
+  });
+  return found;
+}
+
+std::optional<Action> Table::find(const Spec& spec, const Limits& limits) const {
+  GridPoint point = to_grid(spec, limits);
+  const BoxIndex* index = decisions_.find(point.key);
+  std::optional<Action> action;
+  if (index)
+    index->each_at(point.at, [&](u32 number) {
+      action = actions_[number];
+      return false;
+    });
+  return action;
+}
+
+bool Table::agrees(const Spec& spec, const Limits& limits, const Action& action) const {
+  GridPoint point = to_grid(spec, limits);
+  const BoxIndex* index = decisions_.find(point.key);
+  bool found = false, agree = true;
+  if (index)
+    index->each_at(point.at, [&](u32 number) {
+      found = true;
+      agree = actions_[number] == action;
+      return agree;
+    });
+  return found && agree;
+}
+
+TableContent Table::content() const {
+  TableContent content{identity_, families_, promises_, {}};
+  for (const auto& [key, index] : decisions_) {
+    std::vector<GridBox> boxes = index.boxes();
+    for (size_t i = 0; i < boxes.size(); i++) boxes[i].action = actions_[index.value(i)];
+    content.groups.push_back(group_of(key, std::move(boxes)));
+  }
+  std::sort(content.groups.begin(), content.groups.end(),
+            [](const TableGroup& a, const TableGroup& b) { return compare(a, b) < 0; });
+  return content;
+}
+
+size_t Table::bytes() const {
+  size_t bytes = sizeof(Table) + bytes_of(promised_) + bytes_of(decisions_) +
+                 promises_.capacity() * sizeof(Promise) + actions_.capacity() * sizeof(Action) +
+                 families_.capacity() * sizeof(std::string);
+  for (const std::string& family : families_) bytes += family.capacity();
+  return bytes;
+}
+
+}  // namespace morello

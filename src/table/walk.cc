@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "table/walk.hh"
+
+#include "actions/clamp.hh"
+#include "table/identity.hh"
+#include "table/promise.hh"
+#include "table/table_builder.hh"
+
+namespace morello {
+namespace {
+
+/// Follows decisions from promised Specs to the leaves.
+class Walker {
+ public:
+  Walker(const Table& table, const Target& target, size_t max_pairs)
+      : table_(table),
+        target_(with_machine(target, 0, 0, table.identity().processors)),
+        max_pairs_(max_pairs) {}
+
+  /// False: found() has an error.
+  bool walk(const Spec& spec, const Limits& limits) {
+    reach(spec, limits);
+    while (!open_.empty()) {
+      const Pair pair = open_.back();
+      open_.pop_back();
+      if (!visit(pair)) return false;
+    }
+    return true;
+  }
+
+  Result<DecidedPairs> found() {
+    if (!problem_.empty()) return Error{MORELLO_CORRUPT_TABLE, problem_};
+    return std::move(pairs_);
+  }
+
+ private:
+  bool visit(const Pair& pair) {
+    if (pairs_.find(pair)) return true;
+    if (pairs_.size() >= max_pairs_) {
+      problem_ = "the table's promises are about more than " + std::to_string(max_pairs_) +
+                 " pairs of Specs and limits";
+      return false;
+    }
+    const std::optional<Action> action = table_.find(pair.spec, pair.limits);
+    Derivation d;
+    if (!action || !is_listed(pair.spec, pair.limits, *action, context_, list_) ||
+        !preview(pair.spec, pair.limits, *action, context_, d)) {
+      problem_ = std::string("the table has ") + (action ? "a wrong" : "no") + " decision for " +
+                 describe(pair.spec) + ", which a promised program needs";
+      return false;
+    }
+    pairs_.add(pair, *action);
+    for (int i = 0; i < d.count; i++) reach(d.child[i].spec, d.child[i].limits);
+    return true;
+  }
+
+  void reach(const Spec& spec, const Limits& limits) {
+    open_.push_back({spec, limits});
+    clamp_limits(spec, open_.back().limits);
+  }
+
+  const Table& table_;
+  const Target target_;
+  const ActionContext context_{&target_};
+  const size_t max_pairs_;
+  DecidedPairs pairs_;
+  std::vector<Pair> open_;
+  ActionList list_;
+  std::string problem_;
+};
+
+/// Adds all that a table promises.
+std::optional<Error> add_table(const Table& table, const Target& target, TableBuilder& builder) {
+  for (const std::string& family : table.families()) builder.add_family(family);
+  Result<DecidedPairs> pairs = decided_pairs(table, target);
+  if (!pairs) return pairs.error();
+  for (const Promise& promise : table.promises())
+    each_member(promise, [&](const Spec& spec, const Limits& limits) {
+      builder.promise(spec, limits);
+      return true;
+    });
+  for (const auto& [pair, action] : *pairs) builder.add(pair.spec, pair.limits, action);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ImplTree> program(const Table& table, const Spec& spec, const Target& target) {
+  const u32 processors = table.identity().processors;
+  const Target adjusted = with_machine(target, 0, 0, processors);
+  const Limits limits = limits_of(adjusted);
+  Spec root = spec;
+  root.serial = processors <= 1;
+  if (!table.promises(root, limits)) return std::nullopt;
+  return decide(root, limits, {&adjusted}, target,
+                [&](const Spec& s, const Limits& l) { return table.find(s, l); });
+}
+
+Result<DecidedPairs> decided_pairs(const Table& table, const Target& target, size_t max_pairs) {
+  Walker walker(table, target, max_pairs);
+  bool good = true;
+  for (const Promise& promise : table.promises()) {
+    each_member(promise, [&](const Spec& spec, const Limits& limits) {
+      return good = walker.walk(spec, limits);
+    });
+    if (!good) break;
+  }
+  return walker.found();
+}
+
+Result<Table> merge(const Table& a, const Table& b, const Target& target) {
+  if (a.identity() != b.identity())
+    return Error{MORELLO_INCOMPATIBLE_TABLE,
+                 "the tables cannot be merged: " + difference(a.identity(), b.identity())};
+  TableBuilder builder(a.identity());
+  for (const Table* table : {&a, &b})
+    if (std::optional<Error> error = add_table(*table, target, builder)) return *error;
+  return builder.build();
+}
+
+}  // namespace morello

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// What the decisions of a table amount to: programs, and every pair that its promises specify.
+#ifndef MORELLO_TABLE_WALK_HH
+#define MORELLO_TABLE_WALK_HH
+
+#include <optional>
+
+#include "actions/decide.hh"
+#include "table/table.hh"
+
+namespace morello {
+
+/// The cheapest program for a Spec that the table promises, with its cost; nothing if it does not,
+/// or its decisions make none. In microseconds. REQUIRES: table.identity() is that of `target`, its
+/// processors aside.
+std::optional<ImplTree> program(const Table& table, const Spec& spec, const Target& target);
+
+/// The pairs that the table is right for: those of the programs of the promised Specs.
+using DecidedPairs = InsertionMap<Pair, Action>;
+
+inline constexpr size_t kMaxDecidedPairs = size_t{1} << 26;
+
+/// @return CORRUPT_TABLE, if a promised Spec has no program, or there are more than `max_pairs`.
+/// REQUIRES: as program().
+Result<DecidedPairs> decided_pairs(const Table& table, const Target& target,
+                                   size_t max_pairs = kMaxDecidedPairs);
+
+/// What both tables promise, and the decisions for it: the same whichever comes first. Guesses
+/// that no promise needs are lost.
+/// @return INCOMPATIBLE_TABLE, with what differs; CORRUPT_TABLE, if the tables contradict each
+/// other; what decided_pairs() says. REQUIRES: as program(), for both.
+Result<Table> merge(const Table& a, const Table& b, const Target& target);
+
+}  // namespace morello
+
+#endif
