@@ -83,10 +83,11 @@ typedef enum morello_status {
   MORELLO_BUDGET_EXCEEDED = -13,    /**< time or memory budget ended the search before a result */
   MORELLO_EXEC_MEMORY_DENIED = -14, /**< the system refuses executable memory */
   MORELLO_OUT_OF_MEMORY = -15,
-  MORELLO_INTERNAL = -16,          /**< a bug in morello: please report the message */
-  MORELLO_IO_ERROR = -17,          /**< a file cannot be opened, read, locked or written */
-  MORELLO_CORRUPT_TABLE = -18,     /**< no table, or damaged: nothing of it was used */
-  MORELLO_INCOMPATIBLE_TABLE = -19 /**< a table of another format, target, cost model or actions */
+  MORELLO_INTERNAL = -16,           /**< a bug in morello: please report the message */
+  MORELLO_IO_ERROR = -17,           /**< a file cannot be opened, read, locked or written */
+  MORELLO_CORRUPT_TABLE = -18,      /**< no table, or damaged: nothing of it was used */
+  MORELLO_INCOMPATIBLE_TABLE = -19, /**< a table of another format, target, cost model or actions */
+  MORELLO_CANCELLED = -20           /**< the caller cancelled the search */
 } morello_status;
 
 typedef struct morello_error morello_error;

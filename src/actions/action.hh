@@ -62,10 +62,21 @@ struct Derivation {
   u64 amount = 0;                // registers or lines
 };
 
+/// Which actions are not listed because others do as well, or nearly: docs/search.md says why. Each
+/// can be switched off, for tests.
+enum class Reduction : u8 {
+  kHold = 0,       // a moved operand is held until a loop reuses it
+  kBatch = 1,      // dimensions that all operands of a contraction share are tiled by 1
+  kCopyTiles = 2,  // without a contraction, tiles are multiples of 8, panels, or 1
+  kLayouts = 3,    // no copies into layouts that microkernels read no better
+};
+
 /// What actions may depend on besides the Spec. Immutable during a search.
 struct ActionContext {
   const Target* target = nullptr;
-  u32 disabled = 0;  // bit 1 << kind: left out, for tests of what a rewrite is worth
+  u32 disabled = 0;             // bit 1 << kind: left out, for tests of what a rewrite is worth
+  u32 disabled_reductions = 0;  // bit 1 << Reduction
+  bool reduces(Reduction r) const { return !(disabled_reductions >> static_cast<int>(r) & 1); }
 };
 
 class ActionList {

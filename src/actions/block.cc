@@ -66,8 +66,8 @@ void list_accumulate(const Spec& spec, const Limits&, const ActionContext&, Acti
   if (loop) out.add({ActionKind::kAccumulate, 0, {}, {}, 0});
 }
 
-bool derive_accumulate(const Spec& spec, const Limits& limits, const Action&, const ActionContext&,
-                       Derivation& d) {
+bool derive_accumulate(const Spec& spec, const Limits& limits, const Action&,
+                       const ActionContext& context, Derivation& d) {
   u8 out = static_cast<u8>(spec.out_index());
   Spec fill = spec;  // as part_of() wants it: stages that read nothing
   fill.stage[0] = {Op::kFill, kNone, kNone, 0};
@@ -76,7 +76,8 @@ bool derive_accumulate(const Spec& spec, const Limits& limits, const Action&, co
   d.child[1] = {spec, limits, 1, identity_binding(spec)};
   Spec& body = d.child[1].spec;
   body.out().access = Access::kInOut;
-  if (body.out().level != Level::kRegister && body.reduced() != 0) {
+  if (body.out().level != Level::kRegister && body.reduced() != 0 &&
+      context.reduces(Reduction::kHold)) {
     // Worth it only for a loop over a reduced dimension, which it had better stand right before.
     body.held = static_cast<DimMask>(body.held | (body.all_dims() & ~body.reduced()));
     body.must_loop = true;

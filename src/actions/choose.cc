@@ -14,7 +14,7 @@ int first_free(const Spec& spec) {
 void list_choose(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   int o = first_free(spec);
   if (o < 0) return;
-  each_layout(spec, o, *context.target, [&](LayoutOption option, u32 panel) {
+  each_layout(spec, o, context, [&](LayoutOption option, u32 panel) {
     out.add({ActionKind::kChoose, static_cast<u8>(o), {}, option, panel});
   });
 }
@@ -30,6 +30,7 @@ bool derive_choose(const Spec& spec, const Limits& limits, const Action& a, cons
   d.count = 1;
   d.child[0] = {spec, limits, 1, identity_binding(spec)};
   d.child[0].spec.operand[a.arg] = chosen(spec, a);
+  forget_pitch(d.child[0].spec.operand[a.arg]);
   return true;
 }
 

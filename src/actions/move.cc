@@ -6,11 +6,13 @@ namespace morello {
 namespace {
 
 /// The body of a move: operand `index` replaced. Loops inside caches private to a core stay on it.
-Child body_with(const Spec& spec, const Limits& limits, int index, const Operand& placed) {
+Child body_with(const Spec& spec, const Limits& limits, int index, const Operand& placed,
+                const ActionContext& context) {
   Child c{spec, limits, 1, identity_binding(spec)};
   c.spec.operand[index] = placed;
+  forget_pitch(c.spec.operand[index]);
   c.spec.serial = true;
-  if (combines(spec) && placed.level != Level::kRegister)
+  if (combines(spec) && context.reduces(Reduction::kHold) && placed.level != Level::kRegister)
     c.spec.held = static_cast<DimMask>(spec.held | placed.dims);
   else
     c.spec.held = 0;
@@ -18,16 +20,17 @@ Child body_with(const Spec& spec, const Limits& limits, int index, const Operand
 }
 
 /// Is there a loop left that would reuse operand `o` along with those moved just before?
-bool may_hold(const Spec& spec, int o) {
-  return !combines(spec) || (spec.held | spec.operand[o].dims) != spec.all_dims();
+bool may_hold(const Spec& spec, int o, const ActionContext& context) {
+  return !combines(spec) || !context.reduces(Reduction::kHold) ||
+         (spec.held | spec.operand[o].dims) != spec.all_dims();
 }
 
 // ---- view
 
-void list_views(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
+void list_views(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   if (has_register_operand(spec) || has_free_operand(spec)) return;
   for (u8 o = 0; o < spec.operand_count; o++)
-    if (spec.operand[o].level > Level::kL1 && may_hold(spec, o))
+    if (spec.operand[o].level > Level::kL1 && may_hold(spec, o, context))
       out.add({ActionKind::kView, o, {}, {}, 0});
 }
 
@@ -47,8 +50,8 @@ bool derive_view(const Spec& spec, const Limits& limits, const Action& a, const 
   if (!subtract(rest, d.level, d.amount)) return false;
   d.own = step_units(spec, from, *c.target);
   d.count = 1;
-  d.child[0] = body_with(spec, rest, a.arg, to);
-  d.child[0].spec.must_loop = combines(spec);
+  d.child[0] = body_with(spec, rest, a.arg, to, c);
+  d.child[0].spec.must_loop = combines(spec) && c.reduces(Reduction::kHold);
   return true;
 }
 
@@ -71,7 +74,7 @@ void list_packs(const Spec& spec, const Limits&, const ActionContext& context, A
     if (x.layout.packed() || x.dims == 0) continue;
     for (Level level : {Level::kL1, Level::kL2}) {
       if (level >= x.level) continue;
-      each_layout(spec, o, *context.target, [&](LayoutOption option, u32 panel) {
+      each_layout(spec, o, context, [&](LayoutOption option, u32 panel) {
         if (option == LayoutOption::kSame && is_dense(x)) return;  // a view is cheaper
         out.add({ActionKind::kPack, o, level, option, panel});
       });
@@ -79,7 +82,7 @@ void list_packs(const Spec& spec, const Limits&, const ActionContext& context, A
   }
 }
 
-bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,
+bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const ActionContext& c,
                  Derivation& d) {
   Operand to = packed(spec, a);
   d.level = to.level;
@@ -90,7 +93,7 @@ bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const 
   d.child[0].spec = move_spec(spec, a.arg, to, true, &d.child[0].binding);
   d.child[0].limits = rest;
   d.child[0].times = 1;
-  d.child[1] = body_with(spec, rest, a.arg, to);
+  d.child[1] = body_with(spec, rest, a.arg, to, c);
   d.child[1].binding.operand[a.arg] = kNewBuffer;
   return true;
 }
@@ -136,7 +139,7 @@ bool derive_registers(const Spec& spec, const Limits& limits, const Action& a,
     child.times = 1;
   };
   if (from.access == Access::kInOut) copy(true);
-  d.child[d.count++] = body_with(spec, rest, a.arg, to);
+  d.child[d.count++] = body_with(spec, rest, a.arg, to, c);
   d.child[d.count - 1].binding.operand[a.arg] = kNewBuffer;
   copy(false);
   return true;

@@ -9,7 +9,7 @@ namespace morello {
 u64 resident_lines(const Spec& spec, const Operand& operand, Level cache) {
   Footprint f = footprint(spec, operand);
   // One way of an L1 is a page, one of an L2 is up to 64 KiB.
-  u32 alias = cache == Level::kL1 ? std::min<u32>(operand.alias, 6) : operand.alias;
+  u32 alias = cache == Level::kL1 ? std::min(operand.alias, kMaxAliasL1) : operand.alias;
   return f.runs == 1 ? f.lines : std::max(f.lines, f.runs << alias);
 }
 

@@ -23,6 +23,13 @@ inline bool has_free_operand(const Spec& spec) {
   return false;
 }
 
+/// Does dimension `dim` index both factors of the contraction?
+inline bool both_have(const Spec& spec, u8 dim) {
+  const Stage& s = spec.stage[0];
+  return s.op == Op::kMulAdd && has_dim(spec.operand[s.in0].dims, dim) &&
+         has_dim(spec.operand[s.in1].dims, dim);
+}
+
 /// Cache lines that a tile takes away from a cache when it stays there. Runs at a distance that is
 /// a multiple of a power of two fall into few sets: each then takes the lines up to the next one's.
 u64 resident_lines(const Spec& spec, const Operand& operand, Level cache);
@@ -35,12 +42,20 @@ struct LayoutChoice {
 LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 panel);
 /// Calls add(option, panel) for every choice that makes sense for the operand.
 template <class F>
-void each_layout(const Spec& spec, int operand, const Target& target, F&& add) {
-  for (LayoutOption option :
-       {LayoutOption::kSame, LayoutOption::kReducedFast, LayoutOption::kReducedSlow})
+void each_layout(const Spec& spec, int operand, const ActionContext& context, F&& add) {
+  auto order = [&](LayoutOption option) {
     if (layout_of(spec, operand, option, 0).valid) add(option, 0u);
-  u32 lanes = target.lanes(size_of(spec.operand[operand].dtype));
-  u8 v = unit_dim(spec.out());
+  };
+  order(LayoutOption::kSame);
+  // Only where microkernels read it better than as it is: rows by broadcasts, at any stride;
+  // columns in vectors, unless both factors have them.
+  const Operand& x = spec.operand[operand];
+  u8 unit = unit_dim(x), v = unit_dim(spec.out());
+  bool all = !context.reduces(Reduction::kLayouts);
+  if (all || unit != v || unit == kNoDim || both_have(spec, v)) order(LayoutOption::kReducedFast);
+  if (all || !has_dim(spec.reduced(), unit) || has_dim(x.dims, v))
+    order(LayoutOption::kReducedSlow);
+  u32 lanes = context.target->lanes(size_of(spec.operand[operand].dtype));
   bool along_vectors = v != kNoDim && has_dim(spec.operand[operand].dims, v);
   auto panels = [&](u32 panel) {
     if (layout_of(spec, operand, LayoutOption::kPanels, panel).valid)

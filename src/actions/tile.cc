@@ -29,16 +29,16 @@ bool is_batch(const Spec& spec, int dim) {
 
 /// Sizes that serve some microkernel or cache: without a contraction these are blocks of
 /// transposes, panels, and slices.
-bool is_useful(const Spec& spec, int dim, u32 size, ActionKind kind) {
+bool is_useful(const Spec& spec, int dim, u32 size, ActionKind kind, const ActionContext& context) {
   if (size == 1 || kind == ActionKind::kParallelTile) return true;
-  if (is_batch(spec, dim)) return false;
-  if (combines(spec) || size % 8 == 0) return true;
+  if (is_batch(spec, dim) && context.reduces(Reduction::kBatch)) return false;
+  if (combines(spec) || !context.reduces(Reduction::kCopyTiles) || size % 8 == 0) return true;
   for (int o = 0; o < spec.operand_count; o++)
     if (spec.operand[o].layout.pack_dim == dim && spec.operand[o].layout.pack == size) return true;
   return false;
 }
 
-void list_tiles(const Spec& spec, ActionKind kind, ActionList& out) {
+void list_tiles(const Spec& spec, ActionKind kind, const ActionContext& context, ActionList& out) {
   if (has_free_operand(spec)) return;
   bool one_only = has_register_operand(spec);
   for (u8 d = 0; d < spec.rank; d++) {
@@ -46,7 +46,7 @@ void list_tiles(const Spec& spec, ActionKind kind, ActionList& out) {
     if (kind == ActionKind::kParallelTile && has_dim(spec.reduced(), d)) continue;
     for (u32 size : kLadder) {
       if (size >= spec.size[d] || (one_only && size > 1)) break;
-      if (is_useful(spec, d, size, kind) && may_tile(spec, d, size))
+      if (is_useful(spec, d, size, kind, context) && may_tile(spec, d, size))
         out.add({kind, d, {}, {}, size});
     }
   }
@@ -65,8 +65,8 @@ void derive_trips(const Spec& spec, const Limits& limits, const Action& a, Deriv
   tail.times = 1;
 }
 
-void list_serial(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
-  list_tiles(spec, ActionKind::kTile, out);
+void list_serial(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
+  list_tiles(spec, ActionKind::kTile, context, out);
 }
 
 bool derive_serial(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,
@@ -78,7 +78,7 @@ bool derive_serial(const Spec& spec, const Limits& limits, const Action& a, cons
 
 void list_parallel(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   if (!spec.serial && context.target->processors > 1)
-    list_tiles(spec, ActionKind::kParallelTile, out);
+    list_tiles(spec, ActionKind::kParallelTile, context, out);
 }
 
 bool derive_parallel(const Spec& spec, const Limits& limits, const Action& a,

@@ -44,6 +44,8 @@ const char* morello_status_string(morello_status status) {
       return "MORELLO_CORRUPT_TABLE";
     case MORELLO_INCOMPATIBLE_TABLE:
       return "MORELLO_INCOMPATIBLE_TABLE";
+    case MORELLO_CANCELLED:
+      return "MORELLO_CANCELLED";
   }
   return "unknown status";
 }

@@ -49,7 +49,8 @@ std::string text_of(const Operand& operand, const Names& names) {
   if (l.packed()) s += "; " + std::to_string(l.pack) + ' ' + names[l.pack_dim];
   s += ']';
   if (operand.free_layout) s += '*';
-  if (!is_dense(operand)) s += '~';
+  // Near, and in panels, only the fastest dimension counts.
+  if (operand.level > Level::kL1 && !l.packed() && !is_dense(operand)) s += '~';
   s += name_of(operand.level);
   return s;
 }

@@ -222,6 +222,7 @@ class Validator {
   void check_body(const ImplNode& node, int c, u8 operand, const Operand& placed, bool is_buffer) {
     Spec expected = node.spec;
     expected.operand[operand] = placed;
+    forget_pitch(expected.operand[operand]);
     Binding binding = identity_binding(node.spec);
     if (is_buffer) binding.operand[operand] = kNewBuffer;
     check_child(node, c, expected, binding);

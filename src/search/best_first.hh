@@ -10,19 +10,20 @@
 // so nothing is redone.
 //
 // Among actions of equal cost the first in Problem::order() wins, whatever the order of the visits:
-// an action is taken only when no incomplete one could still reach its cost.
+// an action is taken only when no incomplete one could still reach its cost. So the result is the
+// same for any number of threads; they work in the same graph (see improve()).
 #ifndef MORELLO_SEARCH_BEST_FIRST_HH
 #define MORELLO_SEARCH_BEST_FIRST_HH
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <functional>
-#include <span>
+#include <mutex>
 #include <utility>
 #include <vector>
 
-#include "cost/model.hh"
-#include "support/alloc.hh"
+#include "search/open_actions.hh"
 #include "table/memo.hh"
 
 namespace morello {
@@ -31,13 +32,27 @@ namespace morello {
 struct SearchCounts {
   u64 expanded = 0;
   u64 previews = 0;
+  u64 misfits = 0;   // previews of actions that do not fit the limits
+  u64 advances = 0;  // improvements of an action through its children
   u64 memo_hits = 0;
-  u64 open_bytes = 0;  // heaps of open actions, at their peak
+  u64 borrowed = 0;  // pairs that the answer or bound of looser limits settled without expansion
+  u64 open_bytes = 0;
+
+  void add(const SearchCounts& o) {
+    expanded += o.expanded;
+    previews += o.previews;
+    misfits += o.misfits;
+    advances += o.advances;
+    memo_hits += o.memo_hits;
+    borrowed += o.borrowed;
+    open_bytes += o.open_bytes;  // modulo 2^64: one worker may free what another one allocated
+  }
 };
 
-/// Problem has: types Key, Limits, Action, Derivation (count, own, child[i].{spec, limits, times});
-/// hash(key), clamp(key, limits), lower_bound(key, limits), list(key, limits, vector<Action>-like),
-/// preview(key, limits, action, derivation) -> bool, peaks(derivation, span<Limits>),
+/// Problem has: types Key, Limits, Action, Derivation (count, own, child[i].{spec, limits, times}),
+/// Use (what peaks need of a derivation); hash(key), clamp(key, limits), loosen(limits) (at least
+/// as much, and one of few), lower_bound(key, limits), list(key, limits, vector<Action>-like),
+/// preview(key, limits, action, derivation) -> bool, use_of(derivation), peaks(use, children),
 /// order(action), and the constant kMaxChildren. See spec_problem.hh and the toy problems in the
 /// tests.
 template <class Problem>
@@ -47,6 +62,7 @@ class BestFirst {
   using Limits = typename Problem::Limits;
   using Action = typename Problem::Action;
   using Derivation = typename Problem::Derivation;
+  using Open = OpenActions<Problem>;
 
   struct Solution {
     bool feasible = false;
@@ -55,179 +71,390 @@ class BestFirst {
     Action action;
   };
 
-  /// `slack_shift`: children are improved to 1 + 2^-slack_shift times the second best, which stops
-  /// thrashing between close actions. The result does not depend on it.
-  explicit BestFirst(const Problem& problem, int slack_shift = 7)
-      : problem_(problem), slack_shift_(slack_shift) {}
+  struct Options {
+    /// Children are improved to 1 + 2^-slack_shift times the second best, which stops thrashing
+    /// between close actions. No influence on the result.
+    int slack_shift = 7;
+    /// Ask looser limits first (see borrow()). No influence on the result.
+    bool borrow = true;
+  };
 
-  /// Called now and then with the counts; false ends the search.
-  void set_check(std::function<bool(const BestFirst&)> check) { check_ = std::move(check); }
+  explicit BestFirst(const Problem& problem, Options options = {})
+      : problem_(problem), options_(options) {}
 
-  /// Solves (key, limits). False if the check ended the search; it can be resumed by calling again.
-  bool solve(const Key& key, Limits limits, Solution& out) {
-    stopped_ = false;
-    EntryId id = entry_of(key, limits);
-    improve(id, kInfinite);
-    const Entry& e = memo_[id];
-    if (!e.solved) return false;
-    out = {e.feasible, e.low, e.peaks, e.action};
-    return true;
+  /// What one thread needs of its own. Not shared.
+  class Worker {
+   public:
+    explicit Worker(BestFirst& search) : search_(search) {}
+    ~Worker() { flush(); }
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
+    /// Called every so many expansions; false stops the search for all threads.
+    void set_check(std::function<bool()> check, u32 every = 64) {
+      check_ = std::move(check);
+      every_ = every;
+    }
+
+    /// Adds what was counted to the search's counts.
+    void flush() {
+      std::lock_guard guard(search_.counts_lock_);
+      search_.counts_.add(std::exchange(counts_, {}));
+      search_.peak_open_bytes_ = std::max(search_.peak_open_bytes_, search_.counts_.open_bytes);
+    }
+
+   private:
+    friend class BestFirst;
+    BestFirst& search_;
+    SearchCounts counts_;
+    typename Problem::ActionList actions_;
+    Derivation derivation_;
+    typename Open::Pool pool_;
+    std::function<bool()> check_;
+    u32 every_ = 64, polls_ = 0;
+  };
+
+  /// Solves (key, limits). False if the search was stopped before; it can be resumed by calling
+  /// again. Several threads may solve the same pair, or others, each with its own worker.
+  bool solve(const Key& key, const Limits& limits, Worker& w, Solution& out) {
+    Entry& e = entry_of(key, limits, w);
+    improve(e, kInfinite, w);
+    return solution_of(e, out);
+  }
+
+  /// The solution of a pair, if it is known.
+  bool known(const Key& key, const Limits& limits, Worker& w, Solution& out) {
+    return solution_of(entry_of(key, limits, w), out);
   }
 
   /// The lower bound known for a pair.
-  i64 low(const Key& key, Limits limits) { return memo_[entry_of(key, limits)].low; }
-
-  const SearchCounts& counts() const { return counts_; }
-  size_t keys() const { return memo_.keys(); }
-  size_t entries() const { return memo_.entries(); }
-  size_t bytes() const { return memo_.bytes() + counts_.open_bytes; }
-
- private:
-  struct Candidate {
-    i64 f;
-    Action action;
-    Limits peaks;
-    bool complete;
-  };
-  using Heap = std::vector<Candidate, BlockAllocator<Candidate>>;
-  struct Entry {
-    Limits limits{};
-    Limits peaks{};
-    i64 low = 0;
-    bool solved = false, feasible = false, open = false;
-    Action action{};
-    Heap heap;
-  };
-
-  /// Heap order: the root is the smallest f; incomplete ones first, so that ties are all resolved.
-  struct Later {
-    const Problem& problem;
-    bool operator()(const Candidate& a, const Candidate& b) const {
-      if (a.f != b.f) return a.f > b.f;
-      if (a.complete != b.complete) return a.complete;
-      return problem.order(a.action) > problem.order(b.action);
-    }
-  };
-
-  EntryId entry_of(const Key& key, Limits limits) {
-    problem_.clamp(key, limits);
-    u64 hash = problem_.hash(key);
-    EntryId id = memo_.find(key, hash, limits);
-    if (id != kNoEntry) {
-      counts_.memo_hits++;
-      return id;
-    }
-    id = memo_.add(key, hash, limits);
-    Entry& e = memo_[id];
-    e.low = std::max(e.low, problem_.lower_bound(key, limits));
-    return id;
+  i64 low(const Key& key, const Limits& limits, Worker& w) {
+    return entry_of(key, limits, w).low();
   }
 
-  void expand(EntryId id) {
-    Entry& e = memo_[id];
-    const Key& key = memo_.key_of(id);
-    counts_.expanded++;
-    problem_.list(key, e.limits, actions_);
-    Derivation& d = derivation_;
-    for (const Action& a : actions_) {
-      counts_.previews++;
-      if (!problem_.preview(key, e.limits, a, d)) continue;
+  /// The open actions of a pair, the best first, expanding it if need be. None if it is solved.
+  void open_actions(const Key& key, const Limits& limits, Worker& w, std::vector<Action>& out) {
+    Entry& e = entry_of(key, limits, w);
+    std::unique_lock lock(e.lock);
+    out.clear();
+    while (e.phase == Phase::kExpanding && !stopped()) wait(e, lock);
+    if (e.solved.load(std::memory_order_relaxed) || e.phase == Phase::kExpanding) return;
+    if (e.phase == Phase::kNew) {
+      expand(e, w);
+      e.phase = Phase::kOpen;
+    }
+    e.open.list(problem_, out);
+  }
+
+  /// Stops all threads that are searching; they may resume after allow().
+  void stop() { stopped_.store(true, std::memory_order_relaxed); }
+  void allow() { stopped_.store(false, std::memory_order_relaxed); }
+  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+
+  /// Of workers that flushed.
+  SearchCounts counts() const {
+    std::lock_guard guard(counts_lock_);
+    return counts_;
+  }
+  size_t keys() const { return memo_.keys(); }
+  size_t entries() const { return memo_.entries(); }
+  size_t bytes() const { return memo_.bytes() + counts().open_bytes; }
+  /// At the worst moment so far.
+  size_t peak_bytes() const {
+    std::lock_guard guard(counts_lock_);
+    return memo_.bytes() + peak_open_bytes_;
+  }
+
+  /// Calls f(key, limits, solution) for every solved pair that has a program, while nobody
+  /// searches.
+  template <class F>
+  void each_solved(F&& f) const {
+    memo_.each([&](const Entry& e) {
+      Solution s;
+      if (solution_of(e, s) && s.feasible) f(e.key, e.limits, s);
+    });
+  }
+
+ private:
+  enum class Phase : u8 { kNew, kExpanding, kOpen };
+
+  struct State {
+    bool answers(const Limits& limits) const {
+      return solved.load(std::memory_order_acquire) && (!feasible || peaks.within(limits));
+    }
+    i64 low() const { return low_.load(std::memory_order_relaxed); }
+    void raise(i64 low) {
+      i64 have = this->low();
+      while (have < low && !low_.compare_exchange_weak(have, low, std::memory_order_relaxed)) {
+      }
+    }
+
+    SpinLock lock;
+    std::atomic<bool> solved{false};  // peaks, action and feasible do not change afterwards
+    bool feasible = false;
+    Phase phase = Phase::kNew;
+    std::atomic<u32> version{0};  // changes whenever somebody who waits should look again
+    Limits peaks{};
+    Action action{};
+    Open open;
+
+   private:
+    std::atomic<i64> low_{0};
+  };
+  using Entries = Memo<Key, Limits, State>;
+  using Entry = typename Entries::Entry;
+  using Candidate = typename Open::Candidate;
+  using Link = typename Open::Link;
+
+  static bool solution_of(const Entry& e, Solution& out) {
+    if (!e.solved.load(std::memory_order_acquire)) return false;
+    out = {e.feasible, e.low(), e.peaks, e.action};
+    return true;
+  }
+
+  Entry& entry_of(const Key& key, Limits limits, Worker& w) {
+    problem_.clamp(key, limits);
+    bool found = false;
+    Entry& e = memo_.find_or_add(key, problem_.hash(key), limits, found);
+    if (found)
+      w.counts_.memo_hits++;
+    else
+      e.raise(problem_.lower_bound(key, limits));
+    return e;
+  }
+
+  /// Lists the actions of `e` with bounds of their cost. The caller owns the entry's expansion.
+  void expand(Entry& e, Worker& w) {
+    w.counts_.expanded++;
+    problem_.list(e.key, e.limits, w.actions_);
+    Derivation& d = w.derivation_;
+    for (const Action& a : w.actions_) {
+      w.counts_.previews++;
+      if (!problem_.preview(e.key, e.limits, a, d)) {
+        w.counts_.misfits++;
+        continue;
+      }
       i64 f = d.own;
       for (int i = 0; i < d.count && f < kInfinite; i++)
         f = saturating_add(
             f, saturating_mul(d.child[i].times,
                               problem_.lower_bound(d.child[i].spec, d.child[i].limits)));
       if (f >= kInfinite) continue;
-      Candidate c{f, a, {}, d.count == 0};
-      if (c.complete) c.peaks = problem_.peaks(d, {});
-      e.heap.push_back(c);
+      Candidate c{f, a, nullptr, {}, d.count == 0};
+      if (c.complete) c.peaks = problem_.peaks(problem_.use_of(d), {});
+      e.open.add(c);
     }
-    e.heap.shrink_to_fit();
-    open_bytes_ += e.heap.capacity() * sizeof(Candidate);
-    counts_.open_bytes = std::max(counts_.open_bytes, open_bytes_);
-    std::make_heap(e.heap.begin(), e.heap.end(), Later{problem_});
-    e.open = true;
-    if (check_ && counts_.expanded % 64 == 0 && !check_(*this)) stopped_ = true;
+    w.counts_.open_bytes += e.open.seal(problem_);
   }
 
-  void close(Entry& e, bool feasible, i64 cost) {
-    e.solved = true;
+  /// Flushes counts and asks the worker's check, now and then. Holding no lock.
+  void poll(Worker& w) {
+    if (++w.polls_ % w.every_ != 0) return;
+    w.flush();
+    if (w.check_ && !w.check_()) stop();
+  }
+
+  void close(Entry& e, Worker& w, bool feasible, i64 cost) {
     e.feasible = feasible;
-    e.low = cost;
-    open_bytes_ -= e.heap.capacity() * sizeof(Candidate);
-    Heap().swap(e.heap);
+    e.raise(cost);
+    w.counts_.open_bytes -= e.open.clear(w.pool_);
+    e.solved.store(true, std::memory_order_release);
+    e.version.fetch_add(1, std::memory_order_release);
   }
 
-  void improve(EntryId id, i64 bound) {
-    Entry& e = memo_[id];
-    if (e.solved || e.low >= bound || stopped_) return;
-    if (!e.open) expand(id);
-    while (!stopped_) {
-      if (e.heap.empty()) return close(e, false, kInfinite);
-      Candidate top = e.heap.front();
-      e.low = std::max(e.low, top.f);
-      if (top.complete) {
-        e.action = top.action;
-        e.peaks = top.peaks;
-        return close(e, true, top.f);
+  /// Raises e's lower bound to `bound`, or solves it, unless the search is stopped.
+  ///
+  /// Any number of threads may be in the same entry. The first one takes the best action; while it
+  /// is away improving the children, the next one takes the next action if it is below `bound`, for
+  /// most of these have to be raised above it sooner or later, and otherwise follows the first one
+  /// into the children of its action. Threads wait for each other only downwards in the graph, so
+  /// never in a circle.
+  void improve(Entry& e, i64 bound, Worker& w) {
+    std::unique_lock lock(e.lock);
+    while (!e.solved.load(std::memory_order_relaxed) && e.low() < bound && !stopped()) {
+      if (e.phase == Phase::kExpanding) {
+        wait(e, lock);
+        continue;
       }
-      if (top.f >= bound) return;
-      std::pop_heap(e.heap.begin(), e.heap.end(), Later{problem_});
-      e.heap.pop_back();
-      i64 second = e.heap.empty() ? kInfinite : e.heap.front().f;
-      i64 slack = saturating_add(top.f, std::max<i64>(1, top.f >> slack_shift_));
-      bool alive = advance(id, top, saturating_add(std::min(bound, std::max(second, slack)), 1));
-      if (!alive) continue;
-      e.heap.push_back(top);
-      std::push_heap(e.heap.begin(), e.heap.end(), Later{problem_});
+      if (e.phase == Phase::kNew) {
+        open(e, bound, lock, w);
+        continue;
+      }
+      i64 away = e.open.lowest_away();
+      if (e.open.empty() && away == kInfinite) return close(e, w, false, kInfinite);
+      i64 top = e.open.lowest();
+      e.raise(std::min(top, away));
+      if (e.open.top_is_complete() && top < away) {
+        e.action = e.open.top().action;
+        e.peaks = e.open.top().peaks;
+        return close(e, w, true, top);
+      }
+      if (e.low() >= bound) return;
+      bool take = top < kInfinite && !e.open.top_is_complete() &&
+                  (away == kInfinite || (top < bound && bound < kInfinite));
+      if (take)
+        advance_top(e, bound, lock, w);
+      else
+        follow(e, lock, w);
     }
   }
 
-  /// Improves the children of an action until its f reaches `bound` or all are solved. False if one
-  /// of them has no implementation.
-  bool advance(EntryId id, Candidate& c, i64 bound) {
-    Derivation d;
-    const Entry& e = memo_[id];
-    problem_.preview(memo_.key_of(id), e.limits, c.action, d);
-    std::array<EntryId, Problem::kMaxChildren> child;
-    for (int i = 0; i < d.count; i++) child[i] = entry_of(d.child[i].spec, d.child[i].limits);
-    // Always from the entries as they are now: a recursive call may have changed several.
-    auto total = [&] {
-      i64 f = d.own;
-      for (int i = 0; i < d.count; i++)
-        f = saturating_add(f, saturating_mul(d.child[i].times, memo_[child[i]].low));
-      return f;
-    };
-    i64 f = total();
-    for (int i = 0; i < d.count && f < bound; i++) {
-      if (memo_[child[i]].solved) continue;
-      i64 times = static_cast<i64>(d.child[i].times), have = memo_[child[i]].low;
-      improve(child[i], saturating_add(have, (bound - f + times - 1) / times));
-      if (stopped_) return true;
-      f = total();
+  void wait(Entry& e, std::unique_lock<SpinLock>& lock) {
+    u32 version = e.version.load(std::memory_order_relaxed);
+    lock.unlock();
+    Backoff backoff;
+    while (e.version.load(std::memory_order_acquire) == version && !stopped()) backoff.wait();
+    lock.lock();
+  }
+
+  void open(Entry& e, i64 bound, std::unique_lock<SpinLock>& lock, Worker& w) {
+    if (options_.borrow) {
+      lock.unlock();
+      bool settled = borrow(e, bound, w);
+      lock.lock();
+      if (settled || e.phase != Phase::kNew) return;
     }
-    if (f >= kInfinite) return false;
-    c.f = std::max(c.f, f);
+    e.phase = Phase::kExpanding;
+    lock.unlock();
+    expand(e, w);
+    lock.lock();
+    e.phase = Phase::kOpen;
+    e.version.fetch_add(1, std::memory_order_release);
+    lock.unlock();
+    poll(w);
+    lock.lock();
+  }
+
+  /// Looser limits make the problem no harder: if their optimum fits, it is the one sought, and
+  /// their lower bound holds. As few looser limits are asked for a key as there are values of
+  /// loosen(), this settles most pairs. True if e is solved now, its bound reached, or the search
+  /// stopped.
+  bool borrow(Entry& e, i64 bound, Worker& w) {
+    Entry* loose = &memo_.loosest_of(e, problem_.hash(e.key));
+    if (loose == &e) loose = &entry_of(e.key, problem_.loosen(e.limits), w);
+    if (loose == &e) return false;
+    improve(*loose, bound, w);
+    if (loose->answers(e.limits)) {
+      std::lock_guard guard(e.lock);
+      if (e.solved.load(std::memory_order_relaxed)) return true;
+      w.counts_.borrowed++;
+      e.action = loose->action;
+      e.peaks = loose->peaks;
+      close(e, w, loose->feasible, loose->low());
+      return true;
+    }
+    e.raise(loose->low());
+    if (e.low() >= bound) w.counts_.borrowed++;
+    return e.low() >= bound || stopped();
+  }
+
+  void advance_top(Entry& e, i64 bound, std::unique_lock<SpinLock>& lock, Worker& w) {
+    Candidate c = e.open.take(problem_);
+    i64 slack = saturating_add(c.f, std::max<i64>(1, c.f >> options_.slack_shift));
+    i64 target = saturating_add(std::min(bound, std::max(e.open.lowest(), slack)), 1);
+    if (!c.link) c.link = link(e, c.action, w);
+    typename Open::Away away{c.f, target, c.action, c.link, nullptr};
+    e.open.leave(away);
+    lock.unlock();
+    bool alive = false;
+    try {
+      alive = advance(c, target, w);
+    } catch (...) {  // no memory: others may still look at this entry until all have stopped
+      lock.lock();
+      e.open.come_back(away);
+      throw;
+    }
+    lock.lock();
+    e.open.come_back(away);
+    if (alive)
+      e.open.put_back(c, problem_);
+    else
+      w.pool_.release(c.link);
+    e.version.fetch_add(1, std::memory_order_release);
+  }
+
+  Link* link(Entry& e, const Action& action, Worker& w) {
+    Derivation& d = w.derivation_;
+    problem_.preview(e.key, e.limits, action, d);
+    u64 before = w.pool_.bytes();
+    Link* link = w.pool_.make();
+    w.counts_.open_bytes += w.pool_.bytes() - before;
+    link->count = d.count;
+    link->own = d.own;
+    link->use = problem_.use_of(d);
+    for (int i = 0; i < d.count; i++) {
+      link->child[i] = &entry_of(d.child[i].spec, d.child[i].limits, w);
+      link->times[i] = static_cast<i64>(d.child[i].times);
+    }
+    return link;
+  }
+
+  static Entry& child_of(const Link& link, int i) { return *static_cast<Entry*>(link.child[i]); }
+
+  /// Always from the entries as they are now: a recursive call may have changed several.
+  static i64 total_of(const Link& link) {
+    i64 f = link.own;
+    for (int i = 0; i < link.count; i++)
+      f = saturating_add(f,
+                         saturating_mul(static_cast<u64>(link.times[i]), child_of(link, i).low()));
+    return f;
+  }
+
+  /// Improves the children of an action until its cost is known to reach `bound`, or all are
+  /// solved.
+  void improve_children(const Link& link, i64 bound, Worker& w) {
+    i64 f = total_of(link);
+    for (int i = 0; i < link.count && f < bound && !stopped(); i++) {
+      Entry& child = child_of(link, i);
+      if (child.solved.load(std::memory_order_acquire)) continue;
+      i64 missing = (bound - f + link.times[i] - 1) / link.times[i];
+      improve(child, saturating_add(child.low(), missing), w);
+      f = total_of(link);
+    }
+  }
+
+  /// Improves an action. False if one of its children has no implementation.
+  bool advance(Candidate& c, i64 bound, Worker& w) {
+    w.counts_.advances++;
+    improve_children(*c.link, bound, w);
     c.complete = true;
     std::array<Limits, Problem::kMaxChildren> peaks;
-    for (int i = 0; i < d.count; i++) {
-      const Entry& x = memo_[child[i]];
-      if (!x.solved) c.complete = false;
-      peaks[i] = x.peaks;
+    for (int i = 0; i < c.link->count; i++) {
+      const Entry& x = child_of(*c.link, i);
+      if (!x.solved.load(std::memory_order_acquire))
+        c.complete = false;
+      else
+        peaks[i] = x.peaks;
     }
-    if (c.complete) c.peaks = problem_.peaks(d, std::span<const Limits>(peaks.data(), d.count));
+    i64 f = total_of(*c.link);
+    if (f >= kInfinite) return false;
+    c.f = std::max(c.f, f);
+    if (c.complete)
+      c.peaks = problem_.peaks(c.link->use, {peaks.data(), static_cast<size_t>(c.link->count)});
     return true;
   }
 
+  /// Helps the thread that is away with the lowest action of `e`, and waits until one is back.
+  void follow(Entry& e, std::unique_lock<SpinLock>& lock, Worker& w) {
+    const typename Open::Away& lead = e.open.lead();
+    // The link is released by its thread, which cannot come back before `followers` are gone.
+    Link* link = lead.link;
+    i64 target = lead.target;
+    u32 version = e.version.load(std::memory_order_relaxed);
+    link->followers.fetch_add(1, std::memory_order_relaxed);
+    lock.unlock();
+    improve_children(*link, target, w);
+    link->followers.fetch_sub(1, std::memory_order_release);
+    lock.lock();
+    if (e.version.load(std::memory_order_relaxed) == version) wait(e, lock);
+  }
+
   const Problem& problem_;
-  int slack_shift_;
-  Memo<Key, Limits, Entry> memo_;
+  const Options options_;
+  Entries memo_;
+  std::atomic<bool> stopped_{false};
+  mutable SpinLock counts_lock_;
   SearchCounts counts_;
-  u64 open_bytes_ = 0;
-  bool stopped_ = false;
-  std::function<bool(const BestFirst&)> check_;
-  typename Problem::ActionList actions_;
-  Derivation derivation_;
+  u64 peak_open_bytes_ = 0;
 };
 
 }  // namespace morello

@@ -3,6 +3,8 @@
 #ifndef MORELLO_SEARCH_SPEC_PROBLEM_HH
 #define MORELLO_SEARCH_SPEC_PROBLEM_HH
 
+#include <algorithm>
+
 #include "actions/action.hh"
 #include "actions/clamp.hh"
 #include "cost/bounds.hh"
@@ -17,11 +19,18 @@ class SpecProblem {
   using Action = morello::Action;
   using ActionList = morello::ActionList;
   using Derivation = morello::Derivation;
+  struct Use {  // what a node allocates while its children run
+    Level level = Level::kMemory;
+    u64 amount = 0;
+  };
   static constexpr int kMaxChildren = morello::kMaxChildren;
 
   /// `use_bounds` false: every lower bound is 0, for tests that compare with the unpruned search.
   explicit SpecProblem(const ActionContext& context, bool use_bounds = true)
-      : context_(context), bounds_(*context.target), use_bounds_(use_bounds) {}
+      : context_(context),
+        bounds_(*context.target),
+        most_(limits_of(*context.target)),
+        use_bounds_(use_bounds) {}
 
   u64 hash(const Spec& spec) const { return hash_of(spec); }
   i64 lower_bound(const Spec& spec, const Limits& limits) const {
@@ -34,11 +43,20 @@ class SpecProblem {
                Derivation& out) const {
     return morello::preview(spec, limits, action, context_, out);
   }
-  Limits peaks(const Derivation& d, std::span<const Limits> children) const {
-    return peaks_of(d, children);
+  Use use_of(const Derivation& d) const { return {d.level, d.amount}; }
+  Limits peaks(const Use& use, std::span<const Limits> children) const {
+    Limits most;
+    for (const Limits& p : children) most = max_of(most, p);
+    return add(most, use.level, use.amount);
   }
   u64 order(const Action& action) const { return order_of(action); }
 
+  /// Up to the next power of two of each cache.
+  Limits loosen(Limits limits) const {
+    for (Level level : {Level::kL1, Level::kL2})
+      limits.at(level) = std::min(most_.at(level), static_cast<u8>((limits.at(level) + 3) / 4 * 4));
+    return limits;
+  }
   void clamp(const Spec& spec, Limits& limits) const { clamp_limits(spec, limits); }
 
   const ActionContext& context() const { return context_; }
@@ -46,6 +64,7 @@ class SpecProblem {
  private:
   ActionContext context_;
   Bounds bounds_;
+  Limits most_;
   bool use_bounds_;
 };
 

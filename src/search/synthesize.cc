@@ -1,128 +1,189 @@
 // SPDX-License-Identifier: MIT
 #include "search/synthesize.hh"
 
-#include <algorithm>
+#include <atomic>
 #include <chrono>
-#include <map>
+#include <new>
+#include <thread>
+#include <vector>
 
-#include "search/best_first.hh"
-#include "search/spec_problem.hh"
+#include "search/incumbent.hh"
 
 namespace morello {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Search = BestFirst<SpecProblem>;
 
-u64 microseconds_since(Clock::time_point start) {
-  return static_cast<u64>(
-      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
-}
+/// Why a search ended before it was done.
+enum class Stop { kNone, kTime, kMemory, kCancelled };
 
-/// Builds the tree of a solved Spec from the decisions in the memo. Equal (Spec, limits) pairs
-/// share a node.
-class TreeBuilder {
+class Synthesis {
  public:
-  TreeBuilder(BestFirst<SpecProblem>& search, const SpecProblem& problem)
-      : search_(search), problem_(problem) {}
+  Synthesis(const Spec& spec, const Target& target, const SearchOptions& options)
+      : target_(target),
+        options_(options),
+        adjusted_(with_machine(target, 0, 0, options.threads)),
+        problem_({&adjusted_, options.disabled_actions, options.disabled_reductions},
+                 options.use_bounds),
+        search_(problem_, {options.slack_shift, options.borrow}),
+        worker_(search_),
+        root_(spec),
+        limits_(limits_of(adjusted_)) {
+    root_.serial = options.threads <= 1;
+  }
 
-  /// False if the search was stopped before some pair was solved.
-  bool build(const Spec& spec, const Limits& limits, ImplTree& tree) {
-    NodeId root = 0;
-    if (!build_node(spec, limits, tree, root)) return false;
-    // Made children first; turned around, children come after all their parents.
-    std::reverse(tree.nodes.begin(), tree.nodes.end());
-    for (ImplNode& node : tree.nodes)
-      for (Edge& edge : node.children) edge.node = root - edge.node;
-    return true;
+  Result<ImplTree> run(SearchStats* stats) {
+    Search::Solution solution;
+    bool done = search(solution);
+    std::optional<ImplTree> tree;
+    if (done && solution.feasible)
+      tree = solved_tree();
+    else if (!done && stop_ != Stop::kCancelled)
+      tree = incumbent(search_, problem_, worker_, root_, limits_, target_);
+    i64 bound = search_.low(root_, limits_, worker_);
+    if (tree && best_ && best_->nodes[0].cost < tree->nodes[0].cost) tree = std::move(best_);
+    if (stats) *stats = stats_now(done, bound);
+    if (tree) return std::move(*tree);
+    return error_of(bound);
   }
 
  private:
-  struct Known {
-    Spec spec;
-    Limits limits;
-    NodeId node;
-  };
+  u64 microseconds() const {
+    return static_cast<u64>(
+        std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start_).count());
+  }
 
-  bool build_node(const Spec& spec, const Limits& limits, ImplTree& tree, NodeId& id) {
-    BestFirst<SpecProblem>::Solution s;
-    if (!search_.solve(spec, limits, s)) return false;
-    Derivation d;
-    problem_.preview(spec, limits, s.action, d);
-    ImplNode node = apply(spec, s.action, problem_.context(), d);
-    node.cost = s.cost;
-    node.peaks = s.peaks;
-    for (int i = 0; i < d.count; i++) {
-      NodeId& child = node.children[static_cast<size_t>(i)].node;
-      if (!build_shared(d.child[i].spec, d.child[i].limits, tree, child)) return false;
+  /// False if the search is to stop.
+  bool check() {
+    if (options_.cancel && __atomic_load_n(options_.cancel, __ATOMIC_RELAXED) != 0)
+      stop_ = Stop::kCancelled;
+    else if (options_.time_budget_us && microseconds() >= options_.time_budget_us)
+      stop_ = Stop::kTime;
+    else if (options_.memory_budget_bytes && search_.bytes() > options_.memory_budget_bytes)
+      stop_ = Stop::kMemory;
+    if (stop_ != Stop::kNone) return false;
+    if (options_.progress && microseconds() >= next_progress_) {
+      report();
+      next_progress_ = microseconds() + options_.progress_us;
     }
-    id = static_cast<NodeId>(tree.nodes.size());
-    tree.nodes.push_back(std::move(node));
     return true;
   }
 
-  bool build_shared(const Spec& spec, const Limits& limits, ImplTree& tree, NodeId& id) {
-    auto [begin, end] = known_.equal_range(hash_of(spec));
-    for (auto it = begin; it != end; ++it)
-      if (it->second.spec == spec && it->second.limits == limits) {
-        id = it->second.node;
-        return true;
-      }
-    if (!build_node(spec, limits, tree, id)) return false;
-    known_.insert({hash_of(spec), {spec, limits, id}});
-    return true;
+  void report() {
+    // Its own worker: the search is in the middle of using the other one.
+    Search::Worker w(search_);
+    if (auto tree = incumbent(search_, problem_, w, root_, limits_, target_, 2000))
+      if (!best_ || tree->nodes[0].cost < best_->nodes[0].cost) best_ = std::move(tree);
+    options_.progress({search_.entries(), search_.counts().previews, search_.bytes(),
+                       microseconds(), best_ ? best_->nodes[0].cost : kInfinite,
+                       search_.low(root_, limits_, w)});
   }
 
-  BestFirst<SpecProblem>& search_;
-  const SpecProblem& problem_;
-  std::multimap<u64, Known> known_;
+  bool search(Search::Solution& solution) {
+    worker_.set_check([this] { return check(); });
+    if (!check()) return false;
+    std::atomic<bool> out_of_memory{false};
+    std::vector<std::thread> helpers;
+    auto join = [&] {
+      search_.stop();
+      for (std::thread& helper : helpers) helper.join();
+      search_.allow();
+    };
+    bool done = false;
+    try {
+      for (u32 i = 1; i < options_.search_threads; i++)
+        helpers.emplace_back([&] {
+          try {
+            Search::Worker w(search_);
+            Search::Solution ignored;
+            search_.solve(root_, limits_, w, ignored);
+          } catch (const std::bad_alloc&) {
+            out_of_memory = true;
+            search_.stop();
+          }
+        });
+      done = search_.solve(root_, limits_, worker_, solution);
+    } catch (...) {
+      join();
+      throw;
+    }
+    join();
+    if (out_of_memory) throw std::bad_alloc();
+    worker_.set_check({});
+    return done;
+  }
+
+  std::optional<ImplTree> solved_tree() {
+    return decide(root_, limits_, problem_.context(), target_,
+                  [this](const Spec& spec, const Limits& limits) -> std::optional<Action> {
+                    Search::Solution s;
+                    // Solved on the way, or quickly: a clamp may round limits that were not asked
+                    // for.
+                    if (!search_.solve(spec, limits, worker_, s) || !s.feasible)
+                      return std::nullopt;
+                    return s.action;
+                  },
+                  {.trusted = true});
+  }
+
+  SearchStats stats_now(bool optimal, i64 bound) {
+    worker_.flush();
+    const SearchCounts c = search_.counts();
+    SearchStats s;
+    s.specs = search_.keys();
+    s.states = search_.entries();
+    s.expanded = c.expanded;
+    s.previews = c.previews;
+    s.misfits = c.misfits;
+    s.advances = c.advances;
+    s.memo_hits = c.memo_hits;
+    s.borrowed = c.borrowed;
+    s.bytes = search_.peak_bytes();
+    s.microseconds = microseconds();
+    s.optimal = optimal;
+    s.bound = bound;
+    return s;
+  }
+
+  Error error_of(i64 bound) const {
+    if (stop_ == Stop::kCancelled)
+      return {MORELLO_CANCELLED, "the search was cancelled by its caller"};
+    if (stop_ == Stop::kNone)
+      return {MORELLO_NO_IMPLEMENTATION,
+              "no program for " + describe(root_) + " fits the memory limits of target " +
+                  std::string(target_.name) + " (" + std::string(target_.machine) + ")"};
+    std::string what =
+        stop_ == Stop::kTime
+            ? "time budget of " + std::to_string(options_.time_budget_us) + " microseconds"
+            : "memory budget of " + std::to_string(options_.memory_budget_bytes) + " bytes";
+    return {MORELLO_BUDGET_EXCEEDED,
+            "the " + what +
+                " ended the search before a program was found; known so far: the cheapest costs "
+                "at least " +
+                std::to_string(bound / kUnitsPerCycle) +
+                " cycles; raise the budget, or set it to 0 for no limit"};
+  }
+
+  const Target& target_;
+  const SearchOptions& options_;
+  const Clock::time_point start_ = Clock::now();
+  Target adjusted_;
+  SpecProblem problem_;
+  Search search_;
+  Search::Worker worker_;
+  Spec root_;
+  Limits limits_;
+  Stop stop_ = Stop::kNone;
+  u64 next_progress_ = 0;
+  std::optional<ImplTree> best_;
 };
 
 }  // namespace
 
 Result<ImplTree> synthesize(const Spec& spec, const Target& target, const SearchOptions& options,
                             SearchStats* stats) {
-  auto start = Clock::now();
-  Target adjusted = with_machine(target, 0, 0, options.threads);
-  SpecProblem problem({&adjusted, options.disabled_actions}, options.use_bounds);
-  BestFirst<SpecProblem> search(problem, options.slack_shift);
-  bool out_of_time = false;
-  search.set_check([&](const BestFirst<SpecProblem>& s) {
-    if (options.time_budget_us && microseconds_since(start) >= options.time_budget_us) {
-      out_of_time = true;
-      return false;
-    }
-    return !options.memory_budget_bytes || s.bytes() <= options.memory_budget_bytes;
-  });
-
-  Spec root = spec;
-  root.serial = options.threads <= 1;
-  Limits limits = limits_of(adjusted);
-  BestFirst<SpecProblem>::Solution solution;
-  ImplTree tree;
-  tree.target = &target;
-  bool done = search.solve(root, limits, solution);
-  if (done && solution.feasible) done = TreeBuilder(search, problem).build(root, limits, tree);
-  if (stats) {
-    const SearchCounts& c = search.counts();
-    *stats = {search.keys(),  search.entries(),         c.expanded, c.previews, c.memo_hits,
-              search.bytes(), microseconds_since(start)};
-  }
-  if (!done) {
-    std::string what =
-        out_of_time ? "time budget of " + std::to_string(options.time_budget_us) + " microseconds"
-                    : "memory budget of " + std::to_string(options.memory_budget_bytes) + " bytes";
-    return Error{MORELLO_BUDGET_EXCEEDED,
-                 "the " + what +
-                     " ended the search before a program was found; known so far: the cheapest "
-                     "costs at least " +
-                     std::to_string(search.low(root, limits) / kUnitsPerCycle) +
-                     " cycles; raise the budget, or set it to 0 for no limit"};
-  }
-  if (!solution.feasible)
-    return Error{MORELLO_NO_IMPLEMENTATION,
-                 "no program for " + describe(spec) + " fits the memory limits of target " +
-                     std::string(target.name) + " (" + std::string(target.machine) + ")"};
-  return tree;
+  return Synthesis(spec, target, options).run(stats);
 }
 
 }  // namespace morello

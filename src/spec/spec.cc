@@ -59,6 +59,7 @@ void normalise_panels(const Spec& spec, Operand& operand) {
   if (!full && operand.contig > 1) {
     set_pitch(operand, l.pack * size_of(operand.dtype));
     operand.contig = 1;
+    forget_pitch(operand);
   }
   l.pack = 0;
 }
@@ -89,6 +90,7 @@ void shrink(const Spec& before, const Spec& after, Operand& operand) {
     if (i + 1 < operand.contig) {
       operand.contig = static_cast<u8>(i + 1);
       set_pitch(operand, inside * size_of(operand.dtype));
+      forget_pitch(operand);
     }
     break;
   }
@@ -99,8 +101,24 @@ void shrink(const Spec& before, const Spec& after, Operand& operand) {
 void set_pitch(Operand& operand, u64 bytes) {
   operand.far = bytes >= kFarBytes;
   operand.alias = 0;
-  for (u64 line = kLineBytes; operand.alias < kMaxAlias && bytes % (line * 2) == 0; line *= 2)
-    operand.alias++;
+  for (u8 alias : {u8{4}, kMaxAliasL1, u8{8}, kMaxAlias})
+    if (bytes % (kLineBytes << alias) == 0) operand.alias = alias;
+}
+
+void forget_pitch(Operand& operand) {
+  if (operand.level == Level::kRegister) return;
+  const Layout& l = operand.layout;
+  bool near = operand.level == Level::kL1;
+  if (operand.level == Level::kL2) operand.alias = std::min(operand.alias, kMaxAliasL1);
+  if (near || l.packed()) {
+    operand.far = false;
+    operand.alias = 0;
+  }
+  int panel = 0;  // physical dimensions inside a panel
+  if (l.packed())
+    for (int i = l.rank(); i > 0 && (i == l.rank() || l.order[i] != l.pack_dim); i--) panel++;
+  if (near) panel = 1;
+  if (panel) operand.contig = std::min(operand.contig, static_cast<u8>(panel));
 }
 
 u64 hash_of(const Spec& spec) { return XXH3_64bits(&spec, sizeof spec); }
@@ -199,6 +217,7 @@ Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding*
   m.operand[1] = in ? to : from;
   m.operand[0].access = Access::kIn;
   m.operand[1].access = Access::kOut;
+  for (int o = 0; o < 2; o++) forget_pitch(m.operand[o]);
   Binding b;
   std::array<u8, kMaxDims> now{};
   const Layout& order = m.operand[1].layout;
@@ -276,7 +295,8 @@ std::string describe(const Operand& operand) {
   if (operand.layout.packed())
     s += '/' + std::to_string(operand.layout.pack) + ":d" + std::to_string(operand.layout.pack_dim);
   s += ')';
-  if (!is_dense(operand)) s += (operand.far ? " far" : " near") + std::to_string(operand.contig);
+  if (operand.level > Level::kL1 && !is_dense(operand))
+    s += (operand.far ? " far" : " near") + std::to_string(operand.contig);
   if (operand.free_layout) s += " free";
   s += '@';
   s += name_of(operand.level);

@@ -37,8 +37,8 @@ struct Operand {
   u8 contig = 0;
   bool far = false;  // runs are at least kFarBytes apart, or the only run is so from its neighbours
   bool free_layout = false;  // search chooses the layout; only at Level::kMemory
-  /// Not dense: the cache sets that runs fall into. Log2 of the lines of the largest power of two
-  /// that divides the distance of runs, 0 if that is a line or less, at most kMaxAlias.
+  /// Not dense: the cache sets that runs fall into. Log2 of the lines of a power of two that
+  /// divides the distance of runs: the largest of 4, 6, 8 and kMaxAlias, or 0.
   u8 alias = 0;
   Layout layout;
 
@@ -47,9 +47,14 @@ struct Operand {
 
 /// Where the runs of an operand start to cost extra: pages, and prefetchers that lose the stream.
 inline constexpr u64 kFarBytes = 1024;
-inline constexpr u8 kMaxAlias = 10;  // 64 KiB: one way of a large L2
+inline constexpr u8 kMaxAlias = 10;   // 64 KiB: one way of a large L2
+inline constexpr u8 kMaxAliasL1 = 6;  // 4 KiB: one way of an L1
 /// Sets far and alias for runs that are `bytes` apart.
 void set_pitch(Operand& operand, u64 bytes);
+/// Drops what makes no difference at the operand's level, so that more Specs are equal: L2 is left
+/// for L1 alone, and from L1 on only the unit dimension matters. Panels are priced as streams, each
+/// from its beginning, wherever they are.
+void forget_pitch(Operand& operand);
 
 /// Stage inputs that are no operand.
 inline constexpr i8 kPrevious = -1;  // the value of the stage before

@@ -19,8 +19,8 @@
 namespace morello {
 namespace {
 
-constexpr size_t kFirstChunk = size_t{64} << 10;
-constexpr size_t kLargestChunk = size_t{8} << 20;
+constexpr size_t kFirstChunk = size_t{16} << 10;
+constexpr size_t kLargestChunk = size_t{1} << 20;
 constexpr size_t kChunkAlign = 64;
 
 struct Allocator {

@@ -53,7 +53,8 @@ TEST_CASE("every status has its own name, and its number stays") {
                                "MORELLO_INTERNAL",
                                "MORELLO_IO_ERROR",
                                "MORELLO_CORRUPT_TABLE",
-                               "MORELLO_INCOMPATIBLE_TABLE"};
+                               "MORELLO_INCOMPATIBLE_TABLE",
+                               "MORELLO_CANCELLED"};
   int number = 0;
   for (const char* name : names)
     CHECK(std::string(morello_status_string(static_cast<morello_status>(number--))) == name);

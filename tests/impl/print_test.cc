@@ -52,6 +52,7 @@ TEST_CASE("decisions are printed in words") {
       dense_operand(free, Dtype::kF32, Level::kMemory, Access::kIn, panels.dims, panels.layout);
   Spec packed = free;
   packed.operand[1] = panels;
+  forget_pitch(packed.operand[1]);
   Spec near = packed;
   near.operand[1].level = Level::kL2;
   Binding same = identity_binding(free);

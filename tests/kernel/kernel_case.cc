@@ -157,6 +157,7 @@ std::string KernelCase::check_tree() const {
       with_machine(*fixed_target(static_cast<Isa>(request_.isa)), 0, 0, request_.threads);
   SearchOptions options;
   options.threads = request_.threads;
+  options.memory_budget_bytes = request_.memory_budget;
   Result<ImplTree> tree = synthesize(lowered_.spec, target, options, nullptr);
   if (!tree) return "search: " + tree.error().message;
   std::string wrong = validate(*tree);

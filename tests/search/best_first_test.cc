@@ -6,6 +6,7 @@
 
 #include <map>
 #include <random>
+#include <thread>
 
 namespace morello {
 namespace {
@@ -36,6 +37,7 @@ struct ToyProblem {
   using Action = u32;
   using Derivation = ToyDerivation;
   using ActionList = std::vector<u32>;
+  using Use = u32;
   static constexpr int kMaxChildren = 2;
 
   struct Edge {
@@ -98,10 +100,12 @@ struct ToyProblem {
       d.child[d.count++] = {child, {limits.memory - e.allocated}, times};
     return true;
   }
-  ToyLimits peaks(const ToyDerivation& d, std::span<const ToyLimits> children) const {
+  ToyLimits loosen(ToyLimits limits) const { return {(limits.memory + 3) / 4 * 4}; }
+  Use use_of(const ToyDerivation& d) const { return d.allocated; }
+  ToyLimits peaks(Use allocated, std::span<const ToyLimits> children) const {
     u32 most = 0;
     for (const ToyLimits& c : children) most = std::max(most, c.memory);
-    return {most + d.allocated};
+    return {most + allocated};
   }
   u64 order(u32 action) const { return action; }
 };
@@ -109,39 +113,81 @@ struct ToyProblem {
 }  // namespace
 
 TEST_SUITE("search") {
-  TEST_CASE("random and/or graphs: optimum, decision and peaks at every limit, for every slack") {
+  TEST_CASE("random and/or graphs: optimum, decision and peaks, whatever the order of the visits") {
+    using Search = BestFirst<ToyProblem>;
     for (u64 seed = 1; seed <= 60; seed++) {
       ToyProblem problem(seed);
       std::map<std::pair<u32, u32>, i64> memo;
-      for (int slack : {1, 7, 20}) {
-        BestFirst<ToyProblem> search(problem, slack);
+      std::map<std::pair<u32, u32>, Search::Solution> first;
+      for (Search::Options options : {Search::Options{1, false}, Search::Options{7, true},
+                                      Search::Options{7, false}, Search::Options{20, true}}) {
+        Search search(problem, options);
+        Search::Worker worker(search);
         for (u32 node = static_cast<u32>(problem.nodes.size()); node-- > 0;)
           for (u32 memory : {9u, 3u, 0u, 1u, 30u}) {
-            BestFirst<ToyProblem>::Solution s;
-            REQUIRE(search.solve(node, {memory}, s));
+            Search::Solution s;
+            REQUIRE(search.solve(node, {memory}, worker, s));
             INFO("seed " << seed << ", node " << node << ", memory " << memory << ", slack "
-                         << slack);
+                         << options.slack_shift << ", borrow " << options.borrow);
             i64 expected = problem.optimum(node, memory, memo);
             CHECK(s.cost == expected);
-            CHECK(s.feasible == (expected < kInfinite));
-            if (s.feasible) CHECK(s.peaks.memory <= memory);
+            REQUIRE(s.feasible == (expected < kInfinite));
+            auto [it, is_first] = first.insert({{node, memory}, s});
+            if (!s.feasible) continue;
+            CHECK(s.peaks.memory <= memory);
+            CHECK(s.action == it->second.action);
+            CHECK(s.peaks == it->second.peaks);
           }
       }
     }
   }
 
+  TEST_CASE("threads in one graph find what one thread finds") {
+    using Search = BestFirst<ToyProblem>;
+    for (u64 seed = 1; seed <= 200; seed++) {
+      ToyProblem problem(seed);
+      u32 root = static_cast<u32>(problem.nodes.size()) - 1;
+      Search alone(problem), shared(problem);
+      Search::Worker worker(alone);
+      Search::Solution expected;
+      REQUIRE(alone.solve(root, {20}, worker, expected));
+      std::vector<std::thread> threads;
+      for (int t = 0; t < 3; t++)
+        threads.emplace_back([&] {
+          Search::Worker own(shared);
+          Search::Solution s;
+          if (shared.solve(root, {20}, own, s)) shared.stop();
+        });
+      for (std::thread& t : threads) t.join();
+      Search::Solution s;
+      REQUIRE(shared.known(root, {20}, worker, s));
+      INFO("seed " << seed);
+      CHECK(s.cost == expected.cost);
+      CHECK(s.feasible == expected.feasible);
+      if (!s.feasible) continue;
+      CHECK(s.action == expected.action);
+      CHECK(s.peaks == expected.peaks);
+    }
+  }
+
   TEST_CASE("a search that was stopped goes on where it was") {
+    using Search = BestFirst<ToyProblem>;
     ToyProblem problem(7);
     std::map<std::pair<u32, u32>, i64> memo;
-    BestFirst<ToyProblem> search(problem);
-    int calls = 0;
-    search.set_check([&](const BestFirst<ToyProblem>&) { return ++calls % 2 == 0; });
+    Search search(problem);
+    Search::Worker worker(search);
+    int calls = 0, stops = 0;
+    worker.set_check([&] { return ++calls % 2 == 0; }, 1);
     for (u32 node = 0; node < problem.nodes.size(); node++) {
-      BestFirst<ToyProblem>::Solution s;
-      while (!search.solve(node, {20}, s))
-        CHECK(search.low(node, {20}) <= problem.optimum(node, 20, memo));
+      Search::Solution s;
+      while (!search.solve(node, {20}, worker, s)) {
+        stops++;
+        search.allow();
+        CHECK(search.low(node, {20}, worker) <= problem.optimum(node, 20, memo));
+      }
       CHECK(s.cost == problem.optimum(node, 20, memo));
     }
+    CHECK(stops > 10);
   }
 }
 

@@ -209,6 +209,7 @@ class TreeMaker {
       binding.operand[index] = kNewBuffer;
     }
     body.operand[index] = move.placed;
+    forget_pitch(body.operand[index]);
     tree_.nodes[id].kind = move;
     Binding copy;
     if (!move.view && from.access != Access::kOut) {

@@ -33,6 +33,7 @@ pub const MORELLO_INTERNAL: morello_status = -16;
 pub const MORELLO_IO_ERROR: morello_status = -17;
 pub const MORELLO_CORRUPT_TABLE: morello_status = -18;
 pub const MORELLO_INCOMPATIBLE_TABLE: morello_status = -19;
+pub const MORELLO_CANCELLED: morello_status = -20;
 
 pub type morello_isa = c_int;
 pub const MORELLO_ISA_AUTO: morello_isa = 0;

@@ -103,6 +103,7 @@ fn matches_the_header() {
         MORELLO_IO_ERROR,
         MORELLO_CORRUPT_TABLE,
         MORELLO_INCOMPATIBLE_TABLE,
+        MORELLO_CANCELLED,
         MORELLO_ISA_AUTO,
         MORELLO_ISA_AVX2,
         MORELLO_ISA_AVX512,

@@ -30,6 +30,7 @@ pub enum Status {
     IoError,
     CorruptTable,
     IncompatibleTable,
+    Cancelled,
     /// A status of a newer library.
     Other(i32),
 }
@@ -56,6 +57,7 @@ impl Status {
             sys::MORELLO_IO_ERROR => Status::IoError,
             sys::MORELLO_CORRUPT_TABLE => Status::CorruptTable,
             sys::MORELLO_INCOMPATIBLE_TABLE => Status::IncompatibleTable,
+            sys::MORELLO_CANCELLED => Status::Cancelled,
             other => Status::Other(other),
         }
     }
