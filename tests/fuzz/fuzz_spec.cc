@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Fuzz target: any bytes as a Spec. What is parsed has one printed form, and can be lowered.
-//     clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc
-//         tests/fuzz/fuzz_spec.cc src/spec/*.cc -o fuzz_spec && ./fuzz_spec tests/fuzz/corpus/spec
+// meson.build says how to fuzz with it.
 #include <cstdint>
 #include <string_view>
 
