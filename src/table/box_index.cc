@@ -36,7 +36,10 @@ bool BoxIndex::set_cuts(const std::vector<GridBox>& boxes) {
   const u32 varying = varying_axes(boxes);
   base_ = boxes[0].lo;
   for (size_t a = 0; a < kAxes; a++) {
-    if (!(varying >> a & 1)) continue;
+    if (!(varying >> a & 1)) {
+      fixed_[a] = ~0u;
+      continue;
+    }
     std::vector<u32> cuts;
     for (const GridBox& box : boxes) {
       cuts.push_back(box.lo[a]);
@@ -84,22 +87,23 @@ void BoxIndex::order(const std::vector<GridBox>& boxes, u32* begin, u32* end) co
 }
 
 u16 BoxIndex::place_along(size_t varying, u32 coordinate) const {
-  const u32* begin = cuts_.data() + first_cut_[varying];
-  const u32* end = cuts_.data() + first_cut_[varying + 1];
-  return static_cast<u16>(std::upper_bound(begin, end, coordinate) - begin);
+  const u32* cuts = cuts_.data() + first_cut_[varying];
+  u32 begin = 0, count = first_cut_[varying + 1] - first_cut_[varying];
+  while (count > 1) {  // without branches that cannot be predicted
+    u32 half = count / 2;
+    begin += cuts[begin + half - 1] <= coordinate ? half : 0;
+    count -= half;
+  }
+  return static_cast<u16>(begin + (cuts[begin] <= coordinate));
 }
 
 bool BoxIndex::place_of(const Coordinates& at, Place& place) const {
+  u32 elsewhere = 0;
+  for (size_t a = 0; a < kAxes; a++) elsewhere |= (at[a] ^ base_[a]) & fixed_[a];
+  if (elsewhere) return false;
   place = {};
-  size_t v = 0;
-  for (size_t a = 0; a < kAxes; a++) {
-    if (v < axes_.size() && axes_[v] == a) {
-      place[v / kChunk][v % kChunk] = place_along(v, at[a]);
-      v++;
-    } else if (at[a] != base_[a]) {
-      return false;
-    }
-  }
+  for (size_t v = 0; v < axes_.size(); v++)
+    place[v / kChunk][v % kChunk] = place_along(v, at[axes_[v]]);
   return true;
 }
 
@@ -120,20 +124,16 @@ void BoxIndex::add_level() {
   levels_.push_back(std::move(level));
 }
 
-std::vector<GridBox> BoxIndex::boxes() const {
-  std::vector<GridBox> boxes;
-  for (size_t i = 0; i < size(); i++) {
-    GridBox box{base_, base_, {}};
-    for (size_t v = 0; v < axes_.size(); v++) {
-      const Chunk& chunk = levels_[0][i * chunks_ + v / kChunk];
-      const u32 lo = first_cut_[v] + chunk.lo[v % kChunk] - 1u;
-      const u32 hi = first_cut_[v] + chunk.hi[v % kChunk];
-      box.lo[axes_[v]] = cuts_[lo];
-      box.hi[axes_[v]] = hi == first_cut_[v + 1] ? ~0u : cuts_[hi] - 1;
-    }
-    boxes.push_back(box);
+GridBox BoxIndex::box(size_t number) const {
+  GridBox box{base_, base_, {}};
+  for (size_t v = 0; v < axes_.size(); v++) {
+    const Chunk& chunk = levels_[0][number * chunks_ + v / kChunk];
+    const u32 lo = first_cut_[v] + chunk.lo[v % kChunk] - 1u;
+    const u32 hi = first_cut_[v] + chunk.hi[v % kChunk];
+    box.lo[axes_[v]] = cuts_[lo];
+    box.hi[axes_[v]] = hi == first_cut_[v + 1] ? ~0u : cuts_[hi] - 1;
   }
-  return boxes;
+  return box;
 }
 
 size_t BoxIndex::bytes() const {

@@ -21,8 +21,8 @@ class BoxIndex {
   static std::optional<BoxIndex> make(const std::vector<GridBox>& boxes,
                                       const std::vector<u32>& values);
 
-  /// Calls visit(u32) with the values of the boxes that contain `at` until it returns false, always
-  /// in the same order for the same list of boxes.
+  /// Calls visit(box) for the boxes that contain `at` until it returns false, always in the same
+  /// order for the same list of boxes. Boxes are numbered in an order of their own.
   template <class Visit>
   void each_at(const Coordinates& at, const Visit& visit) const {
     Place place;
@@ -30,9 +30,9 @@ class BoxIndex {
     descend(levels_.size() - 1, 0, levels_.back().size() / chunks_, place, visit);
   }
 
-  /// Without their actions; `value` of each.
-  std::vector<GridBox> boxes() const;
   u32 value(size_t box) const { return values_[box]; }
+  /// Without its action.
+  GridBox box(size_t number) const;
 
   size_t size() const { return values_.size(); }
   size_t bytes() const;
@@ -70,7 +70,7 @@ class BoxIndex {
     for (size_t i = begin; i < end; i++) {
       if (!contains(&levels_[level][i * chunks_], place)) continue;
       if (level == 0) {
-        if (!visit(values_[i])) return false;
+        if (!visit(i)) return false;
       } else if (!descend(level - 1, i * kFanOut,
                           std::min((i + 1) * kFanOut, levels_[level - 1].size() / chunks_), place,
                           visit)) {
@@ -82,7 +82,8 @@ class BoxIndex {
 
   std::vector<u8> axes_;                    // that vary
   size_t chunks_ = 1;                       // that they need
-  Coordinates base_{};                      // the other axes
+  Coordinates base_{};                      // of the other axes
+  Coordinates fixed_{};                     // all bits set for these
   std::vector<u32> first_cut_;              // in cuts_, of each varying axis; and the end
   std::vector<u32> cuts_;                   // where boxes begin, and where they have just ended
   std::vector<std::vector<Chunk>> levels_;  // boxes first, the root's children last

@@ -4,8 +4,7 @@
 namespace morello {
 
 GridPoint to_grid(const Spec& spec, const Limits& limits) {
-  GridPoint p;
-  p.key = spec;
+  GridPoint p{spec, {}};
   p.at[kAxisOverwrites] = spec.out().access == Access::kOut;
   p.key.out().access = Access::kIn;
   p.at[kAxisParallel] = !spec.serial;

@@ -25,6 +25,16 @@ bool add_index(InsertionMap<Spec, BoxIndex>& indices, const Spec& key,
   return index.has_value();
 }
 
+Limits limits_at(const Coordinates& at) {
+  Limits limits;
+  for (size_t l = 0; l < limits.use.size(); l++)
+    limits.use[l] = static_cast<u8>(at[kAxisLimit + l]);
+  return limits;
+}
+void set_limits(Coordinates& at, const Limits& limits) {
+  for (size_t l = 0; l < limits.use.size(); l++) at[kAxisLimit + l] = limits.use[l];
+}
+
 size_t bytes_of(const InsertionMap<Spec, BoxIndex>& indices) {
   size_t bytes = indices.bytes();
   for (const auto& entry : indices) bytes += entry.value.bytes();
@@ -68,16 +78,18 @@ bool Table::add_groups(const std::vector<TableGroup>& groups) {
 }
 
 bool Table::add_promises(const std::vector<Promise>& promises) {
-  promises_ = promises;
   for (size_t i = 0, end; i < promises.size(); i = end) {
     end = end_of_key(promises, i);
     std::vector<GridBox> boxes;
     std::vector<u32> values;
     for (size_t p = i; p < end; p++) {
-      GridBox box{promises[p].lo, promises[p].hi, {}};
-      for (size_t l = kAxisLimit; l < kAxes; l++) box.lo[l] = box.hi[l] = 0;
-      boxes.push_back(box);
-      values.push_back(static_cast<u32>(p));
+      const Limits limits = limits_at(promises[p].lo);
+      auto known = std::find(limits_.begin(), limits_.end(), limits);
+      values.push_back(static_cast<u32>(known - limits_.begin()));
+      if (known == limits_.end()) limits_.push_back(limits);
+      boxes.push_back({promises[p].lo, promises[p].hi, {}});
+      set_limits(boxes.back().lo, {});
+      set_limits(boxes.back().hi, {});
     }
     if (!add_index(promised_, promises[i].key, boxes, values)) return false;
   }
@@ -85,21 +97,32 @@ bool Table::add_promises(const std::vector<Promise>& promises) {
   return true;
 }
 
+std::vector<Promise> Table::promises() const {
+  std::vector<Promise> promises;
+  for (const auto& [key, index] : promised_)
+    for (size_t i = 0; i < index.size(); i++) {
+      GridBox box = index.box(i);
+      set_limits(box.lo, limits_[index.value(i)]);
+      set_limits(box.hi, limits_[index.value(i)]);
+      promises.push_back({key, box.lo, box.hi});
+    }
+  std::sort(promises.begin(), promises.end(),
+            [](const Promise& a, const Promise& b) { return compare(a, b) < 0; });
+  return promises;
+}
+
 bool Table::promises(const Spec& spec, const Limits& limits) const {
-  GridPoint point = to_grid(spec, {});
+  const GridPoint point = to_grid(spec, {});
   const BoxIndex* index = promised_.find(point.key);
   if (!index) return false;
   Limits asked = limits;
   clamp_limits(spec, asked);
   bool found = false;
-  index->each_at(point.at, [&](u32 number) {
-    const Promise& promise = promises_[number];
-    Limits full;
-    for (size_t l = 0; l < full.use.size(); l++)
-      full.use[l] = static_cast<u8>(promise.lo[kAxisLimit + l]);
-    std::array<u32, kAxes> at = to_grid(spec, full).at;
+  index->each_at(point.at, [&](size_t number) {
+    const GridBox box = index->box(number);
+    Limits full = limits_[index->value(number)];
     clamp_limits(spec, full);
-    found = is_member(promise, at) && full == asked;
+    found = full == asked && is_member({point.key, box.lo, box.hi}, point.at);
     return !found;
   });
   return found;
@@ -110,8 +133,8 @@ std::optional<Action> Table::find(const Spec& spec, const Limits& limits) const 
   const BoxIndex* index = decisions_.find(point.key);
   std::optional<Action> action;
   if (index)
-    index->each_at(point.at, [&](u32 number) {
-      action = actions_[number];
+    index->each_at(point.at, [&](size_t box) {
+      action = actions_[index->value(box)];
       return false;
     });
   return action;
@@ -122,19 +145,20 @@ bool Table::agrees(const Spec& spec, const Limits& limits, const Action& action)
   const BoxIndex* index = decisions_.find(point.key);
   bool found = false, agree = true;
   if (index)
-    index->each_at(point.at, [&](u32 number) {
+    index->each_at(point.at, [&](size_t box) {
       found = true;
-      agree = actions_[number] == action;
+      agree = actions_[index->value(box)] == action;
       return agree;
     });
   return found && agree;
 }
 
 TableContent Table::content() const {
-  TableContent content{identity_, families_, promises_, {}};
+  TableContent content{identity_, families_, promises(), {}};
   for (const auto& [key, index] : decisions_) {
-    std::vector<GridBox> boxes = index.boxes();
-    for (size_t i = 0; i < boxes.size(); i++) boxes[i].action = actions_[index.value(i)];
+    std::vector<GridBox> boxes;
+    for (size_t i = 0; i < index.size(); i++)
+      boxes.emplace_back(index.box(i)).action = actions_[index.value(i)];
     content.groups.push_back(group_of(key, std::move(boxes)));
   }
   std::sort(content.groups.begin(), content.groups.end(),
@@ -144,7 +168,7 @@ TableContent Table::content() const {
 
 size_t Table::bytes() const {
   size_t bytes = sizeof(Table) + bytes_of(promised_) + bytes_of(decisions_) +
-                 promises_.capacity() * sizeof(Promise) + actions_.capacity() * sizeof(Action) +
+                 limits_.capacity() * sizeof(Limits) + actions_.capacity() * sizeof(Action) +
                  families_.capacity() * sizeof(std::string);
   for (const std::string& family : families_) bytes += family.capacity();
   return bytes;

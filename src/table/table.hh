@@ -22,7 +22,7 @@ class Table {
 
   const TableIdentity& identity() const { return identity_; }
   const std::vector<std::string>& families() const { return families_; }
-  const std::vector<Promise>& promises() const { return promises_; }
+  std::vector<Promise> promises() const;
 
   /// Is the program that the decisions describe promised to be the cheapest? `limits` are those of
   /// the target, clamped or not.
@@ -49,8 +49,8 @@ class Table {
 
   TableIdentity identity_;
   std::vector<std::string> families_;
-  std::vector<Promise> promises_;
-  Indices promised_;   // values: into promises_
+  Indices promised_;  // at limits 0; values: into limits_
+  std::vector<Limits> limits_;
   Indices decisions_;  // values: into actions_
   std::vector<Action> actions_;
   size_t box_count_ = 0;
