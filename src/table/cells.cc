@@ -91,15 +91,20 @@ Result<std::vector<std::string>> read_texts(const SectionSource& source, Section
   return corrupt(section, e.what());
 }
 
-Bytes write_cells(const std::vector<u32>& cells, size_t rows) {
-  const size_t count = cells.size();
-  Bytes planes(4 * count);
-  for (size_t plane = 0; plane < 4; plane++)
-    for (size_t i = 0; i < count; i++)
-      planes[plane * count + i] = static_cast<u8>(cells[i] >> 8 * plane);
+Bytes write_cells(const std::vector<u32>& cells, size_t rows, size_t columns) {
+  std::vector<u8> widths(columns, 1), planes;
+  for (size_t c = 0; c < columns; c++) {
+    const u32* column = cells.data() + c * rows;
+    for (size_t row = 0; row < rows; row++)
+      while (widths[c] < 4 && column[row] >> 8 * widths[c] != 0) widths[c]++;
+    for (int plane = 0; plane < widths[c]; plane++)
+      for (size_t row = 0; row < rows; row++)
+        planes.push_back(static_cast<u8>(column[row] >> 8 * plane));
+  }
   std::ostringstream stream;
   Output archive(stream, Output::Options::LittleEndian());
-  archive(u64{rows}, cereal::binary_data(planes.data(), planes.size()));
+  archive(u64{rows}, cereal::binary_data(widths.data(), columns),
+          cereal::binary_data(planes.data(), planes.size()));
   return bytes_of(stream);
 }
 
@@ -107,11 +112,22 @@ Result<Cells> Cells::read(const SectionSource& source, Section section, size_t c
   Result<Bytes> bytes = source(section);
   if (!bytes) return bytes.error();
   Input in(*bytes);
-  const u64 rows = in.number(), row_bytes = 4 * columns, left = in.left();
-  if (rows != left / row_bytes || left % row_bytes != 0)
-    return corrupt(section, std::to_string(rows) + " rows of " + std::to_string(row_bytes) +
-                                " bytes are said to be in " + std::to_string(left) + " bytes");
-  return Cells(std::move(*bytes), rows, columns);
+  Cells cells({}, in.number());
+  std::string widths(columns, 0);
+  in.read(widths);
+  const size_t begin = bytes->size() - in.left();
+  u64 row_bytes = 0;
+  for (char width : widths) {
+    if (width < 1 || width > 4) return corrupt(section, "a column is not 1 to 4 bytes wide");
+    // What overflows here does not pass the check below.
+    cells.columns_.push_back({begin + row_bytes * cells.rows_, static_cast<u8>(width)});
+    row_bytes += static_cast<u8>(width);
+  }
+  if (cells.rows_ != in.left() / row_bytes || in.left() % row_bytes != 0)
+    return corrupt(section, std::to_string(cells.rows_) + " rows of " + std::to_string(row_bytes) +
+                                " bytes are said to be in " + std::to_string(in.left()) + " bytes");
+  cells.bytes_ = std::move(*bytes);
+  return cells;
 } catch (const cereal::Exception& e) {
   return corrupt(section, e.what());
 }

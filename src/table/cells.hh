@@ -35,9 +35,9 @@ Bytes write_texts(const std::vector<std::string>& texts);
 Result<std::vector<std::string>> read_texts(const SectionSource& source, Section section,
                                             Allowance& allowance);
 
-/// `cells` column by column. In the section the lowest bytes of all cells come first, then the
-/// second bytes, the third and the fourth: most are 0, which costs nothing once compressed.
-Bytes write_cells(const std::vector<u32>& cells, size_t rows);
+/// `cells` column by column. In the section each column has as many bytes per cell as its largest
+/// needs: first the lowest bytes of all its cells, then the second bytes, and so on.
+Bytes write_cells(const std::vector<u32>& cells, size_t rows, size_t columns);
 
 /// The cells of a section, read in place.
 class Cells {
@@ -46,16 +46,23 @@ class Cells {
 
   u64 rows() const { return rows_; }
   u32 at(size_t row, size_t column) const {
-    const u8* low = bytes_.data() + (bytes_.size() - 4 * cells_) + column * rows_ + row;
-    return low[0] | u32{low[cells_]} << 8 | u32{low[2 * cells_]} << 16 | u32{low[3 * cells_]} << 24;
+    const Column& c = columns_[column];
+    const u8* byte = bytes_.data() + c.begin + row;
+    u32 value = *byte;
+    for (int i = 1; i < c.width; i++) value |= u32{*(byte += rows_)} << 8 * i;
+    return value;
   }
 
  private:
-  Cells(Bytes bytes, u64 rows, size_t columns)
-      : bytes_(std::move(bytes)), rows_(rows), cells_(rows * columns) {}
+  struct Column {
+    size_t begin;  // in the section
+    u8 width;      // bytes per cell, 1 to 4
+  };
+  Cells(Bytes bytes, u64 rows) : bytes_(std::move(bytes)), rows_(rows) {}
 
   Bytes bytes_;
-  u64 rows_, cells_;
+  u64 rows_;
+  std::vector<Column> columns_;
 };
 
 }  // namespace morello

@@ -72,7 +72,7 @@ Bytes write_keys(const std::vector<Spec>& keys) {
       cell += keys.size();
     });
   }
-  return write_cells(cells, keys.size());
+  return write_cells(cells, keys.size(), kKeyColumns);
 }
 
 Result<std::vector<Spec>> read_keys(const SectionSource& source, Allowance& allowance) {
@@ -140,7 +140,7 @@ Bytes write_promises(const std::vector<Promise>& promises, const std::vector<Spe
       cells[(1 + kAxes + axis) * rows + i] = p.hi[axis] - p.lo[axis];
     }
   }
-  return write_cells(cells, rows);
+  return write_cells(cells, rows, kPromiseColumns);
 }
 
 Result<std::vector<Promise>> read_promises(const SectionSource& source,
@@ -173,7 +173,7 @@ Bytes write_groups(const std::vector<TableGroup>& groups, const std::vector<Spec
     cells[2 * rows + i] = static_cast<u32>(g.actions.size());
     for (size_t axis = 0; axis < kAxes; axis++) cells[(3 + axis) * rows + i] = g.base[axis];
   }
-  return write_cells(cells, rows);
+  return write_cells(cells, rows, kGroupColumns);
 }
 
 size_t varying(const TableGroup& g) { return std::bitset<32>(g.axes).count(); }
@@ -228,7 +228,7 @@ Bytes write_bounds(const std::vector<TableGroup>& groups) {
     extents.push_back(hi - lo);
   });
   cells.insert(cells.end(), extents.begin(), extents.end());
-  return write_cells(cells, extents.size());
+  return write_cells(cells, extents.size(), kBoundColumns);
 }
 
 MaybeError read_bounds(const SectionSource& source, const std::vector<u32>& boxes,
@@ -265,7 +265,7 @@ Bytes write_actions(const std::vector<TableGroup>& groups) {
         cell += rows;
       }
     }
-  return write_cells(cells, rows);
+  return write_cells(cells, rows, kActionColumns);
 }
 
 MaybeError read_actions(const SectionSource& source, const std::vector<u32>& boxes,

@@ -35,19 +35,20 @@ TableContent content() {
 
 Bytes& at(Sections& sections, Section section) { return sections[static_cast<size_t>(section)]; }
 
-u64 rows(Sections& sections, Section section) {
-  u64 rows;
-  std::memcpy(&rows, at(sections, section).data() + 1, sizeof rows);
-  return rows;
-}
+/// Columns of the sections, as docs/table-format.md has them; families are no cells.
+constexpr size_t kColumns[kSections] = {0, 106, 35, 20, 2, 5};
 
-/// As write_cells() has laid them out.
 void set_cell(Sections& sections, Section section, size_t row, size_t column, u32 value) {
   Bytes& bytes = at(sections, section);
-  const size_t cells = (bytes.size() - 9) / 4;
-  for (size_t plane = 0; plane < 4; plane++)
-    bytes[9 + plane * cells + column * rows(sections, section) + row] =
-        static_cast<u8>(value >> 8 * plane);
+  const size_t columns = kColumns[static_cast<size_t>(section)];
+  auto source = [&](Section) -> Result<Bytes> { return bytes; };
+  Result<Cells> cells = Cells::read(source, section, columns);
+  REQUIRE(cells.ok());
+  std::vector<u32> all;
+  for (size_t c = 0; c < columns; c++)
+    for (size_t r = 0; r < cells->rows(); r++)
+      all.push_back(r == row && c == column ? value : cells->at(r, c));
+  bytes = write_cells(all, cells->rows(), columns);
 }
 
 Result<TableContent> read(const Sections& sections, u64 max_bytes = 1 << 26) {
