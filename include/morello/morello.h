@@ -32,7 +32,8 @@
  * - Lifetimes: Specs and kernels do not need the context, or one another, after they were made.
  * - Threads: functions that take a pointer to const may be called on one object from many threads
  *   at once; functions that take a pointer to non-const need exclusive use of that object. retain
- *   and release are atomic. The library starts no thread except in morello_pool_create().
+ *   and release are atomic. The library starts no thread except in morello_pool_create(), and for
+ *   a search with search_threads above 1, whose threads have ended when it returns.
  * - Text output: functions `(..., char *buffer, size_t size)` return the length of the whole text
  *   without the terminating zero, like snprintf: call with (NULL, 0) to ask for it. With size > 0
  *   at most size-1 characters and a zero are written.
@@ -295,26 +296,57 @@ MORELLO_API void morello_spec_release(morello_spec *spec);
  * ------------------------------------------------------------------------------------------- */
 
 typedef struct morello_kernel morello_kernel;
+typedef struct morello_table morello_table;
+
+/** Where a search is. Filled by the library. */
+typedef struct morello_progress {
+  size_t struct_size;
+  uint64_t states;       /**< as in morello_search_stats */
+  uint64_t previews;     /**< likewise */
+  uint64_t bytes;        /**< memory of the search */
+  uint64_t microseconds; /**< since the search began */
+  double best_cost;      /**< cycles of the best program so far; infinity if there is none yet */
+  double lower_bound;    /**< no program costs less, in cycles */
+} morello_progress;
+
+/** Called by the thread that searches, never by two at once; must not throw. `progress` is valid
+ *  during the call only. */
+typedef void (*morello_progress_fn)(void *user, const morello_progress *progress);
 
 typedef struct morello_options {
   size_t struct_size;
-  int32_t target;         /**< morello_isa; default MORELLO_ISA_AUTO. More than the CPU has can be
-                               searched for, but not run: see `search_only` */
-  uint32_t threads;       /**< most threads the kernel may use at once; default 1: sequential */
-  uint64_t time_budget;   /**< microseconds of search; 0 (default): no limit */
-  uint64_t memory_budget; /**< bytes of search memory; 0 (default): no limit */
-  uint32_t search_only;   /**< nonzero: make no code. The kernel can be printed, but not run */
-  uint32_t reserved0;     /**< must be 0 */
+  int32_t target;          /**< morello_isa; default MORELLO_ISA_AUTO. More than the CPU has can be
+                                searched for, but not run: see `search_only` */
+  uint32_t threads;        /**< most threads the kernel may use at once; default 1: sequential */
+  uint64_t time_budget;    /**< microseconds of search; 0 (default): no limit */
+  uint64_t memory_budget;  /**< bytes of search memory; 0 (default): no limit */
+  uint32_t search_only;    /**< nonzero: make no code. The kernel can be printed, but not run */
+  uint32_t reserved0;      /**< must be 0 */
+  uint32_t search_threads; /**< threads that search; default 1; 0: one per processor. The result
+                                does not depend on it */
+  uint32_t progress_interval;   /**< least milliseconds between calls of `progress`; default 100 */
+  morello_progress_fn progress; /**< default NULL */
+  void *progress_user;          /**< passed to `progress` */
+  const int32_t *cancel; /**< read now and then, atomically: not 0 ends the search. Any thread may
+                              set it. Default NULL */
+  const morello_table *table; /**< asked before searching; borrowed for the call; default NULL */
 } morello_options;
 
 MORELLO_API void morello_options_init(morello_options *options, size_t options_size);
 
 /** Finds the cheapest program for `spec` and makes a kernel of it. Deterministic: the same Spec,
- *  options and library version give the same program and the same code bytes.
+ *  options and library version give the same program and the same code bytes. Only a search that a
+ *  budget ends may differ: its kernel is of the best program found until then, which is not known
+ *  to be the cheapest (morello_search_stats: optimal, lower_bound).
+ *
+ *  With a table that covers the Spec there is no search. Every decision of a table is checked
+ *  before it is used: one that covers the Spec but has no program for it is as good as none (see
+ *  morello_table_use).
  *  @param options NULL: the defaults.
  *  @return MORELLO_ISA_UNAVAILABLE, MORELLO_UNSUPPORTED, MORELLO_NO_IMPLEMENTATION,
- *  MORELLO_BUDGET_EXCEEDED, MORELLO_EXEC_MEMORY_DENIED, MORELLO_OUT_OF_MEMORY,
- *  MORELLO_INVALID_ARGUMENT. */
+ *  MORELLO_BUDGET_EXCEEDED (no program was found until then), MORELLO_CANCELLED,
+ *  MORELLO_INCOMPATIBLE_TABLE (of another target than the kernel, or another number of threads),
+ *  MORELLO_EXEC_MEMORY_DENIED, MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
 MORELLO_API morello_status morello_synthesize(morello_context *context, const morello_spec *spec,
                                               const morello_options *options,
                                               morello_kernel **kernel, morello_error **err);
@@ -384,6 +416,14 @@ MORELLO_API double morello_kernel_cost(const morello_kernel *kernel);
 /** The bytes of machine code (position independent); *size is 0 for search_only kernels. */
 MORELLO_API const uint8_t *morello_kernel_code(const morello_kernel *kernel, size_t *size);
 
+/** What became of the options' table. */
+typedef enum morello_table_use {
+  MORELLO_TABLE_NONE = 0,        /**< there was none */
+  MORELLO_TABLE_ANSWERED = 1,    /**< the program is the table's */
+  MORELLO_TABLE_NOT_COVERED = 2, /**< it does not cover the Spec: a search found the program */
+  MORELLO_TABLE_WRONG = 3        /**< what it decides for the Spec is no program: likewise */
+} morello_table_use;
+
 /** What the search did. Fill with morello_kernel_stats(). */
 typedef struct morello_search_stats {
   size_t struct_size;
@@ -394,13 +434,77 @@ typedef struct morello_search_stats {
   uint64_t memo_hits; /**< requests answered by a known state */
   uint64_t bytes;     /**< peak memory of the search */
   uint64_t search_microseconds;
-  uint64_t codegen_microseconds;
+  uint64_t codegen_microseconds; /**< plan and emission */
+  uint64_t misfits;              /**< previews of actions that do not fit the limits */
+  uint64_t advances;             /**< improvements of an action through its children */
+  uint64_t borrowed;             /**< states that looser limits settled */
+  uint64_t lookup_nanoseconds;   /**< asking the table */
+  uint64_t search_nanoseconds;   /**< 0 if the table had it all */
+  uint64_t plan_nanoseconds;     /**< from the program to loops, buffers and registers */
+  uint64_t emit_nanoseconds;     /**< from these to executable memory */
+  double lower_bound;            /**< cycles; no program costs less */
+  uint32_t optimal;              /**< 1: proven; 0: a budget ended the search */
+  int32_t table_use;             /**< morello_table_use */
 } morello_search_stats;
 MORELLO_API morello_status morello_kernel_stats(const morello_kernel *kernel,
                                                 morello_search_stats *stats, size_t stats_size);
 
 MORELLO_API morello_kernel *morello_kernel_retain(const morello_kernel *kernel);
 MORELLO_API void morello_kernel_release(morello_kernel *kernel);
+
+/* ---------------------------------------------------------------------------------------------
+ * Tables: what searches found, to ship with an application
+ * ------------------------------------------------------------------------------------------- */
+
+/* A table is immutable. It is for one target and one number of threads, and covers a set of Specs.
+ * Files of tables are untrusted data: whatever their bytes are, loading them ends in bounded time
+ * and memory, and decisions are checked before use. */
+
+/** Reads a table from a file.
+ *  @return MORELLO_IO_ERROR, MORELLO_CORRUPT_TABLE, MORELLO_INCOMPATIBLE_TABLE (format version,
+ *  target, cost model or actions are not those of this library and context; the message names
+ *  them), MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
+MORELLO_API morello_status morello_table_load(morello_context *context, const char *path,
+                                              morello_table **table, morello_error **err);
+/** The same from the bytes of a file, which are not needed afterwards.
+ *  @return as morello_table_load(), but for MORELLO_IO_ERROR. */
+MORELLO_API morello_status morello_table_load_memory(morello_context *context, const void *data,
+                                                     size_t size, morello_table **table,
+                                                     morello_error **err);
+/** Writes a table to a file, which is replaced as a whole or not at all. Writers take turns: beside
+ *  the file they keep one named like it with ".lock" behind, which stays.
+ *  @return MORELLO_IO_ERROR, MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
+MORELLO_API morello_status morello_table_save(const morello_table *table, const char *path,
+                                              morello_error **err);
+/** A new table that covers what either covers; neither is changed.
+ *  @return MORELLO_INCOMPATIBLE_TABLE (of different targets or numbers of threads),
+ *  MORELLO_CORRUPT_TABLE (a covered Spec has no program, or two that contradict each other),
+ *  MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
+MORELLO_API morello_status morello_table_merge(const morello_table *a, const morello_table *b,
+                                               morello_table **merged, morello_error **err);
+
+/** Facts about a table. Fill with morello_table_info_get(). */
+typedef struct morello_table_info {
+  size_t struct_size;
+  int32_t target;    /**< morello_isa of its kernels */
+  uint32_t threads;  /**< morello_options.threads of its kernels */
+  char machine[64];  /**< machine model, zero terminated; "host" for read_machine contexts */
+  uint64_t families; /**< see morello_table_family() */
+  uint64_t promises; /**< ranges of Specs that are covered */
+  uint64_t groups;   /**< kinds of Specs that it has decisions for */
+  uint64_t boxes;    /**< of decisions */
+  uint64_t bytes;    /**< in memory */
+} morello_table_info;
+/** @return MORELLO_INVALID_ARGUMENT if a pointer is NULL or info_size is of no released version. */
+MORELLO_API morello_status morello_table_info_get(const morello_table *table,
+                                                  morello_table_info *info, size_t info_size);
+/** What the table was asked to cover, as text; NULL if index is out of range. */
+MORELLO_API const char *morello_table_family(const morello_table *table, uint64_t index);
+/** 1 if a kernel for `spec`, of the table's target and threads, needs no search, else 0. */
+MORELLO_API int morello_table_covers(const morello_table *table, const morello_spec *spec);
+
+MORELLO_API morello_table *morello_table_retain(const morello_table *table);
+MORELLO_API void morello_table_release(morello_table *table);
 
 /* ---------------------------------------------------------------------------------------------
  * A small thread pool, for programs that have none
