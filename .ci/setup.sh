@@ -8,7 +8,7 @@ needed_packages="g++ meson ninja-build pkg-config python3 libxbyak-dev libxxhash
 
 is_installed() {
   case $1 in
-    g++ | meson | pkg-config | python3 | ccache | cmake | cargo | clang-format)
+    g++ | meson | pkg-config | python3 | ccache | cmake | cargo | clang | clang-format)
       command -v "$1" > /dev/null ;;
     ninja-build) command -v ninja > /dev/null ;;
     binutils) command -v readelf > /dev/null ;;

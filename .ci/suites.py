@@ -13,12 +13,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
 STEP_SECONDS = 900  # a step that takes longer hangs
 DEMO_SPECS = ["matmul f32[64,768] f32[768,3072] -> f32[64,3072]",
               "matmul f32[17,31] f32[31,47] -> f32[17,47]"]
+FUZZ_SECONDS = 60
+FUZZ_TARGETS = ["spec", "table"]
 passed = 0
 failures = []
 START = time.monotonic()
@@ -100,6 +103,63 @@ def configuration(name, folder, setup_args, test_args=(), environment=None):
     return True
 
 
+def has_fuzzer():
+    """Is there a clang++ with libFuzzer?"""
+    if shutil.which("clang++") is None:
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder, "empty.cc")
+        source.write_text('extern "C" int LLVMFuzzerTestOneInput(const char *, unsigned long) '
+                          "{ return 0; }\n", encoding="utf-8")
+        linked = subprocess.run(["clang++", "-fsanitize=fuzzer,address", source, "-o", source.with_suffix("")],
+                                capture_output=True, check=False)
+    return linked.returncode == 0
+
+
+def fuzz():
+    """Each target for a minute, all at once. What is found lies in the build folder."""
+    folder = pathlib.Path("build-fuzz")
+    say(f"fuzzing, {FUZZ_SECONDS} s")
+    if not has_fuzzer():
+        print("skipped: fuzzing, as there is no clang++ with libFuzzer (Debian: clang, libclang-rt-dev)")
+        return
+    environment = dict(os.environ, CC="clang", CXX="clang++")
+    if not (folder / "build.ninja").is_file():
+        status, _ = run(["meson", "setup", folder, "-Dfuzz=enabled", "-Db_sanitize=address,undefined",
+                         "-Doptimization=1", "-Db_ndebug=false", "-Db_lundef=false", "-Dcpp_args=-g1",
+                         "-Dmimalloc=disabled", "-Dcli=disabled", "-Dbenches=disabled"], env=environment)
+        if status != 0:
+            count("fuzz: configure", False)
+            return
+    status, _ = run(["ninja", "-C", folder, "fuzzers"], env=environment)
+    count("fuzz: build", status == 0)
+    if status != 0:
+        return
+    running = {}
+    for target in FUZZ_TARGETS:
+        new = folder / f"new-{target}"
+        new.mkdir(exist_ok=True)
+        command = [folder / "tests/fuzz" / f"libfuzzer-{target}", f"-max_total_time={FUZZ_SECONDS}",
+                   "-timeout=10", "-rss_limit_mb=2048", f"-artifact_prefix={folder}/{target}-",
+                   new, pathlib.Path("tests/fuzz/corpus", target)]
+        print("+", " ".join(map(str, command)), flush=True)
+        log = open(folder / f"{target}.log", "w+", encoding="utf-8", errors="replace")
+        running[target] = log, subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            env=dict(os.environ, UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1"))
+    for target, (log, process) in running.items():
+        try:
+            status = process.wait(timeout=STEP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            status = "hangs"
+        log.seek(0)
+        lines = log.read().splitlines()
+        log.close()
+        print("\n".join(lines[-30:] if status != 0 else lines[-1:]))
+        count(f"fuzz {target} ({status})", status == 0)
+
+
 def demo():
     say("the command line tool")
     for spec in DEMO_SPECS:
@@ -143,6 +203,7 @@ def main():
                       {"CC": "clang", "CXX": "clang++"})
     else:
         print("skipped: the clang++ build, as clang++ is not installed")
+    fuzz()
     say("done")
     for name in failures:
         print(f"FAILED: {name}")
