@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "table/cells.hh"
 
-#include <cereal/archives/portable_binary.hpp>
 #include <istream>
 #include <sstream>
 #include <streambuf>
+
+// cereal includes <iostream>, whose header (of libstdc++ before 13) makes every library that has
+// seen it run code when it is loaded. Neither cereal nor this file uses std::cout and its like.
+#define _GLIBCXX_IOSTREAM 1
+#include <cereal/archives/portable_binary.hpp>
 
 namespace morello {
 namespace {

@@ -15,9 +15,8 @@ namespace morello {
 /// @return IO_ERROR if it is no file that can be read; what decode() says. Messages name the path.
 Result<TableContent> load(const std::string& path, const DecodeOptions& options = {});
 
-/// Once it returns nothing, the new file is on disk. After an error the old one is as it was (or the
-/// new one is whole, but not known to be on disk).
-/// REQUIRES: check(content) finds nothing.
+/// Once it returns nothing, the new file is on disk. After an error the old one is as it was (or
+/// the new one is whole, but not known to be on disk). REQUIRES: check(content) finds nothing.
 std::optional<Error> save(const std::string& path, const TableContent& content);
 
 /// Replaces the content of a file, or makes one, while no other writer can: what `change` is given
