@@ -75,7 +75,8 @@ def dependencies(root):
     homes = {
         r"xbyak/.*": "src/codegen/x64/",
         r"mimalloc.*": "src/support/alloc.cc",
-        r"cereal/.*": "src/table/",
+        r"cereal/.*": "src/table/cells.cc",
+        r"zstd.*": "src/table/frame.cc",
         r"doctest/.*": "tests/",
         r"benchmark/.*": "bench/",
         r"(CLI|fmt|nlohmann|Zydis)/.*": "capi/tools/",
