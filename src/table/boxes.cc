@@ -110,7 +110,8 @@ std::vector<GridBox> boxes_of(std::vector<DecidedPoint> points, const BoxForm& f
   Grower grower(points);
   if (form.axis == BoxForm::kAllAxes) return grower.grow_all(grower.varying());
   if (form.axis == BoxForm::kBestAxis) return best_runs(grower);
-  return grower.grow_all({form.axis});
+  const bool varies = std::count(grower.varying().begin(), grower.varying().end(), form.axis) > 0;
+  return grower.grow_all(varies ? std::vector<int>{form.axis} : std::vector<int>{});
 }
 
 }  // namespace morello
