@@ -176,7 +176,8 @@ morello_status morello_kernel_stats(const morello_kernel* kernel, morello_search
   if (kernel == nullptr || stats == nullptr || stats_size < kFirstSearchStats ||
       stats_size > kLargestStruct)
     return MORELLO_INVALID_ARGUMENT;
-  const SearchStats& s = kernel->kernel.search;
+  const Kernel& k = kernel->kernel;
+  const SearchStats& s = k.solving.search;
   morello_search_stats known{};
   known.specs = s.specs;
   known.states = s.states;
@@ -185,7 +186,17 @@ morello_status morello_kernel_stats(const morello_kernel* kernel, morello_search
   known.memo_hits = s.memo_hits;
   known.bytes = s.bytes;
   known.search_microseconds = s.microseconds;
-  known.codegen_microseconds = kernel->kernel.codegen_microseconds;
+  known.codegen_microseconds = (k.plan_nanoseconds + k.emit_nanoseconds) / 1000;
+  known.misfits = s.misfits;
+  known.advances = s.advances;
+  known.borrowed = s.borrowed;
+  known.lookup_nanoseconds = k.solving.lookup_nanoseconds;
+  known.search_nanoseconds = k.solving.search_nanoseconds;
+  known.plan_nanoseconds = k.plan_nanoseconds;
+  known.emit_nanoseconds = k.emit_nanoseconds;
+  known.lower_bound = static_cast<double>(s.bound) / static_cast<double>(kUnitsPerCycle);
+  known.optimal = s.optimal ? 1 : 0;
+  known.table_use = static_cast<i32>(k.solving.table_use);
   write_struct(stats, stats_size, known);
   return MORELLO_OK;
 }

@@ -11,6 +11,7 @@
 #include "runtime/kernel.hh"
 #include "runtime/pool.hh"
 #include "spec/statement.hh"
+#include "table/table.hh"
 #include "target/isa.hh"
 
 namespace morello {
@@ -62,6 +63,12 @@ struct morello_spec {
 
 struct morello_kernel {
   morello::Kernel kernel;
+  morello::Owners owners;
+};
+
+struct morello_table {
+  morello::Table table;
+  morello::Target target;  // that of its identity, processors included
   morello::Owners owners;
 };
 

@@ -12,9 +12,10 @@ namespace {
 using Views = std::array<View, kMaxOperands>;
 using Clock = std::chrono::steady_clock;
 
-u64 microseconds_since(Clock::time_point start) {
-  const auto passed = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
-  return static_cast<u64>(passed.count());
+/// Adds the time since `start` to `sum`.
+void add_time(u64& sum, Clock::time_point start) {
+  const auto passed = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start);
+  sum += static_cast<u64>(passed.count());
 }
 
 /// The operands of the root, those with free layouts as the Choose nodes at the top place them.
@@ -40,22 +41,42 @@ Result<Program> make_program(const Plan& plan, const Target& target) {
   return program;
 }
 
-/// Adds to each count what the search of a pack program did.
-void accumulate(SearchStats& sum, const SearchStats& part) {
-  sum.specs += part.specs;
-  sum.states += part.states;
-  sum.expanded += part.expanded;
-  sum.previews += part.previews;
-  sum.memo_hits += part.memo_hits;
-  sum.bytes = std::max(sum.bytes, part.bytes);
-  sum.microseconds += part.microseconds;
+/// Adds to each count what finding a pack program took. Bound, proof and use of the table stay
+/// those of the kernel's own program.
+void accumulate(SolveStats& sum, const SolveStats& part) {
+  sum.search.specs += part.search.specs;
+  sum.search.states += part.search.states;
+  sum.search.expanded += part.search.expanded;
+  sum.search.previews += part.search.previews;
+  sum.search.misfits += part.search.misfits;
+  sum.search.advances += part.search.advances;
+  sum.search.memo_hits += part.search.memo_hits;
+  sum.search.borrowed += part.search.borrowed;
+  sum.search.bytes = std::max(sum.search.bytes, part.search.bytes);
+  sum.search.microseconds += part.search.microseconds;
+  sum.lookup_nanoseconds += part.lookup_nanoseconds;
+  sum.search_nanoseconds += part.search_nanoseconds;
+}
+
+/// Before the tree of a program that a budget left: how far from the cheapest it can be.
+std::string unproven_line(i64 cost, i64 bound) {
+  const i64 cycles = bound / kUnitsPerCycle;
+  std::string line = "not proven optimal: a budget ended the search; no program costs less than " +
+                     std::to_string(cycles) + " cycles";
+  if (bound > 0) {
+    const i64 permille =
+        static_cast<i64>(1000 * (static_cast<double>(cost - bound) / static_cast<double>(bound)));
+    line += ", this one " + std::to_string(permille / 10) + "." + std::to_string(permille % 10) +
+            "% more";
+  }
+  return line + "\n";
 }
 
 /// Builds one kernel: what its steps share.
 class Builder {
  public:
-  Builder(const Target& target, const SearchOptions& options)
-      : target_(target), options_(options) {}
+  Builder(const Target& target, const SearchOptions& options, const Table* table)
+      : target_(target), options_(options), table_(table) {}
 
   Result<Kernel> build(const Statement& statement, const Lowered& lowered, bool search_only);
 
@@ -65,15 +86,18 @@ class Builder {
 
   const Target& target_;
   const SearchOptions& options_;
+  const Table* table_;
   Kernel kernel_;
 };
 
 Result<Program> Builder::compile(const ImplTree& tree, const Views& views, std::string* plan_text) {
-  const Clock::time_point start = Clock::now();
+  Clock::time_point start = Clock::now();
   const Result<Plan> plan = make_plan(tree, views);
+  add_time(kernel_.plan_nanoseconds, start);
   if (!plan) return plan.error();
+  start = Clock::now();
   Result<Program> program = make_program(*plan, target_);
-  kernel_.codegen_microseconds += microseconds_since(start);
+  add_time(kernel_.emit_nanoseconds, start);
   if (plan_text != nullptr) *plan_text = print(*plan);
   return program;
 }
@@ -88,19 +112,23 @@ Result<Program> Builder::make_pack(const Lowered& lowered, int index, const Oper
   Views views{};
   views[0] = bind_view(lowered.view[index], move, binding);
   views[1] = dense_view(move, move.out());
-  SearchStats stats{};
-  const Result<ImplTree> tree = synthesize(move, target_, options_, &stats);
-  accumulate(kernel_.search, stats);
+  SearchOptions options = options_;
+  options.progress = nullptr;  // which is about the kernel's own program
+  SolveStats stats;
+  const Result<ImplTree> tree = solve(move, target_, options, table_, stats);
+  accumulate(kernel_.solving, stats);
   if (!tree) return tree.error();
   return compile(*tree, views, nullptr);
 }
 
 Result<Kernel> Builder::build(const Statement& statement, const Lowered& lowered,
                               bool search_only) {
-  const Result<ImplTree> tree = synthesize(lowered.spec, target_, options_, &kernel_.search);
+  const Result<ImplTree> tree = solve(lowered.spec, target_, options_, table_, kernel_.solving);
   if (!tree) return tree.error();
+  const SearchStats& search = kernel_.solving.search;
   kernel_.name = kernel_name(statement, target_);
-  kernel_.impl_text = print(*tree);
+  if (!search.optimal) kernel_.impl_text = unproven_line(tree->nodes[0].cost, search.bound);
+  kernel_.impl_text += print(*tree);
   kernel_.isa = target_.isa;
   kernel_.cost_units = tree->nodes[0].cost;
   const auto chosen = chosen_operands(*tree);
@@ -199,8 +227,9 @@ void append_head(std::string& name, const Statement& s) {
 }  // namespace
 
 Result<Kernel> build_kernel(const Statement& statement, const Lowered& lowered,
-                            const Target& target, const SearchOptions& options, bool search_only) {
-  return Builder(target, options).build(statement, lowered, search_only);
+                            const Target& target, const SearchOptions& options, const Table* table,
+                            bool search_only) {
+  return Builder(target, options, table).build(statement, lowered, search_only);
 }
 
 std::string kernel_name(const Statement& statement, const Target& target) {

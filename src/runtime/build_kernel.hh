@@ -5,17 +5,18 @@
 #define MORELLO_RUNTIME_BUILD_KERNEL_HH
 
 #include "runtime/kernel.hh"
-#include "search/synthesize.hh"
 #include "spec/statement.hh"
 #include "target/target.hh"
 
 namespace morello {
 
 /// @param lowered      lower(statement)
+/// @param table        asked before searching, or nullptr; REQUIRES: as solve()
 /// @param search_only  make no code, and no pack programs
-/// @return the errors of the search and of CodeMemory::make; MORELLO_INTERNAL for our bugs.
+/// @return the errors of solve() and of CodeMemory::make; MORELLO_INTERNAL for our bugs.
 Result<Kernel> build_kernel(const Statement& statement, const Lowered& lowered,
-                            const Target& target, const SearchOptions& options, bool search_only);
+                            const Target& target, const SearchOptions& options, const Table* table,
+                            bool search_only);
 
 /// Such as "morello_matmul_m64n3072k768_add_relu_avx2": the head, its sizes, the steps, the target.
 std::string kernel_name(const Statement& statement, const Target& target);

@@ -11,7 +11,7 @@
 
 #include "codegen/plan.hh"
 #include "runtime/code_memory.hh"
-#include "search/synthesize.hh"
+#include "search/solve.hh"
 #include "spec/view.hh"
 
 namespace morello {
@@ -67,8 +67,8 @@ struct Kernel {
   Isa isa = Isa::kNone;
   i64 cost_units = 0;
   std::vector<KernelOperand> operands;  // inputs, then the output
-  SearchStats search;
-  u64 codegen_microseconds = 0;
+  SolveStats solving;
+  u64 plan_nanoseconds = 0, emit_nanoseconds = 0;
 
   /// Writes an operand in the layout that the program expects; `source` is dense and row-major.
   /// REQUIRES: program.has_value(), pointers that are valid and aligned. Throws std::bad_alloc.

@@ -31,6 +31,7 @@ class Synthesis {
         root_(spec),
         limits_(limits_of(adjusted_)) {
     root_.serial = options.threads <= 1;
+    if (options.hint) best_ = *options.hint;
   }
 
   Result<ImplTree> run(SearchStats* stats) {
@@ -42,7 +43,9 @@ class Synthesis {
     else if (!done && stop_ != Stop::kCancelled)
       tree = incumbent(search_, problem_, worker_, root_, limits_, target_);
     i64 bound = search_.low(root_, limits_, worker_);
-    if (tree && best_ && best_->nodes[0].cost < tree->nodes[0].cost) tree = std::move(best_);
+    if (!done && stop_ != Stop::kCancelled && best_ &&
+        (!tree || best_->nodes[0].cost < tree->nodes[0].cost))
+      tree = std::move(best_);
     if (stats) *stats = stats_now(done, bound);
     if (tree) return std::move(*tree);
     return error_of(bound);

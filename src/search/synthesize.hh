@@ -29,6 +29,7 @@ struct SearchOptions {
   std::function<void(const SearchProgress&)> progress;
   u64 progress_us = 100000;
   const volatile i32* cancel = nullptr;  // the search ends soon after this is not 0
+  const ImplTree* hint = nullptr;        // a program to have, should a budget end the search early
   u32 disabled_actions = 0;     // bit 1 << ActionKind: for tests of what a rewrite is worth
   u32 disabled_reductions = 0;  // bit 1 << Reduction (actions/action.hh): for tests
   bool use_bounds = true;       // false: search without lower bounds, for tests

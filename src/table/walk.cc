@@ -69,6 +69,13 @@ class Walker {
   std::string problem_;
 };
 
+/// The Spec as searches for the table's number of threads begin with it.
+Spec root_of(const Table& table, const Spec& spec) {
+  Spec root = spec;
+  root.serial = table.identity().processors <= 1;
+  return root;
+}
+
 /// Adds all that a table promises.
 std::optional<Error> add_table(const Table& table, const Target& target, TableBuilder& builder) {
   for (const std::string& family : table.families()) builder.add_family(family);
@@ -86,13 +93,17 @@ std::optional<Error> add_table(const Table& table, const Target& target, TableBu
 }  // namespace
 
 std::optional<ImplTree> program(const Table& table, const Spec& spec, const Target& target) {
-  const u32 processors = table.identity().processors;
-  const Target adjusted = with_machine(target, 0, 0, processors);
-  const Limits limits = limits_of(adjusted);
-  Spec root = spec;
-  root.serial = processors <= 1;
-  if (!table.promises(root, limits)) return std::nullopt;
-  return decide(root, limits, {&adjusted}, target,
+  if (!covers(table, spec, target)) return std::nullopt;
+  return guess(table, spec, target);
+}
+
+bool covers(const Table& table, const Spec& spec, const Target& target) {
+  return table.promises(root_of(table, spec), limits_of(target));
+}
+
+std::optional<ImplTree> guess(const Table& table, const Spec& spec, const Target& target) {
+  const Target adjusted = with_machine(target, 0, 0, table.identity().processors);
+  return decide(root_of(table, spec), limits_of(adjusted), {&adjusted}, target,
                 [&](const Spec& s, const Limits& l) { return table.find(s, l); });
 }
 

@@ -14,6 +14,11 @@ namespace morello {
 /// or its decisions make none. In microseconds. REQUIRES: table.identity() is that of `target`, its
 /// processors aside.
 std::optional<ImplTree> program(const Table& table, const Spec& spec, const Target& target);
+/// Does the table promise one?
+bool covers(const Table& table, const Spec& spec, const Target& target);
+/// A program made of what the table decides, promised or not: where it is not, some program, if
+/// any. REQUIRES: as program().
+std::optional<ImplTree> guess(const Table& table, const Spec& spec, const Target& target);
 
 /// The pairs that the table is right for: those of the programs of the promised Specs.
 using DecidedPairs = InsertionMap<Pair, Action>;

@@ -37,6 +37,7 @@ struct LevelModel {
   u64 bytes;       // capacity; ignored for registers (see vector_registers) and memory (unbounded)
   i64 line_units;  // price of bringing one line from this level to the next nearer one
   i64 run_units;   // added per contiguous run where runs are far apart (TLB, prefetcher restart)
+  friend bool operator==(const LevelModel&, const LevelModel&) = default;
 };
 
 /// Throughputs are per cycle of one core. Immutable; shared freely between threads.
@@ -59,6 +60,7 @@ struct Target {
 
   u32 lanes(u32 element_bytes) const { return vector_bytes / element_bytes; }
   const LevelModel& at(Level l) const { return level[static_cast<int>(l)]; }
+  friend bool operator==(const Target&, const Target&) = default;
 };
 
 /// The fixed machine models. What their instruction set is known by comes first.

@@ -20,7 +20,7 @@ Result<Kernel> build(const std::string& text, const Target& target, bool search_
   const Statement statement = statement_of(text);
   const Result<Lowered> lowered = lower(statement);
   REQUIRE(lowered.ok());
-  return build_kernel(statement, *lowered, target, SearchOptions{}, search_only);
+  return build_kernel(statement, *lowered, target, SearchOptions{}, nullptr, search_only);
 }
 
 }  // namespace

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "search/solve.hh"
+
+#include <chrono>
+
+#include "table/walk.hh"
+
+namespace morello {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+u64 nanoseconds_since(Clock::time_point start) {
+  return static_cast<u64>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+}
+
+Result<ImplTree> search(const Spec& spec, const Target& target, const SearchOptions& options,
+                        SolveStats& stats) {
+  const Clock::time_point start = Clock::now();
+  Result<ImplTree> tree = synthesize(spec, target, options, &stats.search);
+  stats.search_nanoseconds = nanoseconds_since(start);
+  return tree;
+}
+
+}  // namespace
+
+Result<ImplTree> solve(const Spec& spec, const Target& target, const SearchOptions& options,
+                       const Table* table, SolveStats& stats) {
+  stats = {};
+  if (table == nullptr) return search(spec, target, options, stats);
+  const Clock::time_point start = Clock::now();
+  const bool covered = covers(*table, spec, target);
+  std::optional<ImplTree> tree = guess(*table, spec, target);
+  stats.lookup_nanoseconds = nanoseconds_since(start);
+  if (covered && tree) {
+    stats.table_use = TableUse::kAnswered;
+    stats.search.optimal = true;
+    stats.search.bound = tree->nodes[0].cost;
+    return std::move(*tree);
+  }
+  stats.table_use = covered ? TableUse::kWrong : TableUse::kNotCovered;
+  SearchOptions hinted = options;
+  if (tree) hinted.hint = &*tree;
+  return search(spec, target, hinted, stats);
+}
+
+}  // namespace morello

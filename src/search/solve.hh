@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// From a Spec to its program: from a table where it covers the Spec, else by search.
+#ifndef MORELLO_SEARCH_SOLVE_HH
+#define MORELLO_SEARCH_SOLVE_HH
+
+#include "search/synthesize.hh"
+#include "table/table.hh"
+
+namespace morello {
+
+/// What became of a table. Numbers are those of morello_table_use.
+enum class TableUse : u8 { kNoTable = 0, kAnswered = 1, kNotCovered = 2, kWrong = 3 };
+
+struct SolveStats {
+  SearchStats search;  // of a table's program: proven, its cost the bound
+  TableUse table_use = TableUse::kNoTable;
+  u64 lookup_nanoseconds = 0, search_nanoseconds = 0;
+};
+
+/// synthesize(), after asking `table`, unless that is nullptr. What the table decides is checked
+/// before use; where it promises nothing, or what it decides makes no program, it gives at most a
+/// hint. REQUIRES: table->identity() is that of `target` with `options.threads` processors.
+Result<ImplTree> solve(const Spec& spec, const Target& target, const SearchOptions& options,
+                       const Table* table, SolveStats& stats);
+
+}  // namespace morello
+
+#endif
