@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cost/families.hh"
+#include "cost/io_bound.hh"
 
 namespace morello {
 
@@ -156,13 +157,11 @@ i64 Bounds::map(const Spec& spec) const {
   return saturating_add(tile ? kTileCallUnits : kCallUnits, saturating_mul(points / columns, row));
 }
 
-i64 Bounds::traffic(const Spec& spec, const Limits& limits) const {
+Bounds::Traffic Bounds::traffic(const Spec& spec) const {
   // Whatever its program, every line of an operand comes once from each level it has to pass.
-  i64 l2 = 0, memory = 0;  // units from L2 to L1, from memory to L2
-  Level nearest = Level::kMemory;
+  Traffic t;
   for (int o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];
-    nearest = std::min(nearest, x.level);
     if (x.level < Level::kL2) continue;
     Footprint f = footprint(spec, x);
     if (x.layout.packed()) f.lines = ceil_div(elements(spec, x) * size_of(x.dtype), kLineBytes);
@@ -173,30 +172,77 @@ i64 Bounds::traffic(const Spec& spec, const Limits& limits) const {
         units = saturating_add(units, saturating_mul(f.runs, target_.at(level).run_units));
       return saturating_mul(static_cast<u64>(times), units);
     };
-    l2 = saturating_add(l2, price(Level::kL2));
-    if (x.level == Level::kMemory) memory = saturating_add(memory, price(Level::kMemory));
+    t.l2 = saturating_add(t.l2, price(Level::kL2));
+    if (x.level == Level::kMemory) t.memory = saturating_add(t.memory, price(Level::kMemory));
   }
-  // A contraction with `s` elements of fast memory moves at least 2 volume / sqrt(s) - 2 s elements
-  // (Smith, Lowery, Langou, van de Geijn: tight I/O lower bounds for matrix multiplication, 2019).
-  if (spec.stage[0].op == Op::kMulAdd && spec.reduced() != 0 && nearest >= Level::kL2) {
-    double points = static_cast<double>(volume(spec));
-    double lane_elements =
-        target_.vector_registers * target_.vector_bytes / size_of(spec.out().dtype);
-    double per_line = kLineBytes / size_of(spec.out().dtype);
-    double s = static_cast<double>(lines_of_code(limits.at(Level::kL1))) * per_line + lane_elements;
-    auto io = [&](double elements_fast, Level level) {
-      double lines = (2 * points / std::sqrt(elements_fast) - 2 * elements_fast) / per_line;
-      return lines <= 0 ? i64{0}
-                        : static_cast<i64>(std::min(
-                              lines * static_cast<double>(target_.at(level).line_units), 1e18));
-    };
-    l2 = std::max(l2, io(s, Level::kL2));
-    if (nearest == Level::kMemory) {
-      s += static_cast<double>(lines_of_code(limits.at(Level::kL2))) * per_line;
-      memory = std::max(memory, io(s, Level::kMemory));
-    }
-  }
-  return saturating_add(l2, memory);
+  return t;
+}
+
+namespace {
+
+i64 floor_units(double units) { return static_cast<i64>(std::clamp(units, 0.0, 1e18)); }
+
+}  // namespace
+
+// What cache misses and visits of register tiles cost a contraction together: see io_bound().
+i64 Bounds::blocked(const Spec& spec, const Limits& limits, i64 contraction,
+                    const Traffic& once) const {
+  i64 plain = saturating_add(contraction, saturating_add(once.l2, once.memory));
+  const Operand& out = spec.out();
+  const Operand& a = spec.operand[spec.stage[0].in0];
+  const Operand& b = spec.operand[spec.stage[0].in1];
+  u8 v = unit_dim(out);
+  DimMask twice =
+      static_cast<DimMask>((a.dims & b.dims) | (a.dims & out.dims) | (b.dims & out.dims));
+  if (spec.reduced() == 0 || out.level == Level::kRegister || v == kNoDim ||
+      spec.stage[0].in0 == spec.stage[0].in1 || twice != spec.all_dims())
+    return plain;
+  u64 lanes = target_.lanes(size_of(out.dtype)), columns = spec.size[v];
+  Contraction p;
+  p.points = static_cast<double>(volume(spec));
+  p.a = static_cast<double>(elements(spec, a));
+  p.b = static_cast<double>(elements(spec, b));
+  p.c = static_cast<double>(elements(spec, out));
+  double per_line = kLineBytes / size_of(out.dtype);
+  p.registers = target_.vector_registers * static_cast<double>(lanes);
+  // From memory to L2. A chain may keep its results in a new buffer, which nobody brings.
+  auto far = [&](const Operand& x, Level level) { return x.level >= level; };
+  bool chain = spec.stage_count > 1;
+  double l1 = static_cast<double>(lines_of_code(limits.at(Level::kL1))) * per_line;
+  double l2 = static_cast<double>(lines_of_code(limits.at(Level::kL2))) * per_line;
+  Contraction q = p;
+  q.far_a = far(a, Level::kMemory);
+  q.far_b = far(b, Level::kMemory);
+  q.far_c = far(out, Level::kMemory) && !chain;
+  q.fast = l1 + l2 + p.registers;
+  q.element = static_cast<double>(target_.at(Level::kMemory).line_units) / per_line;
+  i64 memory = std::max(once.memory, floor_units(io_bound(q)));
+  if (columns < lanes) return saturating_add(contraction, saturating_add(once.l2, memory));
+  // From L2 to L1, with the visits, of whole vectors. What dot products and scalar loops compute of
+  // these costs no less.
+  p.points *= static_cast<double>(columns / lanes * lanes) / static_cast<double>(columns);
+  p.c *= static_cast<double>(columns / lanes * lanes) / static_cast<double>(columns);
+  if (v < kMaxDims && has_dim(a.dims, v)) p.a *= p.c / static_cast<double>(elements(spec, out));
+  if (v < kMaxDims && has_dim(b.dims, v)) p.b *= p.c / static_cast<double>(elements(spec, out));
+  p.far_a = far(a, Level::kL2);
+  p.far_b = far(b, Level::kL2);
+  p.far_c = far(out, Level::kL2) && !chain;
+  p.fast = l1 + p.registers;
+  p.element = static_cast<double>(target_.at(Level::kL2).line_units) / per_line;
+  i64 l2_traffic = std::max(once.l2, floor_units(io_bound(p)));
+  i64 best = saturating_add(contraction, saturating_add(l2_traffic, memory));
+  size_t tile = index(~u64{0}, ceil_div(columns, lanes));
+  i64 loads = out.access == Access::kInOut ? 1 : 0;
+  double vector =
+      static_cast<double>(kUnitsPerCycle / target_.stores_per_cycle + loads * kUnitsPerCycle / 4) +
+      static_cast<double>(kLoopUnits + kCallUnits + (1 + loads) * kTileCallUnits) / tile_[tile];
+  p.visit = std::min(vector / static_cast<double>(lanes), static_cast<double>(kDotResultUnits));
+  double step = std::min(static_cast<double>(rate_[tile]) / (1 << kFraction),
+                         static_cast<double>(kUnitsPerCycle) / target_.fma_per_cycle) /
+                static_cast<double>(lanes);
+  double io = io_bound(p);
+  if (io > p.points * (static_cast<double>(kScalarStepUnits) - step)) return best;
+  return std::max(best, saturating_add(memory, floor_units(p.points * step + io)));
 }
 
 i64 Bounds::leaf(const Spec& spec) const {
@@ -206,14 +252,17 @@ i64 Bounds::leaf(const Spec& spec) const {
   return best;
 }
 
-i64 Bounds::of(const Spec& spec, const Limits& limits) const {
+i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
   // Register tiles have no loops and no choice but the microkernel.
   if (spec.stage_count == 1 && spec.operand[0].level == Level::kRegister) return leaf(spec);
-  i64 c = traffic(spec, limits);
+  Traffic once = traffic(spec);
+  i64 c = saturating_add(once.l2, once.memory);
   Op head = spec.stage[0].op;
   u64 lanes = target_.lanes(size_of(spec.out().dtype));
   if (head == Op::kMulAdd)
-    c = saturating_add(c, saturating_add(contraction(spec), epilogue(spec)));
+    c = saturating_add(quick ? saturating_add(c, contraction(spec))
+                             : blocked(spec, limits, contraction(spec), once),
+                       epilogue(spec));
   else if (spec.reduced() != 0)
     c = saturating_add(c, saturating_mul(volume(spec) / lanes, kUnitsPerCycle / 2));
   else

@@ -35,8 +35,8 @@ struct SearchCounts {
   u64 misfits = 0;   // previews of actions that do not fit the limits
   u64 advances = 0;  // improvements of an action through its children
   u64 memo_hits = 0;
-  u64 borrowed = 0;  // pairs that the answer or bound of looser limits settled without expansion
-  u64 open_bytes = 0;
+  u64 borrowed = 0;    // pairs that the answer or bound of looser limits settled without expansion
+  u64 open_bytes = 0;  // open actions and their links
 
   void add(const SearchCounts& o) {
     expanded += o.expanded;
@@ -45,16 +45,16 @@ struct SearchCounts {
     advances += o.advances;
     memo_hits += o.memo_hits;
     borrowed += o.borrowed;
-    open_bytes += o.open_bytes;  // modulo 2^64: one worker may free what another one allocated
+    open_bytes += o.open_bytes;
   }
 };
 
 /// Problem has: types Key, Limits, Action, Derivation (count, own, child[i].{spec, limits, times}),
 /// Use (what peaks need of a derivation); hash(key), clamp(key, limits), loosen(limits) (at least
-/// as much, and one of few), lower_bound(key, limits), list(key, limits, vector<Action>-like),
-/// preview(key, limits, action, derivation) -> bool, use_of(derivation), peaks(use, children),
-/// order(action), and the constant kMaxChildren. See spec_problem.hh and the toy problems in the
-/// tests.
+/// as much, and one of few), lower_bound(key, limits), quick_bound(key, limits), list(key, limits,
+/// vector<Action>-like), preview(key, limits, action, derivation) -> bool, use_of(derivation),
+/// peaks(use, children), order(action), and the constant kMaxChildren. See spec_problem.hh and the
+/// toy problems in the tests.
 template <class Problem>
 class BestFirst {
  public:
@@ -85,8 +85,11 @@ class BestFirst {
   /// What one thread needs of its own. Not shared.
   class Worker {
    public:
-    explicit Worker(BestFirst& search) : search_(search) {}
-    ~Worker() { flush(); }
+    explicit Worker(BestFirst& search) : search_(search), pool_(search.borrow_pool()) {}
+    ~Worker() {
+      flush();
+      search_.return_pool(pool_);
+    }
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
     /// Called every so many expansions; false stops the search for all threads.
@@ -97,9 +100,9 @@ class BestFirst {
 
     /// Adds what was counted to the search's counts.
     void flush() {
+      counts_.open_bytes = pool_.new_bytes();
       std::lock_guard guard(search_.counts_lock_);
       search_.counts_.add(std::exchange(counts_, {}));
-      search_.peak_open_bytes_ = std::max(search_.peak_open_bytes_, search_.counts_.open_bytes);
     }
 
    private:
@@ -108,7 +111,8 @@ class BestFirst {
     SearchCounts counts_;
     typename Problem::ActionList actions_;
     Derivation derivation_;
-    typename Open::Pool pool_;
+    typename Open::Pool& pool_;
+    std::vector<typename Open::Candidate> candidates_;
     std::function<bool()> check_;
     u32 every_ = 64, polls_ = 0;
   };
@@ -158,11 +162,6 @@ class BestFirst {
   size_t keys() const { return memo_.keys(); }
   size_t entries() const { return memo_.entries(); }
   size_t bytes() const { return memo_.bytes() + counts().open_bytes; }
-  /// At the worst moment so far.
-  size_t peak_bytes() const {
-    std::lock_guard guard(counts_lock_);
-    return memo_.bytes() + peak_open_bytes_;
-  }
 
   /// Calls f(key, limits, solution) for every solved pair that has a program, while nobody
   /// searches.
@@ -170,7 +169,7 @@ class BestFirst {
   void each_solved(F&& f) const {
     memo_.each([&](const Entry& e) {
       Solution s;
-      if (solution_of(e, s) && s.feasible) f(e.key, e.limits, s);
+      if (solution_of(e, s) && s.feasible) f(e.key(), e.limits, s);
     });
   }
 
@@ -215,21 +214,31 @@ class BestFirst {
     problem_.clamp(key, limits);
     bool found = false;
     Entry& e = memo_.find_or_add(key, problem_.hash(key), limits, found);
+    return met(e, found, w);
+  }
+  /// For the key of another entry; limits are clamped.
+  Entry& entry_of(Entry& sibling, const Limits& limits, Worker& w) {
+    bool found = false;
+    Entry& e = memo_.find_or_add(sibling, limits, found);
+    return met(e, found, w);
+  }
+  Entry& met(Entry& e, bool found, Worker& w) {
     if (found)
       w.counts_.memo_hits++;
     else
-      e.raise(problem_.lower_bound(key, limits));
+      e.raise(problem_.lower_bound(e.key(), e.limits));
     return e;
   }
 
   /// Lists the actions of `e` with bounds of their cost. The caller owns the entry's expansion.
   void expand(Entry& e, Worker& w) {
     w.counts_.expanded++;
-    problem_.list(e.key, e.limits, w.actions_);
+    problem_.list(e.key(), e.limits, w.actions_);
     Derivation& d = w.derivation_;
+    w.candidates_.clear();
     for (const Action& a : w.actions_) {
       w.counts_.previews++;
-      if (!problem_.preview(e.key, e.limits, a, d)) {
+      if (!problem_.preview(e.key(), e.limits, a, d)) {
         w.counts_.misfits++;
         continue;
       }
@@ -237,13 +246,18 @@ class BestFirst {
       for (int i = 0; i < d.count && f < kInfinite; i++)
         f = saturating_add(
             f, saturating_mul(d.child[i].times,
-                              problem_.lower_bound(d.child[i].spec, d.child[i].limits)));
+                              problem_.quick_bound(d.child[i].spec, d.child[i].limits)));
       if (f >= kInfinite) continue;
-      Candidate c{f, a, nullptr, {}, d.count == 0};
-      if (c.complete) c.peaks = problem_.peaks(problem_.use_of(d), {});
-      e.open.add(c);
+      Link* complete = nullptr;
+      if (d.count == 0) {
+        complete = w.pool_.make_link();
+        complete->count = 0;
+        complete->complete = true;
+        complete->peaks = problem_.peaks(problem_.use_of(d), {});
+      }
+      w.candidates_.push_back({f, a, complete});
     }
-    w.counts_.open_bytes += e.open.seal(problem_);
+    e.open.open(w.candidates_, problem_, w.pool_);
   }
 
   /// Flushes counts and asks the worker's check, now and then. Holding no lock.
@@ -256,7 +270,7 @@ class BestFirst {
   void close(Entry& e, Worker& w, bool feasible, i64 cost) {
     e.feasible = feasible;
     e.raise(cost);
-    w.counts_.open_bytes -= e.open.clear(w.pool_);
+    e.open.clear(w.pool_);
     e.solved.store(true, std::memory_order_release);
     e.version.fetch_add(1, std::memory_order_release);
   }
@@ -285,7 +299,7 @@ class BestFirst {
       e.raise(std::min(top, away));
       if (e.open.top_is_complete() && top < away) {
         e.action = e.open.top().action;
-        e.peaks = e.open.top().peaks;
+        e.peaks = e.open.top().link->peaks;
         return close(e, w, true, top);
       }
       if (e.low() >= bound) return;
@@ -329,8 +343,12 @@ class BestFirst {
   /// loosen(), this settles most pairs. True if e is solved now, its bound reached, or the search
   /// stopped.
   bool borrow(Entry& e, i64 bound, Worker& w) {
-    Entry* loose = &memo_.loosest_of(e, problem_.hash(e.key));
-    if (loose == &e) loose = &entry_of(e.key, problem_.loosen(e.limits), w);
+    Entry* loose = &memo_.loosest_of(e);
+    if (loose == &e) {
+      Limits limits = problem_.loosen(e.limits);
+      problem_.clamp(e.key(), limits);
+      loose = &entry_of(e, limits, w);
+    }
     if (loose == &e) return false;
     improve(*loose, bound, w);
     if (loose->answers(e.limits)) {
@@ -365,7 +383,8 @@ class BestFirst {
     }
     lock.lock();
     e.open.come_back(away);
-    if (alive)
+    // Meanwhile another thread may have solved the pair by a better action.
+    if (alive && !e.solved.load(std::memory_order_relaxed))
       e.open.put_back(c, problem_);
     else
       w.pool_.release(c.link);
@@ -374,10 +393,8 @@ class BestFirst {
 
   Link* link(Entry& e, const Action& action, Worker& w) {
     Derivation& d = w.derivation_;
-    problem_.preview(e.key, e.limits, action, d);
-    u64 before = w.pool_.bytes();
-    Link* link = w.pool_.make();
-    w.counts_.open_bytes += w.pool_.bytes() - before;
+    problem_.preview(e.key(), e.limits, action, d);
+    Link* link = w.pool_.make_link();
     link->count = d.count;
     link->own = d.own;
     link->use = problem_.use_of(d);
@@ -416,20 +433,23 @@ class BestFirst {
   bool advance(Candidate& c, i64 bound, Worker& w) {
     w.counts_.advances++;
     improve_children(*c.link, bound, w);
-    c.complete = true;
+    bool complete = true;
     std::array<Limits, Problem::kMaxChildren> peaks;
     for (int i = 0; i < c.link->count; i++) {
       const Entry& x = child_of(*c.link, i);
       if (!x.solved.load(std::memory_order_acquire))
-        c.complete = false;
+        complete = false;
       else
         peaks[i] = x.peaks;
     }
     i64 f = total_of(*c.link);
     if (f >= kInfinite) return false;
     c.f = std::max(c.f, f);
-    if (c.complete)
-      c.peaks = problem_.peaks(c.link->use, {peaks.data(), static_cast<size_t>(c.link->count)});
+    if (complete) {
+      c.link->complete = true;
+      c.link->peaks =
+          problem_.peaks(c.link->use, {peaks.data(), static_cast<size_t>(c.link->count)});
+    }
     return true;
   }
 
@@ -448,13 +468,27 @@ class BestFirst {
     if (e.version.load(std::memory_order_relaxed) == version) wait(e, lock);
   }
 
+  typename Open::Pool& borrow_pool() {
+    std::lock_guard guard(pools_lock_);
+    if (free_pools_.empty()) return pools_.emplace_back();
+    typename Open::Pool* pool = free_pools_.back();
+    free_pools_.pop_back();
+    return *pool;
+  }
+  void return_pool(typename Open::Pool& pool) {
+    std::lock_guard guard(pools_lock_);
+    free_pools_.push_back(&pool);
+  }
+
   const Problem& problem_;
   const Options options_;
+  SpinLock pools_lock_;
+  std::deque<typename Open::Pool> pools_;  // they outlive the workers, for entries point into them
+  std::vector<typename Open::Pool*> free_pools_;
   Entries memo_;
   std::atomic<bool> stopped_{false};
   mutable SpinLock counts_lock_;
   SearchCounts counts_;
-  u64 peak_open_bytes_ = 0;
 };
 
 }  // namespace morello

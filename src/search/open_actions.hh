@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <utility>
 #include <vector>
 
 #include "cost/model.hh"
@@ -14,11 +15,11 @@
 
 namespace morello {
 
-/// Guarded by the lock of the entry it belongs to.
+/// Guarded by the lock of the entry it belongs to. All memory is the pools'.
 template <class Problem>
 class OpenActions {
  public:
-  /// A derivation whose children were found in the memo.
+  /// A derivation whose children were found in the memo; or a complete one.
   struct Link {
     int count = 0;
     std::atomic<u32> followers{0};  // threads that read it besides the one that took the action
@@ -26,37 +27,64 @@ class OpenActions {
     typename Problem::Use use{};
     std::array<void*, Problem::kMaxChildren> child{};  // entries
     std::array<i64, Problem::kMaxChildren> times{};
-    Link* next = nullptr;  // in the pool
-  };
-
-  /// Links of one thread, reused. They may be released to the pool of another thread.
-  class Pool {
-   public:
-    Link* make() {
-      if (!free_) return new (arena_.allocate(sizeof(Link), alignof(Link))) Link;
-      Link* link = free_;
-      free_ = link->next;
-      return link;
-    }
-    void release(Link* link) {
-      // Who still reads it does so until the search ends: it is not used again.
-      if (link->followers.load(std::memory_order_acquire) != 0) return;
-      link->next = free_;
-      free_ = link;
-    }
-    u64 bytes() const { return arena_.bytes(); }
-
-   private:
-    Arena arena_;
-    Link* free_ = nullptr;
+    bool complete = false;
+    typename Problem::Limits peaks{};  // if complete
+    Link* next = nullptr;              // in the pool
   };
 
   struct Candidate {
     i64 f;
     typename Problem::Action action;
-    Link* link;                      // null until first improved
-    typename Problem::Limits peaks;  // if complete
-    bool complete;
+    Link* link;  // null until first improved, unless it is complete
+    bool complete() const { return link && link->complete; }
+  };
+
+  /// Memory of one thread, reused. It may be given back to the pool of another thread.
+  class Pool {
+   public:
+    Link* make_link() {
+      if (!links_) return new (arena_.allocate(sizeof(Link), alignof(Link))) Link;
+      Link* link = links_;
+      links_ = link->next;
+      link->complete = false;
+      return link;
+    }
+    void release(Link* link) {
+      // Who still reads it does so until the search ends: it is not used again.
+      if (link->followers.load(std::memory_order_acquire) != 0) return;
+      link->next = links_;
+      links_ = link;
+    }
+    Candidate* make_heap(size_t capacity) {
+      size_t n = class_of(capacity);
+      if (n >= heaps_.size()) heaps_.resize(n + 1);
+      if (!heaps_[n]) {
+        size_t bytes = n * kStep * sizeof(Candidate);
+        return static_cast<Candidate*>(arena_.allocate(bytes, alignof(Candidate)));
+      }
+      FreeHeap* heap = heaps_[n];
+      heaps_[n] = heap->next;
+      return reinterpret_cast<Candidate*>(heap);
+    }
+    void release(Candidate* heap, size_t capacity) {
+      size_t n = class_of(capacity);
+      if (n >= heaps_.size()) heaps_.resize(n + 1);
+      heaps_[n] = new (heap) FreeHeap{heaps_[n]};
+    }
+    /// Bytes taken from the system since the last call.
+    u64 new_bytes() { return arena_.bytes() - std::exchange(counted_, arena_.bytes()); }
+
+   private:
+    static constexpr size_t kStep = 4;  // capacities are multiples of it
+    struct FreeHeap {
+      FreeHeap* next;
+    };
+    static size_t class_of(size_t capacity) { return (capacity + kStep - 1) / kStep; }
+
+    Arena arena_;
+    u64 counted_ = 0;
+    Link* links_ = nullptr;
+    std::vector<FreeHeap*> heaps_;  // by class
   };
 
   /// An action that a thread took out; it lives on that thread's stack.
@@ -68,35 +96,33 @@ class OpenActions {
     Away* next;
   };
 
-  void add(const Candidate& c) { heap_.push_back(c); }
-  /// After the last add(). Returns the bytes in use.
-  u64 seal(const Problem& problem) {
-    heap_.shrink_to_fit();
-    std::make_heap(heap_.begin(), heap_.end(), Later{problem});
-    return heap_.capacity() * sizeof(Candidate);
+  void open(const std::vector<Candidate>& candidates, const Problem& problem, Pool& pool) {
+    size_ = capacity_ = static_cast<u32>(candidates.size());
+    if (candidates.empty()) return;
+    heap_ = pool.make_heap(capacity_);
+    std::copy(candidates.begin(), candidates.end(), heap_);
+    std::make_heap(heap_, heap_ + size_, Later{problem});
   }
-  /// Forgets all actions. Returns the bytes given back.
-  u64 clear(Pool& pool) {
-    for (Candidate& c : heap_)
-      if (c.link) pool.release(c.link);
-    u64 bytes = heap_.capacity() * sizeof(Candidate);
-    Heap().swap(heap_);
-    return bytes;
+  /// Forgets all actions.
+  void clear(Pool& pool) {
+    for (u32 i = 0; i < size_; i++)
+      if (heap_[i].link) pool.release(heap_[i].link);
+    if (capacity_) pool.release(heap_, capacity_);
+    heap_ = nullptr;
+    size_ = capacity_ = 0;
   }
 
-  bool empty() const { return heap_.empty(); }
-  i64 lowest() const { return heap_.empty() ? kInfinite : heap_.front().f; }
-  const Candidate& top() const { return heap_.front(); }
-  bool top_is_complete() const { return !heap_.empty() && heap_.front().complete; }
+  bool empty() const { return size_ == 0; }
+  i64 lowest() const { return size_ == 0 ? kInfinite : heap_[0].f; }
+  const Candidate& top() const { return heap_[0]; }
+  bool top_is_complete() const { return size_ != 0 && heap_[0].complete(); }
   Candidate take(const Problem& problem) {
-    std::pop_heap(heap_.begin(), heap_.end(), Later{problem});
-    Candidate c = heap_.back();
-    heap_.pop_back();
-    return c;
+    std::pop_heap(heap_, heap_ + size_, Later{problem});
+    return heap_[--size_];
   }
   void put_back(const Candidate& c, const Problem& problem) {
-    heap_.push_back(c);
-    std::push_heap(heap_.begin(), heap_.end(), Later{problem});
+    heap_[size_++] = c;
+    std::push_heap(heap_, heap_ + size_, Later{problem});
   }
 
   void leave(Away& away) {
@@ -120,26 +146,25 @@ class OpenActions {
   /// All actions, those that are away first, then the best.
   void list(const Problem& problem, std::vector<typename Problem::Action>& out) const {
     for (const Away* a = away_; a; a = a->next) out.push_back(a->action);
-    Heap sorted = heap_;
+    std::vector<Candidate> sorted(heap_, heap_ + size_);
     std::sort(sorted.begin(), sorted.end(),
               [later = Later{problem}](const auto& a, const auto& b) { return later(b, a); });
     for (const Candidate& c : sorted) out.push_back(c.action);
   }
 
  private:
-  using Heap = std::vector<Candidate, BlockAllocator<Candidate>>;
-
   /// Heap order: the root is the smallest f; incomplete ones first, so that ties are all resolved.
   struct Later {
     const Problem& problem;
     bool operator()(const Candidate& a, const Candidate& b) const {
       if (a.f != b.f) return a.f > b.f;
-      if (a.complete != b.complete) return a.complete;
+      if (a.complete() != b.complete()) return a.complete();
       return problem.order(a.action) > problem.order(b.action);
     }
   };
 
-  Heap heap_;
+  Candidate* heap_ = nullptr;
+  u32 size_ = 0, capacity_ = 0;
   Away* away_ = nullptr;
 };
 

@@ -36,6 +36,9 @@ class SpecProblem {
   i64 lower_bound(const Spec& spec, const Limits& limits) const {
     return use_bounds_ ? bounds_.of(spec, limits) : 0;
   }
+  i64 quick_bound(const Spec& spec, const Limits& limits) const {
+    return use_bounds_ ? bounds_.quick(spec, limits) : 0;
+  }
   void list(const Spec& spec, const Limits& limits, ActionList& out) const {
     list_actions(spec, limits, context_, out);
   }

@@ -142,7 +142,7 @@ class Synthesis {
     s.advances = c.advances;
     s.memo_hits = c.memo_hits;
     s.borrowed = c.borrowed;
-    s.bytes = search_.peak_bytes();
+    s.bytes = search_.bytes();
     s.microseconds = microseconds();
     s.optimal = optimal;
     s.bound = bound;

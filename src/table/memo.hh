@@ -22,12 +22,20 @@ namespace morello {
 /// contains them; low(), a lower bound of the cost; raise(i64), which never lowers it.
 template <class Key, class Limits, class State>
 class Memo {
+  struct KeyRecord;
+
  public:
-  struct Entry : State {
-    Entry(const Key& k, const Limits& l, Entry* n) : key(k), limits(l), next(n) {}
-    const Key& key;
+  class Entry : public State {
+   public:
+    Entry(typename Memo::KeyRecord& record, const Limits& l, Entry* next)
+        : limits(l), record_(record), next_(next) {}
+    const Key& key() const { return record_.key; }
     const Limits limits;
-    Entry* const next;  // of the same key, added before
+
+   private:
+    friend class Memo;
+    typename Memo::KeyRecord& record_;
+    Entry* const next_;  // of the same key, added before
   };
 
   /// The entry that answers `key` at `limits`: the one made for these limits, or a solved one whose
@@ -35,29 +43,23 @@ class Memo {
   /// entry with looser limits: what costs so much with more memory costs no less with less.
   /// Entries stay where they are.
   Entry& find_or_add(const Key& key, u64 hash, const Limits& limits, bool& found) {
-    Shard& shard = shards_[hash >> (64 - kShardBits)];
+    Shard& shard = shard_of(hash);
     std::lock_guard guard(shard.lock);
-    KeyRecord& record = shard.record_of(key, hash);
-    for (Entry* e = record.first; e; e = e->next)
-      if (e->limits == limits || (limits.within(e->limits) && e->answers(limits))) {
-        found = true;
-        return *e;
-      }
-    found = false;
-    Entry& entry = shard.entries.emplace_back(record.key, limits, record.first);
-    for (Entry* e = record.first; e; e = e->next)
-      if (limits.within(e->limits)) entry.raise(e->low());
-    record.first = &entry;
-    return entry;
+    return shard.find_or_add(shard.record_of(key, hash), limits, found);
+  }
+  /// The same for the key of an entry.
+  Entry& find_or_add(Entry& sibling, const Limits& limits, bool& found) {
+    Shard& shard = shard_of(sibling.record_.hash);
+    std::lock_guard guard(shard.lock);
+    return shard.find_or_add(sibling.record_, limits, found);
   }
 
   /// The entry of the same key whose limits are the loosest of those that contain `entry`'s; itself
   /// if there is no other.
-  Entry& loosest_of(Entry& entry, u64 hash) {
-    Shard& shard = shards_[hash >> (64 - kShardBits)];
-    std::lock_guard guard(shard.lock);
+  Entry& loosest_of(Entry& entry) {
+    std::lock_guard guard(shard_of(entry.record_.hash).lock);
     Entry* best = &entry;
-    for (Entry* e = shard.record_of(entry.key, hash).first; e; e = e->next)
+    for (Entry* e = entry.record_.first; e; e = e->next_)
       if (best->limits.within(e->limits)) best = e;
     return *best;
   }
@@ -76,7 +78,9 @@ class Memo {
     return sum([](const Shard& s) { return s.entries.size(); });
   }
   size_t bytes() const {
-    return sum([](const Shard& s) { return s.arena.bytes() + s.slots.capacity() * sizeof(u32); });
+    return sum([](const Shard& s) {
+      return s.arena.bytes() + s.slots.capacity() * sizeof(typename Shard::Slot);
+    });
   }
 
  private:
@@ -89,32 +93,52 @@ class Memo {
   /// The keys whose hash begins with the same bits.
   struct Shard {
     mutable SpinLock lock;
-    // Open addressing: 1 + index into keys, 0 empty; a power of two many.
-    std::vector<u32, BlockAllocator<u32>> slots;
-    Arena arena;  // of the two below, which only grow
+    struct Slot {
+      u32 tag = 0;    // bits of the hash that do not say where, so that few keys are compared
+      u32 index = 0;  // 1 + index into keys, 0: empty
+    };
+    std::vector<Slot, BlockAllocator<Slot>> slots;  // open addressing; a power of two many
+    Arena arena;                                    // of the two below, which only grow
     std::deque<KeyRecord, ArenaAllocator<KeyRecord>> keys{ArenaAllocator<KeyRecord>(arena)};
     std::deque<Entry, ArenaAllocator<Entry>> entries{ArenaAllocator<Entry>(arena)};
 
     KeyRecord& record_of(const Key& key, u64 hash) {
       if ((keys.size() + 1) * 2 > slots.size()) grow();
-      u32 mask = static_cast<u32>(slots.size() - 1);
-      for (u32 slot = static_cast<u32>(hash) & mask;; slot = (slot + 1) & mask) {
-        if (slots[slot] == 0) {
+      u32 mask = static_cast<u32>(slots.size() - 1), tag = static_cast<u32>(hash >> 32);
+      for (u32 at = static_cast<u32>(hash) & mask;; at = (at + 1) & mask) {
+        if (slots[at].index == 0) {
           keys.push_back({key, hash, nullptr});
-          slots[slot] = static_cast<u32>(keys.size());
+          slots[at] = {tag, static_cast<u32>(keys.size())};
+          return keys.back();
         }
-        KeyRecord& r = keys[slots[slot] - 1];
+        if (slots[at].tag != tag) continue;
+        KeyRecord& r = keys[slots[at].index - 1];
         if (r.hash == hash && r.key == key) return r;
       }
     }
 
+    Entry& find_or_add(KeyRecord& record, const Limits& limits, bool& found) {
+      for (Entry* e = record.first; e; e = e->next_)
+        if (e->limits == limits || (limits.within(e->limits) && e->answers(limits))) {
+          found = true;
+          return *e;
+        }
+      found = false;
+      Entry& entry = entries.emplace_back(record, limits, record.first);
+      for (Entry* e = record.first; e; e = e->next_)
+        if (limits.within(e->limits)) entry.raise(e->low());
+      record.first = &entry;
+      return entry;
+    }
+
     void grow() {
       size_t size = slots.empty() ? 64 : slots.size() * 2;
-      slots.assign(size, 0);
+      slots.assign(size, {});
       for (size_t k = 0; k < keys.size(); k++) {
-        u32 mask = static_cast<u32>(size - 1), slot = static_cast<u32>(keys[k].hash) & mask;
-        while (slots[slot]) slot = (slot + 1) & mask;
-        slots[slot] = static_cast<u32>(k + 1);
+        u64 hash = keys[k].hash;
+        u32 mask = static_cast<u32>(size - 1), at = static_cast<u32>(hash) & mask;
+        while (slots[at].index) at = (at + 1) & mask;
+        slots[at] = {static_cast<u32>(hash >> 32), static_cast<u32>(k + 1)};
       }
     }
   };
@@ -128,6 +152,8 @@ class Memo {
     }
     return n;
   }
+
+  Shard& shard_of(u64 hash) { return shards_[hash >> (64 - kShardBits)]; }
 
   static constexpr int kShardBits = 3;
   std::array<Shard, 1 << kShardBits> shards_;

@@ -49,6 +49,7 @@ void same_as_brute_force(const Spec& user_spec, const Target& target, u32 thread
   size_t too_high = 0;
   std::string example;
   brute.each([&](const Spec& s, const Limits& l, const testing::BruteForce::Answer& a) {
+    CHECK(bounds.quick(s, l) <= bounds.of(s, l));
     if (bounds.of(s, l) <= a.cost) return;
     too_high++;
     example = describe(s) + ": bound " + std::to_string(bounds.of(s, l)) + ", cost " +

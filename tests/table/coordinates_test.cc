@@ -89,18 +89,19 @@ TEST_SUITE("table") {
     auto& tighter = memo.find_or_add(1, 11, {3}, found);  // its program does not fit
     CHECK(!found);
     CHECK(tighter.low() == 40);
-    CHECK(&memo.loosest_of(tighter, 11) == &e);
+    CHECK(&memo.loosest_of(tighter) == &e);
+    CHECK(&memo.find_or_add(tighter, {5}, found) == &e);
     auto& looser = memo.find_or_add(1, 11, {9}, found);  // there may be a better one
     CHECK(!found);
     CHECK(looser.low() == 0);
-    CHECK(&memo.loosest_of(tighter, 11) == &looser);
-    CHECK(&memo.loosest_of(looser, 11) == &looser);
+    CHECK(&memo.loosest_of(tighter) == &looser);
+    CHECK(&memo.loosest_of(looser) == &looser);
     memo.find_or_add(2, 11, {8}, found);  // equal hash, other key
     CHECK(!found);
     for (int key = 10; key < 5000; key++)
       memo.find_or_add(key, static_cast<u64>(key % 7) << 60, {1}, found);
     for (int key = 10; key < 5000; key += 97) {
-      CHECK(memo.find_or_add(key, static_cast<u64>(key % 7) << 60, {1}, found).key == key);
+      CHECK(memo.find_or_add(key, static_cast<u64>(key % 7) << 60, {1}, found).key() == key);
       CHECK(found);
     }
     CHECK(memo.keys() == 4992);
