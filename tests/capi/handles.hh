@@ -26,6 +26,7 @@ using ErrorPtr = std::unique_ptr<morello_error, Releaser<morello_error_release>>
 using ContextPtr = std::unique_ptr<morello_context, Releaser<morello_context_release>>;
 using SpecPtr = std::unique_ptr<morello_spec, Releaser<morello_spec_release>>;
 using KernelPtr = std::unique_ptr<morello_kernel, Releaser<morello_kernel_release>>;
+using TablePtr = std::unique_ptr<morello_table, Releaser<morello_table_release>>;
 using PoolPtr = std::unique_ptr<morello_pool, Releaser<morello_pool_release>>;
 
 /// What `call`, a function (T** out, morello_error** err) -> status, must not write to on failure.
@@ -100,6 +101,12 @@ inline morello_options default_options() {
   morello_options options;
   morello_options_init(&options, sizeof(options));
   return options;
+}
+
+inline morello_search_stats stats_of(const morello_kernel* kernel) {
+  morello_search_stats stats{};
+  REQUIRE(morello_kernel_stats(kernel, &stats, sizeof(stats)) == MORELLO_OK);
+  return stats;
 }
 
 /// A tensor of f32; `strides` if not dense.

@@ -84,12 +84,20 @@ TEST_CASE("a kernel says what it is") {
   CHECK(function < reinterpret_cast<uintptr_t>(code) + size);
   const size_t alignment = morello_kernel_scratch_alignment(k);
   CHECK((alignment & (alignment - 1)) == 0);
-  morello_search_stats stats;
-  REQUIRE(morello_kernel_stats(k, &stats, sizeof(stats)) == MORELLO_OK);
+  morello_search_stats stats = stats_of(k);
   CHECK(stats.struct_size == sizeof(stats));
   CHECK(stats.specs > 0);
   CHECK(stats.states >= stats.specs);
-  CHECK(morello_kernel_stats(k, &stats, sizeof(stats) - 1) == MORELLO_INVALID_ARGUMENT);
+  CHECK(stats.previews > stats.misfits);
+  CHECK(stats.plan_nanoseconds > 0);
+  CHECK(stats.emit_nanoseconds > 0);
+  CHECK(stats.table_use == MORELLO_TABLE_NONE);
+  const size_t first = offsetof(morello_search_stats, misfits);  // of the first release
+  std::memset(&stats, 0xff, sizeof(stats));
+  CHECK(morello_kernel_stats(k, &stats, first) == MORELLO_OK);
+  CHECK(stats.struct_size == first);
+  CHECK(stats.misfits == UINT64_MAX);
+  CHECK(morello_kernel_stats(k, &stats, first - 1) == MORELLO_INVALID_ARGUMENT);
   CHECK(morello_kernel_stats(k, nullptr, sizeof(stats)) == MORELLO_INVALID_ARGUMENT);
 }
 

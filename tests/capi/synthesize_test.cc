@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Synthesis through the C interface: options, instruction sets and caps, budgets, and systems that
-// refuse executable memory.
+// Synthesis through the C interface: options, instruction sets and caps, and systems that refuse
+// executable memory.
 #include <algorithm>
 #include <cstdlib>
 
@@ -73,6 +73,7 @@ TEST_CASE("bad options") {
   CHECK(contains(message([](morello_options& o) { o.threads = 0; }), "options.threads is 0"));
   CHECK(contains(message([](morello_options& o) { o.threads = 1025; }), "1024"));
   CHECK(contains(message([](morello_options& o) { o.reserved0 = 1; }), "reserved0"));
+  CHECK(contains(message([](morello_options& o) { o.search_threads = 1025; }), "search_threads"));
   CHECK(contains(message([](morello_options& o) { o.struct_size = 8; }), "struct_size"));
 }
 
@@ -165,23 +166,6 @@ TEST_CASE("a search_only kernel can be printed, not run") {
         MORELLO_INVALID_ARGUMENT);
   const ErrorPtr own(err);
   CHECK(contains(morello_error_message(err), "search_only"));
-}
-
-TEST_CASE("budgets end a search, and the message says which") {
-  const ContextPtr context = make_context();
-  const char* large = "matmul f32[1000,1000] f32[1000,1000] -> f32[1000,1000]";
-  morello_options options = default_options();
-  options.target = MORELLO_ISA_AVX2;
-  options.search_only = 1;
-  options.time_budget = 1;
-  const Failure time = fail_to_synthesize(context.get(), large, options);
-  CHECK(time.status == MORELLO_BUDGET_EXCEEDED);
-  CHECK(contains(time.message, "time"));
-  options.time_budget = 0;
-  options.memory_budget = 1;
-  const Failure memory = fail_to_synthesize(context.get(), large, options);
-  CHECK(memory.status == MORELLO_BUDGET_EXCEEDED);
-  CHECK(contains(memory.message, "memory"));
 }
 
 TEST_CASE("read_machine searches for this machine's caches") {
