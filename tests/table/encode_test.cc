@@ -3,6 +3,13 @@
 #include "table/encode.hh"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
 
 #include "random_content.hh"
 #include "table/check.hh"
@@ -27,6 +34,57 @@ std::string said(const Bytes& bytes, const TableContent& wanted) {
   if (decoded) return *decoded == wanted ? "" : "other content";
   CHECK(decoded.error().message != "");
   return decoded.error().message;
+}
+
+#if defined(__has_feature)  // clang
+constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+size_t memory_of(const TableContent& content) {
+  size_t bytes = sizeof content + content.promises.size() * sizeof(Promise);
+  for (const TableGroup& g : content.groups)
+    bytes += sizeof g + g.bounds.size() * sizeof(u32) + g.actions.size() * sizeof(Action);
+  return bytes;
+}
+
+/// Can the bytes be decoded in a process that gets only so much more memory than it has?
+bool decodes_within(const Bytes& file, size_t more_bytes) {
+  const pid_t child = fork();
+  if (child == 0) {
+    // What others have freed would not count.
+    void* volatile taken = nullptr;
+    for (void* end = sbrk(0); sbrk(0) == end;) taken = std::malloc(1024);
+    static_cast<void>(taken);
+    size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t bytes = pages * static_cast<size_t>(sysconf(_SC_PAGESIZE)) + more_bytes;
+    const rlimit limit = {bytes, bytes};
+    bool good = false;
+    try {
+      good = setrlimit(RLIMIT_AS, &limit) == 0 && decode(file).ok();
+    } catch (const std::bad_alloc&) {
+    }
+    _exit(good ? 0 : 1);
+  }
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// The least of a few.
+template <class F>
+double seconds(F&& f) {
+  double least = 1e9;
+  for (int i = 0; i < 5; i++) {
+    const auto start = std::chrono::steady_clock::now();
+    f();
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    least = std::min(least, taken.count());
+  }
+  return least;
 }
 
 bool is_refused(const Bytes& bytes, Status status = MORELLO_CORRUPT_TABLE) {
@@ -132,6 +190,27 @@ TEST_SUITE("table") {
       if (size <= enough / 2) CHECK(!decoded);
       if (!decoded) CHECK(decoded.error().status == MORELLO_CORRUPT_TABLE);
     }
+  }
+
+  TEST_CASE("decoding takes little more than decompressing, and twice the content's memory") {
+    std::mt19937_64 rng(17);
+    const TableContent content = testing::random_content(rng, 500, 400);
+    const Bytes bytes = encode(content);
+    const size_t memory = memory_of(content);
+    CHECK(memory > 4 << 20);
+    if (!kSanitized) {
+      CHECK(decodes_within(bytes, 2 * memory));
+      CHECK(!decodes_within(bytes, memory / 2));  // the limit is one
+    }
+    const double decoding = seconds([&] { REQUIRE(decode(bytes).ok()); });
+    const double decompressing = seconds([&] {
+      const Result<Frame> frame = read_frame(bytes, 1 << 30);
+      for (size_t s = 0; s < kSections; s++)
+        REQUIRE(decompress(*frame, static_cast<Section>(s)).ok());
+    });
+    MESSAGE(memory << " bytes of content, " << bytes.size() << " of the file: decoded in "
+                   << decoding / decompressing << " times the time of decompressing");
+    CHECK(decoding < 100 * decompressing);
   }
 }
 
