@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "command.hh"
 
-#include <unistd.h>
-
-#include <cmath>
 #include <cstdio>
 
 #include "fmt/format.h"
@@ -50,53 +47,21 @@ int report(const Arguments& arguments, const std::string& text, const char* stat
   return *status == '\0' ? kExitFailed : kExitLibrary;
 }
 
-morello_options options_of(const Arguments& arguments, bool search_only) {
-  morello_options options;
-  morello_options_init(&options, sizeof options);
-  options.target = arguments.target;
-  options.threads = arguments.threads;
-  options.time_budget = static_cast<uint64_t>(std::llround(arguments.time_budget * 1e6));
-  options.memory_budget = arguments.memory_budget << 20;
-  options.search_only = search_only ? 1 : 0;
-  return options;
+const char* name_of(int32_t table_use) {
+  switch (table_use) {
+    case MORELLO_TABLE_NONE:
+      return "none";
+    case MORELLO_TABLE_ANSWERED:
+      return "answered";
+    case MORELLO_TABLE_NOT_COVERED:
+      return "not covered";
+    case MORELLO_TABLE_WRONG:
+      return "wrong";
+  }
+  return "unknown";
 }
 
 }  // namespace
-
-std::optional<Job> make_job(const Arguments& arguments, const std::string& text, bool search_only) {
-  morello_context_options context_options;
-  morello_context_options_init(&context_options, sizeof context_options);
-  context_options.read_machine = arguments.read_machine ? 1 : 0;
-  morello_error* error = nullptr;
-  const auto failed = [&] {
-    report_error(arguments, text, ErrorPtr(error).get());
-    return std::nullopt;
-  };
-
-  morello_context* context = nullptr;
-  if (morello_context_create(&context_options, &context, &error) != MORELLO_OK) return failed();
-  const ContextPtr context_owner(context);
-  Job job;
-  morello_spec* spec = nullptr;
-  if (morello_spec_parse(context, text.c_str(), &spec, &error) != MORELLO_OK) return failed();
-  job.spec.reset(spec);
-  job.text = text_of(morello_spec_print, static_cast<const morello_spec*>(spec));
-
-  const morello_options options = options_of(arguments, search_only);
-  morello_kernel* kernel = nullptr;
-  const bool watched = isatty(STDERR_FILENO) != 0;
-  if (watched) fmt::print(stderr, "searching...");
-  const morello_status status = morello_synthesize(context, spec, &options, &kernel, &error);
-  if (watched) fmt::print(stderr, "\r            \r");
-  if (status != MORELLO_OK) return failed();
-  job.kernel.reset(kernel);
-  if (arguments.threads > 1 && !search_only) {
-    morello_pool* pool = nullptr;
-    if (morello_pool_create(arguments.threads, &pool, &error) != MORELLO_OK) return failed();
-    job.pool.reset(pool);
-  }
-  return job;
-}
 
 int report_error(const Arguments& arguments, const std::string& text, const morello_error* error) {
   return report(arguments, text, morello_status_string(morello_error_status(error)),
@@ -122,7 +87,17 @@ Json describe(const Job& job) {
   return {{"spec", job.text},
           {"kernel", morello_kernel_name(job.kernel.get())},
           {"isa", isa_name(morello_kernel_isa(job.kernel.get()))},
-          {"cost_cycles", morello_kernel_cost(job.kernel.get())}};
+          {"cost_cycles", morello_kernel_cost(job.kernel.get())},
+          {"optimal", job.stats.optimal == 1},
+          {"lower_bound_cycles", job.stats.lower_bound},
+          {"table", name_of(job.stats.table_use)}};
+}
+
+std::string describe_proof(const Job& job) {
+  if (job.stats.optimal == 1) return "the cheapest on the model";
+  const double cost = morello_kernel_cost(job.kernel.get()), bound = job.stats.lower_bound;
+  return fmt::format("not proven optimal: the cheapest costs at least {} cycles{}", grouped(bound),
+                     bound > 0 ? fmt::format(", gap {:.1f}%", 100 * (cost / bound - 1)) : "");
 }
 
 const char* isa_name(int32_t isa) {

@@ -27,8 +27,10 @@ struct Arguments {
   std::string spec;  // "-": one per line of standard input
   int32_t target = MORELLO_ISA_AUTO;
   uint32_t threads = 1;
-  double time_budget = 0;      // seconds; 0: none
-  uint64_t memory_budget = 0;  // MiB; 0: none
+  uint32_t search_threads = 1;
+  double time_budget = 0;           // seconds; 0: none
+  uint64_t memory_budget = 0;       // MiB; 0: none
+  std::vector<std::string> tables;  // files, to be merged
   bool read_machine = false;
   bool json = false;
 
@@ -50,6 +52,7 @@ struct Job {
   std::string text;  // the Spec as it is printed
   SpecPtr spec;
   KernelPtr kernel;
+  morello_search_stats stats = {};
   PoolPtr pool;  // for more than one thread
   const morello_executor* executor() const {
     return pool ? morello_pool_executor(pool.get()) : nullptr;
@@ -73,6 +76,8 @@ void print_json(const Json& json);
 
 /// What every report about a kernel begins with.
 Json describe(const Job& job);
+/// Whether the program is known to be the cheapest, or else how much cheaper one may be.
+std::string describe_proof(const Job& job);
 const char* isa_name(int32_t isa);
 /// 1234567.0 as "1,234,567".
 std::string grouped(double value);

@@ -22,6 +22,7 @@ using ErrorPtr = std::unique_ptr<morello_error, Releaser<morello_error_release>>
 using ContextPtr = std::unique_ptr<morello_context, Releaser<morello_context_release>>;
 using SpecPtr = std::unique_ptr<morello_spec, Releaser<morello_spec_release>>;
 using KernelPtr = std::unique_ptr<morello_kernel, Releaser<morello_kernel_release>>;
+using TablePtr = std::unique_ptr<morello_table, Releaser<morello_table_release>>;
 using PoolPtr = std::unique_ptr<morello_pool, Releaser<morello_pool_release>>;
 
 /// Calls `print(object, buffer, size)` twice: for the length, then for the text.

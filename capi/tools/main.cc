@@ -31,6 +31,16 @@ void add_common(CLI::App* command, Arguments* arguments) {
   command->add_option("--threads", arguments->threads, "most threads that the kernel may use")
       ->check(CLI::Range(1, 1024))
       ->option_text("N");
+  command
+      ->add_option("--search-threads", arguments->search_threads,
+                   "threads that search (default 1; 0: one per processor)")
+      ->check(CLI::Range(0, 1024))
+      ->option_text("N");
+  command
+      ->add_option("--table", arguments->tables,
+                   "look here before searching; several files are merged")
+      ->allow_extra_args(false)
+      ->option_text("FILE.mtab (repeat)");
   command->add_option("--time-budget", arguments->time_budget, "end the search after this time")
       ->check(CLI::Range(0.0, 1e9))
       ->option_text("SECONDS");

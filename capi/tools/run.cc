@@ -76,6 +76,7 @@ int run_command(const Arguments& arguments, const std::string& text) {
   } else {
     fmt::print("spec     {}\n", job->text);
     fmt::print("kernel   {}\n", morello_kernel_name(job->kernel.get()));
+    if (job->stats.optimal != 1) fmt::print("cost     {}\n", describe_proof(*job));
     fmt::print("result   {}: {}\n", check.ok ? "ok" : "WRONG", check.describe());
   }
   return check.ok ? kExitOk : kExitFailed;

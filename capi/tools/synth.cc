@@ -4,16 +4,31 @@
 #include "fmt/format.h"
 
 namespace morello::tools {
+namespace {
+
+const char* table_answer(int32_t use) {
+  if (use == MORELLO_TABLE_ANSWERED) return "the program is the table's";
+  if (use == MORELLO_TABLE_WRONG) return "covers the Spec, but with wrong decisions";
+  return "does not cover the Spec";
+}
+
+void print_search(const morello_search_stats& stats) {
+  fmt::print("search   {}; {} specs, {} states, {} expanded, {} previews, {} memo hits, {} KiB\n",
+             human_time(static_cast<double>(stats.search_nanoseconds)),
+             grouped(static_cast<double>(stats.specs)), grouped(static_cast<double>(stats.states)),
+             grouped(static_cast<double>(stats.expanded)),
+             grouped(static_cast<double>(stats.previews)),
+             grouped(static_cast<double>(stats.memo_hits)),
+             grouped(static_cast<double>(stats.bytes) / 1024));
+}
+
+}  // namespace
 
 int synth_command(const Arguments& arguments, const std::string& text) {
   const std::optional<Job> job = make_job(arguments, text, false);
   if (!job) return kExitLibrary;
   const morello_kernel* kernel = job->kernel.get();
-  morello_search_stats stats = {};
-  if (const morello_status status = morello_kernel_stats(kernel, &stats, sizeof stats);
-      status != MORELLO_OK) {
-    return report_status(arguments, text, status);
-  }
+  const morello_search_stats& stats = job->stats;
   size_t code_bytes = 0;
   morello_kernel_code(kernel, &code_bytes);
 
@@ -25,10 +40,17 @@ int synth_command(const Arguments& arguments, const std::string& text) {
                         {"states", stats.states},
                         {"expanded", stats.expanded},
                         {"previews", stats.previews},
+                        {"misfits", stats.misfits},
+                        {"advances", stats.advances},
                         {"memo_hits", stats.memo_hits},
+                        {"borrowed", stats.borrowed},
                         {"bytes", stats.bytes},
                         {"search_microseconds", stats.search_microseconds},
-                        {"codegen_microseconds", stats.codegen_microseconds}};
+                        {"codegen_microseconds", stats.codegen_microseconds},
+                        {"lookup_nanoseconds", stats.lookup_nanoseconds},
+                        {"search_nanoseconds", stats.search_nanoseconds},
+                        {"plan_nanoseconds", stats.plan_nanoseconds},
+                        {"emit_nanoseconds", stats.emit_nanoseconds}};
     print_json(report);
     return kExitOk;
   }
@@ -36,15 +58,16 @@ int synth_command(const Arguments& arguments, const std::string& text) {
   fmt::print("kernel   {} ({}, {} bytes of code, {} of scratch)\n", morello_kernel_name(kernel),
              isa_name(morello_kernel_isa(kernel)), grouped(static_cast<double>(code_bytes)),
              grouped(static_cast<double>(morello_kernel_scratch_size(kernel))));
-  fmt::print("cost     {} cycles on the model\n", grouped(morello_kernel_cost(kernel)));
-  fmt::print("search   {}; {} specs, {} states, {} expanded, {} previews, {} memo hits, {} KiB\n",
-             human_time(static_cast<double>(stats.search_microseconds) * 1e3),
-             grouped(static_cast<double>(stats.specs)), grouped(static_cast<double>(stats.states)),
-             grouped(static_cast<double>(stats.expanded)),
-             grouped(static_cast<double>(stats.previews)),
-             grouped(static_cast<double>(stats.memo_hits)),
-             grouped(static_cast<double>(stats.bytes) / 1024));
-  fmt::print("codegen  {}\n", human_time(static_cast<double>(stats.codegen_microseconds) * 1e3));
+  fmt::print("cost     {} cycles, {}\n", grouped(morello_kernel_cost(kernel)),
+             describe_proof(*job));
+  if (stats.table_use != MORELLO_TABLE_NONE)
+    fmt::print("table    {}; {}\n", table_answer(stats.table_use),
+               human_time(static_cast<double>(stats.lookup_nanoseconds)));
+  if (stats.table_use != MORELLO_TABLE_ANSWERED) print_search(stats);
+  fmt::print("codegen  {}: plan {}, emission {}\n",
+             human_time(static_cast<double>(stats.plan_nanoseconds + stats.emit_nanoseconds)),
+             human_time(static_cast<double>(stats.plan_nanoseconds)),
+             human_time(static_cast<double>(stats.emit_nanoseconds)));
   return kExitOk;
 }
 

@@ -159,20 +159,30 @@ void add_names(Fingerprint& actions) {
 
 std::string described(const TableIdentity& t) { return t.target + " (" + t.machine + ")"; }
 
-}  // namespace
+/// Of this library, whatever the target.
+struct Fingerprints {
+  u64 cost_model = 0, actions = 0;
+};
 
-TableIdentity identity_of(const Target& target) {
+Fingerprints find_fingerprints() {
   Fingerprint actions, costs;
   add_names(actions);
   add_constants(costs);
   for (Isa isa : kAllIsas) Prober(*fixed_target(isa), actions, costs).probe();
+  return {costs.value(), actions.value()};
+}
+
+}  // namespace
+
+TableIdentity identity_of(const Target& target) {
+  static const Fingerprints library = find_fingerprints();
   TableIdentity identity;
   identity.target = target.name;
   identity.machine = target.machine;
   identity.processors = target.processors;
   identity.target_fingerprint = fingerprint_of(target);
-  identity.cost_model_fingerprint = costs.value();
-  identity.action_fingerprint = actions.value();
+  identity.cost_model_fingerprint = library.cost_model;
+  identity.action_fingerprint = library.actions;
   return identity;
 }
 

@@ -12,7 +12,7 @@ namespace morello {
 
 /// Of tables that this library makes for `target`, with its processors. Prices and actions are
 /// fingerprinted by what they say about a fixed set of Specs, so they change with the code and with
-/// nothing else. Takes about a millisecond: keep it.
+/// nothing else. The first call in a process takes about a millisecond.
 TableIdentity identity_of(const Target& target);
 
 /// What of `found` is not as `wanted`, for people: "target: avx512 (generic-x86-64), wanted avx2

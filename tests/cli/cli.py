@@ -83,6 +83,31 @@ class Cli(unittest.TestCase):
             self.assertIn(report["kernel"], text)
             self.assertIn("previews", text)
 
+    def test_search_options(self):
+        proven = self.json_of("synth", FUSED, "--target", "avx2")
+        self.assertTrue(proven["optimal"])
+        self.assertEqual(proven["lower_bound_cycles"], proven["cost_cycles"])
+        self.assertEqual(proven["table"], "none")
+        threads = self.json_of("synth", FUSED, "--target", "avx2", "--search-threads", 2)
+        self.assertEqual(threads["cost_cycles"], proven["cost_cycles"])
+        self.assertIn("cheapest on the model", self.text_of("synth", FUSED))
+        hurried = ["synth", "matmul f32[500,500] f32[500,500] -> f32[500,500]", "--time-budget", "1e-6"]
+        report = self.json_of(*hurried)
+        self.assertFalse(report["optimal"])
+        self.assertLess(report["lower_bound_cycles"], report["cost_cycles"])
+        self.assertRegex(self.text_of(*hurried), r"not proven optimal: .*, gap \d+\.\d%")
+
+    def test_bad_tables(self):
+        with tempfile.TemporaryDirectory() as name:
+            path = pathlib.Path(name) / "t.mtab"
+            for command in ["synth", "run", "bench"]:
+                error = self.json_of(command, SMALL, "--table", path, exit_code=LIBRARY)["error"]
+                self.assertEqual(error["status"], "MORELLO_IO_ERROR")
+            path.write_bytes(b"no table")
+            error = self.text_of("run", SMALL, "--table", path, exit_code=LIBRARY)
+            self.assertIn("MORELLO_CORRUPT_TABLE", error)
+            self.assertIn(str(path), error)
+
     def test_show(self):
         report = self.json_of("show", SMALL)
         self.assertNotIn("plan", report)

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Making a kernel as the arguments say: tables, options, and a line of progress on a terminal.
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "command.hh"
+#include "fmt/format.h"
+
+namespace morello::tools {
+namespace {
+
+/// The line that says where the search is, while somebody may be looking.
+class ProgressLine {
+ public:
+  explicit ProgressLine(morello_options* options) {
+    if (isatty(STDERR_FILENO) == 0) return;
+    shown_ = true;
+    fmt::print(stderr, "searching...");
+    options->progress = show;
+  }
+  ~ProgressLine() {
+    if (shown_) fmt::print(stderr, "{}", kClear);
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+ private:
+  static constexpr const char* kClear = "\r\033[K";
+
+  static void show(void*, const morello_progress* p) {
+    std::string best = "no program yet";
+    if (std::isfinite(p->best_cost)) best = fmt::format("best {} cycles", grouped(p->best_cost));
+    fmt::print(stderr, "{}searching {:.1f} s, {} states, {} MiB: {}, at least {}", kClear,
+               static_cast<double>(p->microseconds) / 1e6, grouped(static_cast<double>(p->states)),
+               p->bytes >> 20, best, grouped(p->lower_bound));
+  }
+
+  bool shown_ = false;
+};
+
+morello_options options_of(const Arguments& arguments, bool search_only) {
+  morello_options options;
+  morello_options_init(&options, sizeof options);
+  options.target = arguments.target;
+  options.threads = arguments.threads;
+  options.search_threads = arguments.search_threads;
+  options.time_budget = static_cast<uint64_t>(std::llround(arguments.time_budget * 1e6));
+  options.memory_budget = arguments.memory_budget << 20;
+  options.search_only = search_only ? 1 : 0;
+  return options;
+}
+
+/// All tables as one, or none without any. False: *error says why.
+bool load_tables(const Arguments& arguments, morello_context* context, TablePtr* all,
+                 morello_error** error) {
+  for (const std::string& path : arguments.tables) {
+    morello_table* table = nullptr;
+    if (morello_table_load(context, path.c_str(), &table, error) != MORELLO_OK) return false;
+    const TablePtr loaded(std::exchange(table, nullptr));
+    if (!*all) {
+      all->reset(morello_table_retain(loaded.get()));
+      continue;
+    }
+    if (morello_table_merge(all->get(), loaded.get(), &table, error) != MORELLO_OK) return false;
+    all->reset(table);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Job> make_job(const Arguments& arguments, const std::string& text, bool search_only) {
+  morello_context_options context_options;
+  morello_context_options_init(&context_options, sizeof context_options);
+  context_options.read_machine = arguments.read_machine ? 1 : 0;
+  morello_error* error = nullptr;
+  const auto failed = [&] {
+    report_error(arguments, text, ErrorPtr(error).get());
+    return std::nullopt;
+  };
+
+  morello_context* context = nullptr;
+  if (morello_context_create(&context_options, &context, &error) != MORELLO_OK) return failed();
+  const ContextPtr context_owner(context);
+  Job job;
+  morello_spec* spec = nullptr;
+  if (morello_spec_parse(context, text.c_str(), &spec, &error) != MORELLO_OK) return failed();
+  job.spec.reset(spec);
+  job.text = text_of(morello_spec_print, static_cast<const morello_spec*>(spec));
+
+  TablePtr table;
+  if (!load_tables(arguments, context, &table, &error)) return failed();
+  morello_options options = options_of(arguments, search_only);
+  options.table = table.get();
+  morello_kernel* kernel = nullptr;
+  morello_status status;
+  {
+    const ProgressLine line(&options);
+    status = morello_synthesize(context, spec, &options, &kernel, &error);
+  }
+  if (status != MORELLO_OK) return failed();
+  job.kernel.reset(kernel);
+  morello_kernel_stats(kernel, &job.stats, sizeof job.stats);
+  if (arguments.threads > 1 && !search_only) {
+    morello_pool* pool = nullptr;
+    if (morello_pool_create(arguments.threads, &pool, &error) != MORELLO_OK) return failed();
+    job.pool.reset(pool);
+  }
+  return job;
+}
+
+}  // namespace morello::tools
