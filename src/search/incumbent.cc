@@ -7,60 +7,78 @@ namespace {
 class Completion {
  public:
   Completion(BestFirst<SpecProblem>& search, const SpecProblem& problem,
-             BestFirst<SpecProblem>::Worker& worker, u32 max_pairs)
-      : search_(search), problem_(problem), worker_(worker), pairs_left_(max_pairs) {}
+             BestFirst<SpecProblem>::Worker& worker)
+      : search_(search), problem_(problem), worker_(worker) {}
 
-  bool complete(const Spec& spec, Limits limits) {
+  /// The cost of the program found for a pair, kInfinite if none was. `tries`: how many ways down
+  /// may be tried; at least one is.
+  i64 complete(const Spec& spec, Limits limits, u32 tries) {
     clamp_limits(spec, limits);
+    if (const Known* known = found_.find({spec, limits})) return known->cost;
+    Known known;
     BestFirst<SpecProblem>::Solution solution;
     if (search_.known(spec, limits, worker_, solution)) {
-      if (!found_.find({spec, limits}))
-        found_.add({spec, limits},
-                   solution.feasible ? std::optional(solution.action) : std::nullopt);
-      return solution.feasible;
+      if (solution.feasible) known = {solution.action, solution.cost};
+    } else {
+      known = choose(spec, limits, tries);
     }
-    if (const auto* action = found_.find({spec, limits})) return action->has_value();
-    if (pairs_left_ == 0) return false;
-    pairs_left_--;
-    std::optional<Action> chosen = choose(spec, limits);
-    found_.add({spec, limits}, chosen);
-    return chosen.has_value();
+    found_.add({spec, limits}, known);
+    return known.cost;
   }
 
   std::optional<Action> action_of(const Spec& spec, const Limits& limits) {
-    const auto* action = found_.find({spec, limits});
-    return action ? *action : std::nullopt;
+    if (const Known* known = found_.find({spec, limits}))
+      return known->cost < kInfinite ? std::optional(known->action) : std::nullopt;
+    // Below a solved pair, where complete() did not go.
+    BestFirst<SpecProblem>::Solution solution;
+    if (!search_.known(spec, limits, worker_, solution) || !solution.feasible) return std::nullopt;
+    return solution.action;
   }
 
  private:
-  std::optional<Action> choose(const Spec& spec, const Limits& limits) {
+  static constexpr u32 kWidth = 3;
+  struct Known {
+    Action action;
+    i64 cost = kInfinite;
+  };
+
+  /// The best of the first few actions that can be completed, and of the microkernels.
+  Known choose(const Spec& spec, const Limits& limits, u32 tries) {
+    bool deep = pairs_left_ > 0;
+    if (deep) pairs_left_--;
     std::vector<Action> actions;
     search_.open_actions(spec, limits, worker_, actions);
+    Known best;
+    u32 width = tries >= kWidth ? kWidth : 1, completed = 0;
     for (const Action& a : actions) {
       Derivation d;
       if (!problem_.preview(spec, limits, a, d)) continue;
-      bool whole = true;
-      for (int i = 0; i < d.count && whole; i++)
-        whole = complete(d.child[i].spec, d.child[i].limits);
-      if (whole) return a;
+      if (d.count > 0 && (completed == width || !deep)) continue;
+      i64 cost = d.own;
+      for (int i = 0; i < d.count && cost < kInfinite; i++)
+        cost = saturating_add(
+            cost, saturating_mul(d.child[i].times,
+                                 complete(d.child[i].spec, d.child[i].limits, tries / width)));
+      if (d.count > 0 && cost < kInfinite) completed++;
+      if (cost < best.cost) best = {a, cost};
     }
-    return std::nullopt;
+    return best;
   }
 
   BestFirst<SpecProblem>& search_;
   const SpecProblem& problem_;
   BestFirst<SpecProblem>::Worker& worker_;
-  InsertionMap<Pair, std::optional<Action>> found_;
-  u32 pairs_left_;
+  InsertionMap<Pair, Known> found_;
+  u32 pairs_left_ = 20000;  // of those that have no program at all there may be many
 };
 
 }  // namespace
 
 std::optional<ImplTree> incumbent(BestFirst<SpecProblem>& search, const SpecProblem& problem,
                                   BestFirst<SpecProblem>::Worker& worker, const Spec& spec,
-                                  const Limits& limits, const Target& target, u32 max_pairs) {
-  Completion completion(search, problem, worker, max_pairs);
-  if (!completion.complete(spec, limits)) return std::nullopt;
+                                  const Limits& limits, const Target& target, u32 tries) {
+  Completion completion(search, problem, worker);
+  if (completion.complete(spec, limits, tries) >= kInfinite) return std::nullopt;
   return decide(spec, limits, problem.context(), target,
                 [&](const Spec& s, const Limits& l) { return completion.action_of(s, l); },
                 {.trusted = true});

@@ -11,13 +11,12 @@
 
 namespace morello {
 
-/// Some program for `spec`: solved pairs by their optimal action, others by the first of their
-/// open actions, by lower bound, that can be completed. Nothing if none was found within
-/// `max_pairs` pairs. Other threads may be searching.
+/// Some program for `spec`: solved pairs by their optimal action, others by the best of the few of
+/// their open actions with the lowest bounds, as many as `tries` ways down in all. Nothing if none
+/// could be completed. Other threads may be searching.
 std::optional<ImplTree> incumbent(BestFirst<SpecProblem>& search, const SpecProblem& problem,
                                   BestFirst<SpecProblem>::Worker& worker, const Spec& spec,
-                                  const Limits& limits, const Target& target,
-                                  u32 max_pairs = 20000);
+                                  const Limits& limits, const Target& target, u32 tries = 30);
 
 }  // namespace morello
 

@@ -76,7 +76,7 @@ class Synthesis {
   void report() {
     // Its own worker: the search is in the middle of using the other one.
     Search::Worker w(search_);
-    if (auto tree = incumbent(search_, problem_, w, root_, limits_, target_, 2000))
+    if (auto tree = incumbent(search_, problem_, w, root_, limits_, target_, 1))
       if (!best_ || tree->nodes[0].cost < best_->nodes[0].cost) best_ = std::move(tree);
     options_.progress({search_.entries(), search_.counts().previews, search_.bytes(),
                        microseconds(), best_ ? best_->nodes[0].cost : kInfinite,

@@ -38,9 +38,9 @@ class Memo {
     Entry* const next_;  // of the same key, added before
   };
 
-  /// The entry that answers `key` at `limits`: the one made for these limits, or a solved one whose
-  /// box contains them; or else a new one (`found` is false). Its low() is at least that of every
-  /// entry with looser limits: what costs so much with more memory costs no less with less.
+  /// The entry that answers `key` at `limits`: a solved one whose box contains them, or the one
+  /// made for these limits; or else a new one (`found` is false). Its low() is at least that of
+  /// every entry with looser limits: what costs so much with more memory costs no less with less.
   /// Entries stay where they are.
   Entry& find_or_add(const Key& key, u64 hash, const Limits& limits, bool& found) {
     Shard& shard = shard_of(hash);
@@ -118,12 +118,16 @@ class Memo {
     }
 
     Entry& find_or_add(KeyRecord& record, const Limits& limits, bool& found) {
-      for (Entry* e = record.first; e; e = e->next_)
-        if (e->limits == limits || (limits.within(e->limits) && e->answers(limits))) {
+      Entry* same = nullptr;
+      for (Entry* e = record.first; e; e = e->next_) {
+        if (limits.within(e->limits) && e->answers(limits)) {
           found = true;
           return *e;
         }
-      found = false;
+        if (e->limits == limits) same = e;
+      }
+      found = same != nullptr;
+      if (same) return *same;
       Entry& entry = entries.emplace_back(record, limits, record.first);
       for (Entry* e = record.first; e; e = e->next_)
         if (limits.within(e->limits)) entry.raise(e->low());
