@@ -162,7 +162,9 @@ std::string KernelCase::check_tree() const {
   if (!tree) return "search: " + tree.error().message;
   std::string wrong = validate(*tree);
   if (!wrong.empty()) return "invalid Impl tree: " + wrong;
-  if (print(*tree) != text_of(morello_kernel_print, kernel()))
+  std::string text = text_of(morello_kernel_print, kernel());
+  if (text.starts_with("not proven optimal")) text.erase(0, text.find('\n') + 1);
+  if (print(*tree) != text)
     return "two searches found different programs:\n" + print(*tree);
   auto data = trial_.data;
   std::vector<OperandMemory> memory;
