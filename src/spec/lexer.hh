@@ -3,10 +3,11 @@
 #ifndef MORELLO_SPEC_LEXER_HH
 #define MORELLO_SPEC_LEXER_HH
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
-#include "support/types.hh"
+#include "support/result.hh"
 
 namespace morello {
 
@@ -110,6 +111,15 @@ inline std::string describe(const Token& token) {
   }
   if (token.text.size() > kShown) shown += "...";
   return "'" + shown + "'";
+}
+
+/// Gives an error the line and column of a byte offset.
+inline void locate(std::string_view text, size_t offset, Error& error) {
+  const std::string_view before = text.substr(0, offset);
+  const size_t line_start = before.rfind('\n') + 1;  // 0 if there is none
+  auto clamp = [](size_t n) { return static_cast<u32>(std::min<size_t>(n, ~u32{0})); };
+  error.line = clamp(1 + static_cast<size_t>(std::count(before.begin(), before.end(), '\n')));
+  error.column = clamp(1 + offset - line_start);
 }
 
 }  // namespace morello

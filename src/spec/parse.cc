@@ -96,15 +96,6 @@ std::optional<HeadName> find_name(const Token& token) {
   return std::nullopt;
 }
 
-/// The line and column of a byte offset.
-void locate(std::string_view text, size_t offset, Error& error) {
-  std::string_view before = text.substr(0, offset);
-  size_t line_start = before.rfind('\n') + 1;  // 0 if there is none
-  auto clamp = [](size_t n) { return static_cast<u32>(std::min<size_t>(n, ~u32{0})); };
-  error.line = clamp(1 + static_cast<size_t>(std::count(before.begin(), before.end(), '\n')));
-  error.column = clamp(1 + offset - line_start);
-}
-
 template <class... Parts>
 bool Parser::fail(Status status, size_t at, const Parts&... parts) {
   error_ = {status, concat(parts...)};

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Families of Statements by text: "matmul f32[<=512,768] f32[768,<=512]". A size "<=512" runs over
+// the ladder up to 512; sizes that have to be equal run together.
+#ifndef MORELLO_TABLE_FAMILY_HH
+#define MORELLO_TABLE_FAMILY_HH
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spec/statement.hh"
+
+namespace morello {
+
+/// Immutable.
+class Family {
+ public:
+  /// docs/spec-language.md has the grammar. Errors have a line and column.
+  static Result<Family> parse(std::string_view text);
+
+  /// As written, on one line, without comments.
+  const std::string& text() const { return text_; }
+  /// The sizes that each free dimension runs over, ascending. None: the family is one Statement.
+  const std::vector<std::vector<u32>>& dims() const { return dims_; }
+  u64 members() const;  // saturating
+
+  /// The member with size dims()[d][at[d]] along each free dimension. An error if it has more
+  /// dimensions than are supported, though the largest member has not.
+  /// REQUIRES: an index of a size for each of dims().
+  Result<Statement> member(std::span<const u32> at) const;
+
+ private:
+  struct Bound {
+    size_t at = 0;      // in source_
+    size_t length = 0;  // from '<' to the end of the number
+    u32 limit = 0;
+    size_t dim = 0;  // into dims_
+  };
+  class Parser;
+
+  std::string with_sizes(std::span<const u32> at) const;
+
+  std::string source_, text_;
+  std::vector<Bound> bounds_;
+  std::vector<std::vector<u32>> dims_;
+};
+
+}  // namespace morello
+
+#endif
