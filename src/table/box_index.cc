@@ -47,6 +47,7 @@ bool BoxIndex::set_cuts(const std::vector<GridBox>& boxes) {
     }
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    while (cuts.size() % 4 != 0) cuts.push_back(~0u);  // as place_along() wants them
     if (cuts.size() > std::numeric_limits<u16>::max()) return false;
     axes_.push_back(static_cast<u8>(a));
     first_cut_.push_back(static_cast<u32>(cuts_.size()));
@@ -87,14 +88,19 @@ void BoxIndex::order(const std::vector<GridBox>& boxes, u32* begin, u32* end) co
 }
 
 u16 BoxIndex::place_along(size_t varying, u32 coordinate) const {
-  const u32* cuts = cuts_.data() + first_cut_[varying];
-  u32 begin = 0, count = first_cut_[varying + 1] - first_cut_[varying];
-  while (count > 1) {  // without branches that cannot be predicted
-    u32 half = count / 2;
-    begin += cuts[begin + half - 1] <= coordinate ? half : 0;
-    count -= half;
+  // All of them, four at a time: they are few, and a search would branch in ways that cannot be
+  // predicted.
+  const __m128i sign = _mm_set1_epi32(std::numeric_limits<i32>::min());  // compares unsigned
+  const __m128i at = _mm_xor_si128(_mm_set1_epi32(static_cast<i32>(coordinate)), sign);
+  __m128i later = _mm_setzero_si128();
+  const u32 begin = first_cut_[varying], end = first_cut_[varying + 1];
+  for (u32 i = begin; i < end; i += 4) {
+    const auto* cuts = reinterpret_cast<const __m128i*>(&cuts_[i]);
+    later = _mm_add_epi32(later, _mm_cmpgt_epi32(_mm_xor_si128(_mm_loadu_si128(cuts), sign), at));
   }
-  return static_cast<u16>(begin + (cuts[begin] <= coordinate));
+  later = _mm_add_epi32(later, _mm_shuffle_epi32(later, 0x4e));
+  later = _mm_add_epi32(later, _mm_shuffle_epi32(later, 0xb1));
+  return static_cast<u16>(static_cast<i32>(end - begin) + _mm_cvtsi128_si32(later));
 }
 
 bool BoxIndex::place_of(const Coordinates& at, Place& place) const {

@@ -3,6 +3,8 @@
 #ifndef MORELLO_TABLE_BOX_INDEX_HH
 #define MORELLO_TABLE_BOX_INDEX_HH
 
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -56,12 +58,16 @@ class BoxIndex {
 
   bool contains(const Chunk* box, const Place& place) const {
     for (size_t c = 0; c < chunks_; c++) {
-      u32 outside = 0;
-      for (size_t i = 0; i < kChunk; i++)
-        outside |= static_cast<u32>((place[c][i] < box[c].lo[i]) | (place[c][i] > box[c].hi[i]));
-      if (outside) return false;
+      const __m128i at = load(place[c].data());
+      const __m128i outside = _mm_or_si128(_mm_subs_epu16(load(box[c].lo.data()), at),
+                                           _mm_subs_epu16(at, load(box[c].hi.data())));
+      const __m128i inside = _mm_cmpeq_epi16(outside, _mm_setzero_si128());
+      if (_mm_movemask_epi8(inside) != 0xffff) return false;
     }
     return true;
+  }
+  static __m128i load(const u16* values) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
   }
 
   template <class Visit>
