@@ -80,7 +80,7 @@ macro_rules! opaque {
         }
     )*};
 }
-opaque!(morello_error, morello_context, morello_spec, morello_kernel, morello_pool);
+opaque!(morello_error, morello_context, morello_spec, morello_kernel, morello_table, morello_pool);
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +117,21 @@ pub struct morello_tensor {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
+pub struct morello_progress {
+    pub struct_size: usize,
+    pub states: u64,
+    pub previews: u64,
+    pub bytes: u64,
+    pub microseconds: u64,
+    pub best_cost: f64,
+    pub lower_bound: f64,
+}
+
+pub type morello_progress_fn =
+    Option<unsafe extern "C" fn(user: *mut c_void, progress: *const morello_progress)>;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
 pub struct morello_options {
     pub struct_size: usize,
     pub target: i32,
@@ -125,6 +140,12 @@ pub struct morello_options {
     pub memory_budget: u64,
     pub search_only: u32,
     pub reserved0: u32,
+    pub search_threads: u32,
+    pub progress_interval: u32,
+    pub progress: morello_progress_fn,
+    pub progress_user: *mut c_void,
+    pub cancel: *const i32,
+    pub table: *const morello_table,
 }
 
 #[repr(C)]
@@ -142,6 +163,12 @@ pub struct morello_executor {
     >,
 }
 
+pub type morello_table_use = c_int;
+pub const MORELLO_TABLE_NONE: morello_table_use = 0;
+pub const MORELLO_TABLE_ANSWERED: morello_table_use = 1;
+pub const MORELLO_TABLE_NOT_COVERED: morello_table_use = 2;
+pub const MORELLO_TABLE_WRONG: morello_table_use = 3;
+
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct morello_search_stats {
@@ -154,6 +181,30 @@ pub struct morello_search_stats {
     pub bytes: u64,
     pub search_microseconds: u64,
     pub codegen_microseconds: u64,
+    pub misfits: u64,
+    pub advances: u64,
+    pub borrowed: u64,
+    pub lookup_nanoseconds: u64,
+    pub search_nanoseconds: u64,
+    pub plan_nanoseconds: u64,
+    pub emit_nanoseconds: u64,
+    pub lower_bound: f64,
+    pub optimal: u32,
+    pub table_use: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct morello_table_info {
+    pub struct_size: usize,
+    pub target: i32,
+    pub threads: u32,
+    pub machine: [c_char; 64],
+    pub families: u64,
+    pub promises: u64,
+    pub groups: u64,
+    pub boxes: u64,
+    pub bytes: u64,
 }
 
 pub type morello_kernel_fn = Option<
@@ -344,6 +395,40 @@ extern "C" {
     ) -> morello_status;
     pub fn morello_kernel_retain(kernel: *const morello_kernel) -> *mut morello_kernel;
     pub fn morello_kernel_release(kernel: *mut morello_kernel);
+
+    pub fn morello_table_load(
+        context: *mut morello_context,
+        path: *const c_char,
+        table: *mut *mut morello_table,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_table_load_memory(
+        context: *mut morello_context,
+        data: *const c_void,
+        size: usize,
+        table: *mut *mut morello_table,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_table_save(
+        table: *const morello_table,
+        path: *const c_char,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_table_merge(
+        a: *const morello_table,
+        b: *const morello_table,
+        merged: *mut *mut morello_table,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_table_info_get(
+        table: *const morello_table,
+        info: *mut morello_table_info,
+        info_size: usize,
+    ) -> morello_status;
+    pub fn morello_table_family(table: *const morello_table, index: u64) -> *const c_char;
+    pub fn morello_table_covers(table: *const morello_table, spec: *const morello_spec) -> c_int;
+    pub fn morello_table_retain(table: *const morello_table) -> *mut morello_table;
+    pub fn morello_table_release(table: *mut morello_table);
 
     pub fn morello_pool_create(
         threads: u32,

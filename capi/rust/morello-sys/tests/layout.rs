@@ -75,10 +75,16 @@ fn matches_the_header() {
         morello_cpu_info { struct_size, name, isa, processors, l1_bytes, l2_bytes, l3_bytes, jit, reserved0 }
         morello_context_options { struct_size, max_isa, read_machine }
         morello_tensor { dtype, layout, rank, reserved0, shape, strides }
-        morello_options { struct_size, target, threads, time_budget, memory_budget, search_only, reserved0 }
+        morello_options { struct_size, target, threads, time_budget, memory_budget, search_only, reserved0,
+                          search_threads, progress_interval, progress, progress_user, cancel, table }
+        morello_progress { struct_size, states, previews, bytes, microseconds, best_cost, lower_bound }
+        morello_table_info { struct_size, target, threads, machine, families, promises, groups, boxes,
+                             bytes }
         morello_executor { struct_size, user, parallel_for }
         morello_search_stats { struct_size, specs, states, expanded, previews, memo_hits, bytes,
-                               search_microseconds, codegen_microseconds }
+                               search_microseconds, codegen_microseconds, misfits, advances, borrowed,
+                               lookup_nanoseconds, search_nanoseconds, plan_nanoseconds,
+                               emit_nanoseconds, lower_bound, optimal, table_use }
     };
     ours.extend(constants![
         MORELLO_VERSION,
@@ -104,6 +110,10 @@ fn matches_the_header() {
         MORELLO_CORRUPT_TABLE,
         MORELLO_INCOMPATIBLE_TABLE,
         MORELLO_CANCELLED,
+        MORELLO_TABLE_NONE,
+        MORELLO_TABLE_ANSWERED,
+        MORELLO_TABLE_NOT_COVERED,
+        MORELLO_TABLE_WRONG,
         MORELLO_ISA_AUTO,
         MORELLO_ISA_AVX2,
         MORELLO_ISA_AVX512,

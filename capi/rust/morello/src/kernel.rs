@@ -11,6 +11,7 @@ use std::mem::{size_of, MaybeUninit};
 use std::os::raw::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Machine code for one Spec. Immutable; clones share it, and any number of threads may run it at
 /// once.
@@ -197,6 +198,16 @@ impl Kernel {
             bytes: stats.bytes,
             search_microseconds: stats.search_microseconds,
             codegen_microseconds: stats.codegen_microseconds,
+            misfits: stats.misfits,
+            advances: stats.advances,
+            borrowed: stats.borrowed,
+            lookup: Duration::from_nanos(stats.lookup_nanoseconds),
+            search: Duration::from_nanos(stats.search_nanoseconds),
+            plan: Duration::from_nanos(stats.plan_nanoseconds),
+            emit: Duration::from_nanos(stats.emit_nanoseconds),
+            lower_bound: stats.lower_bound,
+            optimal: stats.optimal != 0,
+            table_use: TableUse::from_raw(stats.table_use),
         })
     }
 
@@ -213,7 +224,7 @@ impl fmt::Debug for Kernel {
 }
 
 /// What a search did; see `morello_search_stats` in C.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SearchStats {
     pub specs: u64,
@@ -224,6 +235,47 @@ pub struct SearchStats {
     pub bytes: u64,
     pub search_microseconds: u64,
     pub codegen_microseconds: u64,
+    pub misfits: u64,
+    pub advances: u64,
+    pub borrowed: u64,
+    /// Time for asking the table.
+    pub lookup: Duration,
+    pub search: Duration,
+    pub plan: Duration,
+    pub emit: Duration,
+    /// No program costs less, in cycles.
+    pub lower_bound: f64,
+    /// Proven; or else a budget ended the search.
+    pub optimal: bool,
+    pub table_use: TableUse,
+}
+
+/// What became of the [`crate::Table`] in the options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TableUse {
+    /// There was none.
+    None,
+    /// The program is the table's.
+    Answered,
+    /// It does not cover the Spec: a search found the program.
+    NotCovered,
+    /// What it decides for the Spec is no program: likewise.
+    Wrong,
+    /// Of a newer library.
+    Other(i32),
+}
+
+impl TableUse {
+    fn from_raw(number: i32) -> TableUse {
+        match number {
+            sys::MORELLO_TABLE_NONE => TableUse::None,
+            sys::MORELLO_TABLE_ANSWERED => TableUse::Answered,
+            sys::MORELLO_TABLE_NOT_COVERED => TableUse::NotCovered,
+            sys::MORELLO_TABLE_WRONG => TableUse::Wrong,
+            other => TableUse::Other(other),
+        }
+    }
 }
 
 /// Memory for the temporaries of a run, kept from one run to the next. Grows to what the kernels

@@ -24,16 +24,20 @@ mod context;
 mod cpu;
 mod error;
 mod kernel;
+mod options;
 mod pool;
 mod spec;
+mod table;
 mod tensor;
 
-pub use context::{Context, ContextOptions, Options};
+pub use context::{Context, ContextOptions};
 pub use cpu::{cpu_info, version, CpuInfo, Isa};
 pub use error::{Error, Result, Status};
-pub use kernel::{Kernel, Scratch, SearchStats};
+pub use kernel::{Kernel, Scratch, SearchStats, TableUse};
+pub use options::{Cancel, Options, Progress};
 pub use pool::Pool;
 pub use spec::{Op, Spec, Write};
+pub use table::{Table, TableInfo};
 pub use tensor::{Dtype, Layout, Tensor};
 
 use std::ptr::NonNull;

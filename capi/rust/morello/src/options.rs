@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+//! The options of a synthesis, and watching and ending its search.
+
+use crate::cpu::Isa;
+use crate::Table;
+use morello_sys as sys;
+use std::any::Any;
+use std::fmt;
+use std::mem::{size_of, MaybeUninit};
+use std::os::raw::c_void;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How to synthesize one kernel.
+///
+/// ```
+/// let options = morello::Options::new().isa(morello::Isa::Avx2).threads(2);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Its pointers are null until a call.
+    raw: sys::morello_options,
+    table: Option<Table>,
+    cancel: Option<Cancel>,
+    progress: Option<Watcher>,
+}
+
+// SAFETY: the pointers in `raw` are null; everything else may be sent and shared.
+unsafe impl Send for Options {}
+// SAFETY: as above.
+unsafe impl Sync for Options {}
+
+impl Options {
+    pub fn new() -> Options {
+        let mut options = MaybeUninit::uninit();
+        // SAFETY: init fills the whole struct, whose size it is given.
+        let raw = unsafe {
+            let size = size_of::<sys::morello_options>();
+            sys::morello_options_init(options.as_mut_ptr(), size);
+            options.assume_init()
+        };
+        Options { raw, table: None, cancel: None, progress: None }
+    }
+
+    /// The instruction set to make code for; default: the best one of this CPU.
+    pub fn isa(mut self, isa: Isa) -> Options {
+        self.raw.target = isa.to_raw();
+        self
+    }
+
+    /// Most threads that the kernel may use at once; default 1.
+    pub fn threads(mut self, threads: u32) -> Options {
+        self.raw.threads = threads;
+        self
+    }
+
+    /// Threads that search; default 1; 0: one per processor. The result does not depend on it.
+    pub fn search_threads(mut self, threads: u32) -> Options {
+        self.raw.search_threads = threads;
+        self
+    }
+
+    /// Ends the search after this time; default: no limit. The kernel is then of the best program
+    /// found; see [`crate::SearchStats::optimal`].
+    pub fn time_budget(mut self, budget: Duration) -> Options {
+        self.raw.time_budget = budget.as_micros().clamp(1, u128::from(u64::MAX)) as u64;
+        self
+    }
+
+    /// Bytes of memory that the search may use; default: no limit.
+    pub fn memory_budget(mut self, bytes: u64) -> Options {
+        self.raw.memory_budget = bytes.max(1);
+        self
+    }
+
+    /// Makes no code: the kernel can be printed for any target, but not run.
+    pub fn search_only(mut self, search_only: bool) -> Options {
+        self.raw.search_only = u32::from(search_only);
+        self
+    }
+
+    /// Asks a table before searching. It must be for the instruction set and threads of the kernel.
+    pub fn table(mut self, table: &Table) -> Options {
+        self.table = Some(table.clone());
+        self
+    }
+
+    /// Lets any thread end the search, with [`crate::Status::Cancelled`].
+    pub fn cancel(mut self, cancel: &Cancel) -> Options {
+        self.cancel = Some(cancel.clone());
+        self
+    }
+
+    /// Calls `watch` during the search, on the thread that synthesizes, and at most once in
+    /// `interval`. If it panics, the search is cancelled, and the panic goes on when it has ended.
+    pub fn progress(
+        mut self,
+        interval: Duration,
+        watch: impl FnMut(&Progress) + Send + 'static,
+    ) -> Options {
+        self.raw.progress_interval = interval.as_millis().min(u128::from(u32::MAX)) as u32;
+        self.progress = Some(Watcher(Arc::new(Mutex::new(watch))));
+        self
+    }
+
+    /// Calls `body` with what C needs, which is valid during the call.
+    pub(crate) fn with_raw<T>(&self, body: impl FnOnce(&sys::morello_options) -> T) -> T {
+        let own_cancel = Cancel::new();
+        let cancel = self.cancel.as_ref().unwrap_or(&own_cancel);
+        let mut call = Call { watcher: self.progress.as_ref(), cancel, panic: None };
+        let mut raw = self.raw;
+        raw.cancel = cancel.as_ptr();
+        raw.table = self.table.as_ref().map_or(ptr::null(), Table::as_ptr);
+        if call.watcher.is_some() {
+            raw.progress = Some(on_progress);
+            raw.progress_user = &mut call as *mut Call as *mut c_void;
+        }
+        let result = body(&raw);
+        match call.panic.take() {
+            Some(panic) => resume_unwind(panic),
+            None => result,
+        }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options::new()
+    }
+}
+
+/// Ends searches from any thread. Clones share the switch, which stays on until [`Cancel::reset`].
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicI32>);
+
+impl Cancel {
+    pub fn new() -> Cancel {
+        Cancel::default()
+    }
+
+    /// Ends the searches that have it in their options, now or later.
+    pub fn cancel(&self) {
+        self.0.store(1, Ordering::Relaxed);
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// Lets searches run again.
+    pub fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    fn as_ptr(&self) -> *const i32 {
+        // The library reads it atomically, and an AtomicI32 is laid out as an i32.
+        &*self.0 as *const AtomicI32 as *const i32
+    }
+}
+
+/// Where a search is. Costs are in cycles.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Progress {
+    pub states: u64,
+    pub previews: u64,
+    /// Memory of the search.
+    pub bytes: u64,
+    /// Since it began.
+    pub elapsed: Duration,
+    /// Of the best program so far, if there is one.
+    pub best_cost: Option<f64>,
+    /// No program costs less.
+    pub lower_bound: f64,
+}
+
+impl Progress {
+    fn from_raw(raw: &sys::morello_progress) -> Progress {
+        Progress {
+            states: raw.states,
+            previews: raw.previews,
+            bytes: raw.bytes,
+            elapsed: Duration::from_micros(raw.microseconds),
+            best_cost: Some(raw.best_cost).filter(|cost| cost.is_finite()),
+            lower_bound: raw.lower_bound,
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Watcher(Arc<Mutex<dyn FnMut(&Progress) + Send>>);
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watcher")
+    }
+}
+
+/// What the callback of one call needs.
+struct Call<'a> {
+    watcher: Option<&'a Watcher>,
+    cancel: &'a Cancel,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+/// A panic must not cross C: it waits in the call.
+unsafe extern "C" fn on_progress(user: *mut c_void, progress: *const sys::morello_progress) {
+    // SAFETY: `user` is the Call of with_raw(), which nobody else uses while the library runs;
+    // `progress` is valid during this call.
+    let (call, progress) = unsafe { (&mut *(user as *mut Call), Progress::from_raw(&*progress)) };
+    let watcher = match call.watcher {
+        Some(watcher) if call.panic.is_none() => watcher,
+        _ => return,
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        // One that panicked before may be called again.
+        let mut watch = watcher.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        watch(&progress);
+    }));
+    if let Err(panic) = result {
+        call.panic = Some(panic);
+        call.cancel.cancel();
+    }
+}
