@@ -65,11 +65,10 @@ struct Derivation {
 /// Which actions are not listed because others do as well, or nearly: docs/search.md says why. Each
 /// can be switched off, for tests.
 enum class Reduction : u8 {
-  kHold = 0,       // a moved operand is held until a loop reuses it
-  kBatch = 1,      // dimensions that all operands of a contraction share are tiled by 1
-  kCopyTiles = 2,  // without a contraction, tiles are multiples of 8, panels, or 1
-  kLayouts = 3,    // no copies into layouts that microkernels read no better
-  kTileSizes = 4,  // dimensions above 16 are not cut into 7, 9, 11, 13, 14 or 15
+  kBatch = 0,      // dimensions that all operands of a contraction share are tiled by 1
+  kCopyTiles = 1,  // without a contraction, tiles are multiples of 8, panels, or 1
+  kLayouts = 2,    // no copies into layouts that microkernels read no better
+  kTileSizes = 3,  // dimensions above 16 are not cut into 7, 9, 11, 13, 14 or 15
 };
 
 /// What actions may depend on besides the Spec. Immutable during a search.

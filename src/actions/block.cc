@@ -40,7 +40,6 @@ Child part_of(const Spec& spec, const Limits& limits, int first, int last, const
       if (*in == std::numeric_limits<i8>::max()) *in = out_index;
   s.rank = spec.rank;
   s.size = spec.size;
-  s.held = combines(s) ? spec.held : DimMask{0};
   DimMask used = 0;
   for (int o = 0; o < s.operand_count; o++) used = static_cast<DimMask>(used | s.operand[o].dims);
   // Reduced dimensions that no operand has still say how often the same value is added.
@@ -62,12 +61,12 @@ void list_accumulate(const Spec& spec, const Limits&, const ActionContext&, Acti
   if (!combines(spec) || spec.stage_count > 1 || spec.out().access != Access::kOut ||
       has_free_operand(spec))
     return;
-  bool loop = spec.out().level == Level::kRegister || (spec.reduced() & ~spec.held) != 0;
+  bool loop = spec.out().level == Level::kRegister || spec.reduced() != 0;
   if (loop) out.add({ActionKind::kAccumulate, 0, {}, {}, 0});
 }
 
-bool derive_accumulate(const Spec& spec, const Limits& limits, const Action&,
-                       const ActionContext& context, Derivation& d) {
+bool derive_accumulate(const Spec& spec, const Limits& limits, const Action&, const ActionContext&,
+                       Derivation& d) {
   u8 out = static_cast<u8>(spec.out_index());
   Spec fill = spec;  // as part_of() wants it: stages that read nothing
   fill.stage[0] = {Op::kFill, kNone, kNone, 0};
@@ -76,12 +75,6 @@ bool derive_accumulate(const Spec& spec, const Limits& limits, const Action&,
   d.child[1] = {spec, limits, 1, identity_binding(spec)};
   Spec& body = d.child[1].spec;
   body.out().access = Access::kInOut;
-  if (body.out().level != Level::kRegister && body.reduced() != 0 &&
-      context.reduces(Reduction::kHold)) {
-    // Worth it only for a loop over a reduced dimension, which it had better stand right before.
-    body.held = static_cast<DimMask>(body.held | (body.all_dims() & ~body.reduced()));
-    body.must_loop = true;
-  }
   d.count = 2;
   return true;
 }
@@ -118,7 +111,6 @@ bool derive_bufferize(const Spec& spec, const Limits& limits, const Action& a, c
     if (!subtract(rest, d.level, d.amount)) return false;
   }
   d.child[0] = part_of(spec, rest, 0, 1, nullptr, 0, buffer, parent);
-  d.child[0].spec.must_loop = spec.must_loop;
   Operand read = buffer, out = spec.out();
   read.access = Access::kIn;
   if (in_place) out.access = Access::kInOut;

@@ -6,32 +6,20 @@ namespace morello {
 namespace {
 
 /// The body of a move: operand `index` replaced. Loops inside caches private to a core stay on it.
-Child body_with(const Spec& spec, const Limits& limits, int index, const Operand& placed,
-                const ActionContext& context) {
+Child body_with(const Spec& spec, const Limits& limits, int index, const Operand& placed) {
   Child c{spec, limits, 1, identity_binding(spec)};
   c.spec.operand[index] = placed;
   forget_pitch(c.spec.operand[index]);
   c.spec.serial = true;
-  if (combines(spec) && context.reduces(Reduction::kHold) && placed.level != Level::kRegister)
-    c.spec.held = static_cast<DimMask>(spec.held | placed.dims);
-  else
-    c.spec.held = 0;
   return c;
-}
-
-/// Is there a loop left that would reuse operand `o` along with those moved just before?
-bool may_hold(const Spec& spec, int o, const ActionContext& context) {
-  return !combines(spec) || !context.reduces(Reduction::kHold) ||
-         (spec.held | spec.operand[o].dims) != spec.all_dims();
 }
 
 // ---- view
 
-void list_views(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
+void list_views(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
   if (has_register_operand(spec) || has_free_operand(spec)) return;
   for (u8 o = 0; o < spec.operand_count; o++)
-    if (spec.operand[o].level > Level::kL1 && may_hold(spec, o, context))
-      out.add({ActionKind::kView, o, {}, {}, 0});
+    if (spec.operand[o].level > Level::kL1) out.add({ActionKind::kView, o, {}, {}, 0});
 }
 
 Operand viewed(const Operand& operand) {
@@ -50,8 +38,7 @@ bool derive_view(const Spec& spec, const Limits& limits, const Action& a, const 
   if (!subtract(rest, d.level, d.amount)) return false;
   d.own = step_units(spec, from, *c.target);
   d.count = 1;
-  d.child[0] = body_with(spec, rest, a.arg, to, c);
-  d.child[0].spec.must_loop = combines(spec) && c.reduces(Reduction::kHold);
+  d.child[0] = body_with(spec, rest, a.arg, to);
   return true;
 }
 
@@ -82,7 +69,7 @@ void list_packs(const Spec& spec, const Limits&, const ActionContext& context, A
   }
 }
 
-bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const ActionContext& c,
+bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,
                  Derivation& d) {
   Operand to = packed(spec, a);
   d.level = to.level;
@@ -93,7 +80,7 @@ bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const 
   d.child[0].spec = move_spec(spec, a.arg, to, true, &d.child[0].binding);
   d.child[0].limits = rest;
   d.child[0].times = 1;
-  d.child[1] = body_with(spec, rest, a.arg, to, c);
+  d.child[1] = body_with(spec, rest, a.arg, to);
   d.child[1].binding.operand[a.arg] = kNewBuffer;
   return true;
 }
@@ -116,8 +103,7 @@ Operand register_tile(const Operand& out) {
 void list_registers(const Spec& spec, const Limits& limits, const ActionContext& context,
                     ActionList& out) {
   const Operand& x = spec.out();
-  if (!combines(spec) || x.level == Level::kRegister || has_free_operand(spec) || spec.must_loop)
-    return;
+  if (!combines(spec) || x.level == Level::kRegister || has_free_operand(spec)) return;
   if (x.layout.rank() > 2 || x.layout.packed()) return;
   u64 tile = vectors(spec, register_tile(x), context.target->lanes(size_of(x.dtype)));
   if (tile + 2 <= limits.at(Level::kRegister))
@@ -139,7 +125,7 @@ bool derive_registers(const Spec& spec, const Limits& limits, const Action& a,
     child.times = 1;
   };
   if (from.access == Access::kInOut) copy(true);
-  d.child[d.count++] = body_with(spec, rest, a.arg, to, c);
+  d.child[d.count++] = body_with(spec, rest, a.arg, to);
   d.child[d.count - 1].binding.operand[a.arg] = kNewBuffer;
   copy(false);
   return true;

@@ -7,7 +7,7 @@ namespace morello {
 namespace {
 
 void list_select(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
-  if (has_free_operand(spec) || spec.must_loop) return;
+  if (has_free_operand(spec)) return;
   for (const Microkernel* kernel : microkernels())
     if (kernel->applies(spec, *context.target))
       out.add({ActionKind::kSelect, static_cast<u8>(kernel->id), {}, {}, 0});

@@ -10,7 +10,6 @@ namespace morello {
 namespace {
 
 bool may_loop(const Spec& spec, int dim) {
-  if (has_dim(spec.held, dim)) return false;
   if (has_register_operand(spec)) {
     // Register tiles have no index. A reduction over several dimensions runs all but one by loops
     // of 1.

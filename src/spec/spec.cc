@@ -152,7 +152,6 @@ void drop_unit_dims(Spec& spec, Binding* binding) {
     if (operand.layout.packed()) operand.layout.pack_dim = now[operand.layout.pack_dim];
   }
   for (int s = 0; s < spec.stage_count; s++) spec.stage[s].reduce = map_mask(spec.stage[s].reduce);
-  spec.held = map_mask(spec.held);
   for (u8 d = 0; d < spec.rank; d++) {
     if (now[d] == kNoDim) continue;
     spec.size[now[d]] = spec.size[d];
@@ -176,8 +175,6 @@ bool may_tile(const Spec& spec, int dim, u32 size) {
 Spec tile(const Spec& spec, int dim, u32 size, Binding* binding) {
   Spec child = spec;
   child.size[dim] = size;
-  child.held = 0;
-  child.must_loop = false;
   for (int o = 0; o < child.operand_count; o++)
     if (has_dim(child.operand[o].dims, dim)) shrink(spec, child, child.operand[o]);
   drop_unit_dims(child, binding);
@@ -322,7 +319,6 @@ std::string describe(const Spec& spec) {
     if (o == spec.out_index()) s += spec.out().access == Access::kInOut ? " +=" : " =>";
     s += ' ' + describe(spec.operand[o]);
   }
-  if (spec.held) s += spec.must_loop ? " held!" : " held";
   return s;
 }
 

@@ -83,12 +83,6 @@ struct Spec {
   u8 stage_count = 0;
   bool serial = false;  // must not start parallel loops
   float fill_value = 0;
-  /// An operand that was moved nearer is loop-invariant in the next loop, or it was moved too early
-  /// or in vain: dimensions in `held` may not be tiled before one that is not. 0: all may. This is
-  /// a restriction of the search, and no part of what is computed.
-  DimMask held = 0;
-  bool must_loop = false;  // and that loop has to come
-  u16 reserved = 0;
   std::array<Operand, kMaxOperands> operand{};
   std::array<Stage, kMaxStages> stage{};
 
@@ -106,7 +100,7 @@ struct Spec {
 };
 static_assert(std::has_unique_object_representations_v<Operand>);
 static_assert(sizeof(Spec) ==
-              24 + 4 + 4 + 4 + kMaxOperands * sizeof(Operand) + kMaxStages * sizeof(Stage));
+              24 + 4 + 4 + kMaxOperands * sizeof(Operand) + kMaxStages * sizeof(Stage));
 
 u64 hash_of(const Spec& spec);
 

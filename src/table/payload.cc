@@ -41,7 +41,7 @@ bool from_cell(u32 cell, T& value) {
 template <class Key, class F>
 void each_field(Key& key, F&& f) {
   f(key.rank), f(key.operand_count), f(key.stage_count);
-  f(key.fill_value), f(key.held), f(key.must_loop);
+  f(key.fill_value);
   for (auto& x : key.operand) {
     f(x.dtype), f(x.dims), f(x.contig), f(x.far), f(x.free_layout), f(x.alias);
     for (auto& d : x.layout.order) f(d);
@@ -49,7 +49,7 @@ void each_field(Key& key, F&& f) {
   }
   for (auto& s : key.stage) f(s.op), f(s.in0), f(s.in1), f(s.reduce);
 }
-constexpr size_t kKeyColumns = 6 + kMaxOperands * (8 + kMaxDims) + kMaxStages * 4;
+constexpr size_t kKeyColumns = 4 + kMaxOperands * (8 + kMaxDims) + kMaxStages * 4;
 
 bool comes_before(const Spec& a, const Spec& b) { return std::memcmp(&a, &b, sizeof(Spec)) < 0; }
 

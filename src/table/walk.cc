@@ -9,6 +9,9 @@
 namespace morello {
 namespace {
 
+/// Forty times what the largest programs of tables have; a table may be made to waste time.
+constexpr u32 kMaxProgramNodes = 4096;
+
 /// Follows decisions from promised Specs to the leaves.
 class Walker {
  public:
@@ -19,6 +22,7 @@ class Walker {
 
   /// False: found() has an error.
   bool walk(const Spec& spec, const Limits& limits) {
+    if (++promised_ > max_pairs_) return too_many();  // promises may overlap without end
     reach(spec, limits);
     while (!open_.empty()) {
       const Pair pair = open_.back();
@@ -36,11 +40,7 @@ class Walker {
  private:
   bool visit(const Pair& pair) {
     if (pairs_.find(pair)) return true;
-    if (pairs_.size() >= max_pairs_) {
-      problem_ = "the table's promises are about more than " + std::to_string(max_pairs_) +
-                 " pairs of Specs and limits";
-      return false;
-    }
+    if (pairs_.size() >= max_pairs_) return too_many();
     const std::optional<Action> action = table_.find(pair.spec, pair.limits);
     Derivation d;
     if (!action || !is_listed(pair.spec, pair.limits, *action, context_, list_) ||
@@ -54,6 +54,12 @@ class Walker {
     return true;
   }
 
+  bool too_many() {
+    problem_ = "the table's promises are about more than " + std::to_string(max_pairs_) +
+               " pairs of Specs and limits";
+    return false;
+  }
+
   void reach(const Spec& spec, const Limits& limits) {
     open_.push_back({spec, limits});
     clamp_limits(spec, open_.back().limits);
@@ -64,6 +70,7 @@ class Walker {
   const ActionContext context_{&target_};
   const size_t max_pairs_;
   DecidedPairs pairs_;
+  size_t promised_ = 0;
   std::vector<Pair> open_;
   ActionList list_;
   std::string problem_;
@@ -104,7 +111,8 @@ bool covers(const Table& table, const Spec& spec, const Target& target) {
 std::optional<ImplTree> guess(const Table& table, const Spec& spec, const Target& target) {
   const Target adjusted = with_machine(target, 0, 0, table.identity().processors);
   return decide(root_of(table, spec), limits_of(adjusted), {&adjusted}, target,
-                [&](const Spec& s, const Limits& l) { return table.find(s, l); });
+                [&](const Spec& s, const Limits& l) { return table.find(s, l); },
+                {.max_nodes = kMaxProgramNodes});
 }
 
 Result<DecidedPairs> decided_pairs(const Table& table, const Target& target, size_t max_pairs) {

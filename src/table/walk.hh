@@ -23,7 +23,7 @@ std::optional<ImplTree> guess(const Table& table, const Spec& spec, const Target
 /// The pairs that the table is right for: those of the programs of the promised Specs.
 using DecidedPairs = InsertionMap<Pair, Action>;
 
-inline constexpr size_t kMaxDecidedPairs = size_t{1} << 26;
+inline constexpr size_t kMaxDecidedPairs = size_t{1} << 22;
 
 /// @return CORRUPT_TABLE, if a promised Spec has no program, or there are more than `max_pairs`.
 /// REQUIRES: as program().

@@ -164,8 +164,7 @@ std::string KernelCase::check_tree() const {
   if (!wrong.empty()) return "invalid Impl tree: " + wrong;
   std::string text = text_of(morello_kernel_print, kernel());
   if (text.starts_with("not proven optimal")) text.erase(0, text.find('\n') + 1);
-  if (print(*tree) != text)
-    return "two searches found different programs:\n" + print(*tree);
+  if (print(*tree) != text) return "two searches found different programs:\n" + print(*tree);
   auto data = trial_.data;
   std::vector<OperandMemory> memory;
   for (int o = 0; o < trial_.operand_count; o++) memory.push_back({data[o].data(), data[o].size()});

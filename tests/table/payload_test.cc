@@ -201,9 +201,7 @@ TEST_SUITE("table") {
       refuses([](Spec& s) { s.stage_count = 0; });
       refuses([](Spec& s) { s.stage_count = kMaxStages + 1; });
       refuses([](Spec& s) { s.serial = true; });
-      refuses([](Spec& s) { s.reserved = 1; });
       refuses([](Spec& s) { s.size[0] = 1; });
-      refuses([](Spec& s) { s.held = 0x40; });
       refuses([](Spec& s) { s.operand[0].dtype = Dtype{}; });
       refuses([](Spec& s) { s.operand[0].level = Level::kL1; });
       refuses([](Spec& s) { s.operand[0].access = Access::kInOut; });
