@@ -96,11 +96,11 @@ def dependencies(root):
 
 
 def length(root):
-    """No file of the product is longer than MAX_LINES."""
+    """No file of the product is longer than MAX_LINES; the whole C interface stays one header."""
     bad = []
     for path in files(root, ["include", "src", "capi"], CODE):
         lines = len(path.read_text().splitlines())
-        if lines > MAX_LINES:
+        if lines > MAX_LINES and path != root / "include/morello/morello.h":
             bad.append(f"{path}: {lines} lines, more than {MAX_LINES}; give it one subject")
     return bad
 
