@@ -6,9 +6,10 @@
 //!    (default: shared).
 //! 2. Else pkg-config, module `morello`.
 //!
-//! A shared library outside the system's directories must also be found when programs start. Crates
-//! that depend on this one get its directory as `DEP_MORELLO_LIB_DIR` in their build scripts, and
-//! can add it as an rpath, as the `morello` crate does for its tests and examples.
+//! A shared library outside the system's directories must also be found when programs start. `cargo
+//! run` and `cargo test` see to that. For programs that are started otherwise, crates that depend on
+//! this one get its directory as `DEP_MORELLO_LIB_DIR` in their build scripts, and can add it as an
+//! rpath, as the `morello` crate does for its tests and examples.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -57,7 +58,23 @@ fn link_from(given: &Path) {
         println!("cargo:rustc-link-lib=dylib=morello");
         // For the tests of this crate.
         println!("cargo:rustc-link-arg=-Wl,-rpath,{dir}");
+        show_cargo(library.parent().unwrap());
     }
+}
+
+/// Cargo sets LD_LIBRARY_PATH for what it runs, build scripts of other crates among them, but only to
+/// directories of its own: so one of these refers to the library.
+fn show_cargo(dir: &Path) {
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap());
+    for entry in dir.read_dir().unwrap().map(Result::unwrap) {
+        let is_library = entry.file_name().to_string_lossy().starts_with("libmorello.so");
+        if is_library && entry.path().is_file() {
+            let link = out.join(entry.file_name());
+            let _ = std::fs::remove_file(&link);
+            std::os::unix::fs::symlink(entry.path(), link).unwrap();
+        }
+    }
+    println!("cargo:rustc-link-search=native={}", out.display());
 }
 
 /// Looks in `dir`, then where a Meson build directory has the library.
