@@ -62,14 +62,14 @@ struct Derivation {
   u64 amount = 0;                // registers or lines
 };
 
-/// Which actions are not listed because others do as well, or nearly: docs/search.md says why. Each
-/// can be switched off, for tests.
+/// Which actions are not listed because others do as well: docs/search.md says why. Each can be
+/// switched off, for tests.
 enum class Reduction : u8 {
   kBatch = 0,      // dimensions that all operands of a contraction share are tiled by 1
   kCopyTiles = 1,  // without a contraction, tiles are multiples of 8, panels, or 1
   kLayouts = 2,    // no copies into layouts that microkernels read no better
-  kTileSizes = 3,  // dimensions above 16 are not cut into 7, 9, 11, 13, 14 or 15
 };
+inline constexpr int kReductions = 3;
 
 /// What actions may depend on besides the Spec. Immutable during a search.
 struct ActionContext {

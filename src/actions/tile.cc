@@ -31,8 +31,6 @@ bool is_batch(const Spec& spec, int dim) {
 bool is_useful(const Spec& spec, int dim, u32 size, ActionKind kind, const ActionContext& context) {
   if (size == 1 || kind == ActionKind::kParallelTile) return true;
   if (is_batch(spec, dim) && context.reduces(Reduction::kBatch)) return false;
-  bool between = size == 7 || size == 9 || size == 11 || (size > 12 && size < 16);
-  if (between && spec.size[dim] > 16 && context.reduces(Reduction::kTileSizes)) return false;
   if (combines(spec) || !context.reduces(Reduction::kCopyTiles) || size % 8 == 0) return true;
   for (int o = 0; o < spec.operand_count; o++)
     if (spec.operand[o].layout.pack_dim == dim && spec.operand[o].layout.pack == size) return true;

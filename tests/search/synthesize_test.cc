@@ -117,6 +117,35 @@ TEST_SUITE("search") {
     CHECK(tree_of(spec, tiny(Isa::kAvx2), unbounded) == tree_of(spec, tiny(Isa::kAvx2), {}));
   }
 
+  TEST_CASE("no reduction of the actions costs anything, but a few loops over batches") {
+    for (const char* text :
+         {"matmul f32[24,24] f32[24,24] -> f32[24,24]",
+          "matmul f32[17,31] f32[31,47] -> f32[17,47]",
+          "matmul f32[100,20] f32[20,50] -> f32[100,50]",
+          "matmul f32[40,33] f32[33,70]{0,1} -> f32[40,70]",
+          "matmul f32[33,40]{0,1} f32[40,48] -> f32[33,48]",
+          "matmul f32[4,20,24] f32[4,24,33] -> f32[4,20,33]",
+          "matmul f32[32,48] f32[48,64] + bias f32[64] -> relu -> f32[32,64]",
+          "matmul f32[24,32] f32[32,48]{*} -> f32[24,48]",
+          "matmul f32[1,300] f32[300,200] -> f32[1,200]", "transpose f32[60,100] -> f32[100,60]",
+          "add f32[100,30] f32[30] -> f32[100,30]", "move f32[48,64] -> f32[48,64]{0,1}"})
+      for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+        Result<ImplTree> reduced = synthesize(spec_of(text), *fixed_target(isa), {}, nullptr);
+        REQUIRE(reduced.ok());
+        for (u32 r = 0; r < kReductions; r++) {
+          SearchOptions options;
+          options.disabled_reductions = 1u << r;
+          Result<ImplTree> all = synthesize(spec_of(text), *fixed_target(isa), options, nullptr);
+          REQUIRE(all.ok());
+          i64 best = all->nodes[0].cost, cost = reduced->nodes[0].cost;
+          bool is_batch = static_cast<Reduction>(r) == Reduction::kBatch;
+          INFO(std::string(text) << " without reduction " << r << ": " << best << ", " << cost);
+          CHECK(best <= cost);
+          CHECK(cost - best <= (is_batch ? best / 1000 : 0));
+        }
+      }
+  }
+
   TEST_CASE("every action is worth something somewhere") {
     struct Case {
       ActionKind without;
