@@ -17,33 +17,15 @@
 #include <fstream>
 #include <set>
 
+#include "../support/folder.hh"
 #include "random_content.hh"
 
 namespace morello {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A folder for one test.
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "morello-table-XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~Folder() { fs::remove_all(path_); }
-
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  std::set<std::string> names() const {
-    std::set<std::string> names;
-    for (const auto& entry : fs::directory_iterator(path_)) names.insert(entry.path().filename());
-    return names;
-  }
-
- private:
-  std::string path_;
-};
+using testing::bytes_of;
+using testing::Folder;
 
 const std::set<std::string> kFileAndLock = {"t.mtab", "t.mtab.lock"};
 
@@ -52,10 +34,6 @@ TableContent content_of(u64 seed, size_t groups = 3, size_t boxes = 5) {
   return testing::random_content(rng, groups, boxes);
 }
 
-std::string bytes_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 void write(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "search/keeper.hh"
+
+#include "table/identity.hh"
+#include "table/promise.hh"
+#include "table/table_builder.hh"
+
+namespace morello {
+
+Keeper::Keeper(std::span<const Family> families, const Target& target, const std::string& path)
+    : families_(families), target_(target), path_(path), identity_(identity_of(target)) {}
+
+DecodeOptions Keeper::options() const {
+  DecodeOptions options;
+  options.wanted = &identity_;
+  return options;
+}
+
+std::optional<Error> Keeper::open() {
+  const Change look = [&](std::optional<TableContent> existing) -> Result<TableContent> {
+    if (!existing) return TableContent{identity_, {}, {}, {}};
+    Result<Table> table = Table::make(*existing);
+    if (!table) return std::move(table.error());
+    found_.emplace(std::move(*table));
+    return std::move(*existing);
+  };
+  return update(path_, look, options());
+}
+
+std::optional<Error> Keeper::save(const std::vector<Solved>& solved) {
+  const Change add = [&](std::optional<TableContent> existing) { return merged(existing, solved); };
+  return update(path_, add, options());
+}
+
+Result<TableContent> Keeper::merged(const std::optional<TableContent>& existing,
+                                    const std::vector<Solved>& solved) {
+  TableBuilder builder(identity_);
+  DecidedPairs pairs;
+  if (existing) {
+    const Result<Table> table = Table::make(*existing);
+    if (!table) return table.error();
+    Result<DecidedPairs> decided = decided_pairs(*table, target_);
+    if (!decided) return std::move(decided.error());
+    pairs = std::move(*decided);
+    for (const std::string& family : existing->families) builder.add_family(family);
+    for (const Promise& promise : existing->promises)
+      each_member(promise, [&](const Spec& spec, const Limits& limits) {
+        builder.promise(spec, limits);
+        return true;
+      });
+  }
+  for (const Family& family : families_) builder.add_family(family.text());
+  const Limits limits = limits_of(target_);
+  for (const Solved& s : solved) {
+    for (const Spec& spec : s.members) builder.promise(spec, limits);
+    for (const auto& [pair, action] : s.pairs) {
+      const Action* known = pairs.find(pair);
+      if (!known) pairs.add(pair, action);
+      if (known && *known != action)
+        return Error{MORELLO_CORRUPT_TABLE, path_ + ": its decision for " + describe(pair.spec) +
+                                                " is wrong; nothing was added"};
+    }
+  }
+  for (const auto& [pair, action] : pairs) builder.add(pair.spec, pair.limits, action);
+  const Result<Table> table = builder.build();
+  if (!table) return table.error();
+  pairs_ = pairs.size();
+  boxes_ = table->boxes();
+  return table->content();
+}
+
+}  // namespace morello

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Keeper: programs that were found, and the table file that they are added to.
+#ifndef MORELLO_SEARCH_KEEPER_HH
+#define MORELLO_SEARCH_KEEPER_HH
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "table/family.hh"
+#include "table/file.hh"
+#include "table/walk.hh"
+
+namespace morello {
+
+/// Members of families, and every pair of their programs.
+struct Solved {
+  std::vector<Spec> members;
+  DecidedPairs pairs;
+};
+
+/// The file may change between the calls: others may add to it. One thread at a time; found() may
+/// be called by any number.
+class Keeper {
+ public:
+  /// All three are referred to.
+  Keeper(std::span<const Family> families, const Target& target, const std::string& path);
+
+  /// Makes the file if there is none, and notes what it has.
+  /// @return what update() says (table/file.hh).
+  std::optional<Error> open();
+  /// Did the file promise this when it was opened? `limits` are those of the target.
+  bool found(const Spec& spec, const Limits& limits) const {
+    return found_ && found_->promises(spec, limits);
+  }
+  /// Adds to what the file has by now.
+  /// @return what update() and decided_pairs() say.
+  std::optional<Error> save(const std::vector<Solved>& solved);
+
+  /// What the file had after the last save; 0 before.
+  u64 pairs() const { return pairs_; }
+  u64 boxes() const { return boxes_; }
+
+ private:
+  DecodeOptions options() const;
+  Result<TableContent> merged(const std::optional<TableContent>& existing,
+                              const std::vector<Solved>& solved);
+
+  const std::span<const Family> families_;
+  const Target& target_;
+  const std::string& path_;
+  const TableIdentity identity_;
+  std::optional<Table> found_;
+  u64 pairs_ = 0, boxes_ = 0;
+};
+
+}  // namespace morello
+
+#endif

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+#include "search/precompute.hh"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "search/best_first.hh"
+#include "search/blocks.hh"
+#include "search/keeper.hh"
+#include "search/spec_problem.hh"
+
+namespace morello {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Graph = BestFirst<SpecProblem>;
+
+u64 microseconds_since(Clock::time_point start) {
+  return static_cast<u64>(
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
+}
+
+/// A search that several workers share, and that lives until the last one has left it.
+struct Search {
+  explicit Search(const Target& target) : problem({&target}), graph(problem) {}
+  SpecProblem problem;
+  Graph graph;
+};
+
+/// One worker's place in a search.
+struct Seat {
+  std::shared_ptr<Search> search;
+  std::optional<Graph::Worker> worker;
+};
+
+class Precompute {
+ public:
+  Precompute(std::span<const Family> families, const Target& target, const std::string& path,
+             const PrecomputeOptions& options)
+      : families_(families),
+        target_(target),
+        options_(options),
+        limits_(limits_of(target)),
+        blocks_(blocks_of(families, options.part, options.parts)),
+        keeper_(families, target, path) {
+    for (const MemberBlock& block : blocks_) {
+      members_ += members_of(block);
+      each_member(block, [&](std::span<const u32> at) {
+        work_ += work_of(families_[block.family], at);
+        return true;
+      });
+    }
+  }
+
+  Result<PrecomputeProgress> run() {
+    if (std::optional<Error> error = keeper_.open()) return *error;
+    std::vector<std::thread> threads;
+    try {
+      running_ = options_.workers;
+      for (u32 i = 0; i < options_.workers; i++) threads.emplace_back([this] { work(); });
+      attend();
+    } catch (...) {
+      stopping_ = true;
+      for (std::thread& thread : threads) thread.join();
+      throw;
+    }
+    for (std::thread& thread : threads) thread.join();
+    if (!error_) save();
+    if (out_of_memory_) throw std::bad_alloc();
+    if (error_) return *error_;
+    PrecomputeProgress end = progress_now();
+    end.cancelled = end.done < end.members;
+    if (options_.progress) options_.progress(end);
+    return end;
+  }
+
+ private:
+  /// The search for a Spec takes about the square root of its size.
+  static double work_of(const Family& family, std::span<const u32> at) {
+    double size = 1;
+    for (size_t d = 0; d < at.size(); d++) size *= family.dims()[d][at[d]];
+    return std::sqrt(size);
+  }
+
+  bool cancelled() const {
+    return stopping_.load(std::memory_order_relaxed) ||
+           (options_.cancel && __atomic_load_n(options_.cancel, __ATOMIC_RELAXED) != 0);
+  }
+
+  // ---- in the workers' threads
+
+  void work() {
+    Solved solved;
+    try {
+      Seat seat;
+      for (size_t i; !cancelled() && (i = next_.fetch_add(1)) < blocks_.size();) {
+        solve_block(blocks_[i], seat, solved);
+        deliver(solved);
+      }
+    } catch (const std::bad_alloc&) {
+      out_of_memory_ = true;
+      stopping_ = true;
+    }
+    std::lock_guard lock(mutex_);
+    running_--;
+    changed_.notify_one();
+  }
+
+  void deliver(Solved& solved) {
+    std::lock_guard lock(mutex_);
+    if (!solved.members.empty()) solved_.push_back(std::exchange(solved, {}));
+  }
+
+  void solve_block(const MemberBlock& block, Seat& seat, Solved& solved) {
+    const Family& family = families_[block.family];
+    each_member(block, [&](std::span<const u32> at) {
+      Result<Statement> statement = family.member(at);
+      const Result<Lowered> lowered = statement ? lower(*statement) : statement.error();
+      if (!lowered) {
+        fail({MORELLO_UNSUPPORTED,
+              "a member of '" + family.text() + "' is not supported: " + lowered.error().message});
+        return false;
+      }
+      if (cancelled() || !solve_member(lowered->spec, work_of(family, at), seat, solved))
+        return false;
+      done_++;
+      done_work_ += work_of(family, at);
+      return true;
+    });
+  }
+
+  /// False if it was stopped before it was done.
+  bool solve_member(Spec root, double work, Seat& seat, Solved& solved) {
+    root.serial = target_.processors <= 1;
+    if (keeper_.found(root, limits_)) {
+      found_++;
+      found_work_ += work;
+      return true;
+    }
+    take(seat);
+    Graph::Solution solution;
+    if (!seat.search->graph.solve(root, limits_, *seat.worker, solution)) return false;
+    if (!solution.feasible) {
+      without_program_++;
+      return true;
+    }
+    const size_t before = solved.pairs.size();
+    if (!add_program(root, seat, solved.pairs)) {
+      DecidedPairs whole;
+      for (size_t i = 0; i < before; i++) whole.add(solved.pairs[i].key, solved.pairs[i].value);
+      solved.pairs = std::move(whole);
+      return false;
+    }
+    solved.members.push_back(root);
+    return true;
+  }
+
+  /// Adds the pairs of a program. False if it was stopped before it was done.
+  bool add_program(const Spec& root, Seat& seat, DecidedPairs& pairs) {
+    std::vector<Pair> open;
+    auto reach = [&](const Spec& spec, Limits limits) {
+      clamp_limits(spec, limits);
+      if (!pairs.find({spec, limits})) open.push_back({spec, limits});
+    };
+    Derivation d;
+    reach(root, limits_);
+    while (!open.empty()) {
+      const Pair pair = open.back();
+      open.pop_back();
+      if (pairs.find(pair)) continue;
+      Graph::Solution solution;
+      // Solved on the way, or quickly: a clamp may round limits that were not asked for.
+      if (!seat.search->graph.solve(pair.spec, pair.limits, *seat.worker, solution)) return false;
+      pairs.add(pair, solution.action);
+      preview(pair.spec, pair.limits, solution.action, seat.search->problem.context(), d);
+      for (int i = 0; i < d.count; i++) reach(d.child[i].spec, d.child[i].limits);
+    }
+    return true;
+  }
+
+  /// Gives a worker its place in the current search, a new one if that has grown too large.
+  void take(Seat& seat) {
+    std::lock_guard lock(search_mutex_);
+    if (!search_ || search_->graph.bytes() > options_.memory_bytes / 2)
+      search_ = std::make_shared<Search>(target_);
+    if (seat.search == search_) return;
+    seat.worker.reset();
+    seat.search = search_;
+    seat.worker.emplace(seat.search->graph);
+    seat.worker->set_check([this] { return !cancelled(); });
+  }
+
+  void fail(Error error) {
+    std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+    stopping_ = true;
+  }
+
+  // ---- in the calling thread
+
+  /// Saves and reports until no worker runs.
+  void attend() {
+    const std::chrono::microseconds pause(options_.progress_us);
+    Clock::time_point saved = Clock::now();
+    u64 between_saves = options_.save_us;
+    for (bool running = true; running;) {
+      {
+        std::unique_lock lock(mutex_);
+        running = !changed_.wait_for(lock, pause, [this] { return running_ == 0; });
+      }
+      if (running && microseconds_since(saved) >= between_saves) {
+        const Clock::time_point start = Clock::now();
+        save();
+        // Most of the time is for solving, however large the table has become.
+        between_saves = std::max(options_.save_us, 5 * microseconds_since(start));
+        saved = Clock::now();
+      }
+      if (running && options_.progress) options_.progress(progress_now());
+    }
+  }
+
+  void save() {
+    std::vector<Solved> solved;
+    {
+      std::lock_guard lock(mutex_);
+      solved.swap(solved_);
+    }
+    if (solved.empty() && keeper_.pairs() > 0) return;
+    if (std::optional<Error> error = keeper_.save(solved)) return fail(std::move(*error));
+    for (const Solved& s : solved) saved_ += s.members.size();
+  }
+
+  PrecomputeProgress progress_now() {
+    PrecomputeProgress p;
+    p.members = members_;
+    p.done = done_;
+    p.found = found_;
+    p.without_program = without_program_;
+    p.saved = saved_;
+    p.pairs = keeper_.pairs();
+    p.boxes = keeper_.boxes();
+    p.microseconds = microseconds_since(start_);
+    const double solved = done_work_ - found_work_;
+    if (solved > 0 && p.done < p.members)
+      p.remaining_us = static_cast<u64>(static_cast<double>(p.microseconds) *
+                                        std::max(0.0, work_ - done_work_) / solved);
+    std::lock_guard lock(search_mutex_);
+    if (search_) p.bytes = search_->graph.bytes();
+    return p;
+  }
+
+  const std::span<const Family> families_;
+  const Target& target_;
+  const PrecomputeOptions& options_;
+  const Limits limits_;
+  const std::vector<MemberBlock> blocks_;
+  const Clock::time_point start_ = Clock::now();
+  u64 members_ = 0, saved_ = 0;
+  double work_ = 0;
+  Keeper keeper_;
+
+  std::atomic<size_t> next_{0};
+  std::atomic<u64> done_{0}, found_{0}, without_program_{0};
+  std::atomic<double> done_work_{0}, found_work_{0};
+  std::atomic<bool> stopping_{false}, out_of_memory_{false};
+
+  std::mutex search_mutex_;
+  std::shared_ptr<Search> search_;
+
+  std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  u32 running_ = 0;
+  std::vector<Solved> solved_;  // and not saved
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Result<PrecomputeProgress> precompute(std::span<const Family> families, const Target& target,
+                                      const std::string& path, const PrecomputeOptions& options) {
+  u64 members = 0;
+  for (const Family& family : families)
+    members += std::min(family.members(), kMaxPrecomputeMembers + 1);
+  if (members > kMaxPrecomputeMembers)
+    return Error{MORELLO_UNSUPPORTED, "the families have more than " +
+                                          std::to_string(kMaxPrecomputeMembers) +
+                                          " members; lower their bounds"};
+  return Precompute(families, target, path, options).run();
+}
+
+}  // namespace morello
