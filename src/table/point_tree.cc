@@ -87,8 +87,13 @@ void PointTree::cut(u32 id, GridBox& slab, int axis, bool upper_end) const {
   if (slab.lo[axis] > slab.hi[axis] || (node.same && node.action == slab.action)) return;
   if (overlap(node, slab) == Overlap::kApart) return;
   if (node.right) {
-    cut(id + 1, slab, axis, upper_end);
-    cut(node.right, slab, axis, upper_end);
+    // The child that is nearer to the box first: what it cuts, the other need not look at.
+    u32 first = id + 1, second = node.right;
+    const bool swap = upper_end ? nodes_[second].lo[axis] < nodes_[first].lo[axis]
+                                : nodes_[second].hi[axis] > nodes_[first].hi[axis];
+    if (swap) std::swap(first, second);
+    cut(first, slab, axis, upper_end);
+    cut(second, slab, axis, upper_end);
     return;
   }
   for (u32 i = node.begin; i < node.end; i++) {
