@@ -15,4 +15,19 @@ MoveChildren move_children(const ImplNode& node) {
   return c;
 }
 
+std::vector<PackMove> pack_moves(const ImplTree& tree) {
+  std::vector<PackMove> moves;
+  Spec given = tree.nodes[0].spec;
+  for (int i = 0; i < given.operand_count; i++) given.operand[i].free_layout = false;
+  NodeId id = 0;
+  while (const auto* choose = std::get_if<Choose>(&tree.nodes[id].kind)) {
+    PackMove& move = moves.emplace_back();
+    move.operand = choose->operand;
+    move.placed = choose->placed;
+    move.spec = move_spec(given, choose->operand, choose->placed, /*in=*/true, &move.binding);
+    id = tree.nodes[id].children[0].node;
+  }
+  return moves;
+}
+
 }  // namespace morello

@@ -79,6 +79,17 @@ struct MoveChildren {
 };
 MoveChildren move_children(const ImplNode& node);
 
+/// A copy that a program relies on: of an operand whose layout was free, as its caller has it, to
+/// the layout that the program chose.
+struct PackMove {
+  u8 operand = 0;  // of the root
+  Operand placed;
+  Spec spec;
+  Binding binding;  // of `spec` to the root
+};
+/// Of the Choose nodes at the top of a tree.
+std::vector<PackMove> pack_moves(const ImplTree& tree);
+
 /// The tree as indented text with cost and peaks per node: deterministic.
 std::string print(const ImplTree& tree);
 

@@ -18,17 +18,6 @@ void add_time(u64& sum, Clock::time_point start) {
   sum += static_cast<u64>(passed.count());
 }
 
-/// The operands of the root, those with free layouts as the Choose nodes at the top place them.
-std::vector<std::optional<Operand>> chosen_operands(const ImplTree& tree) {
-  std::vector<std::optional<Operand>> chosen(tree.nodes[0].spec.operand_count);
-  NodeId id = 0;
-  while (const auto* choose = std::get_if<Choose>(&tree.nodes[id].kind)) {
-    chosen[choose->operand] = choose->placed;
-    id = tree.nodes[id].children[0].node;
-  }
-  return chosen;
-}
-
 Result<Program> make_program(const Plan& plan, const Target& target) {
   const Result<Code> code = emit(plan, target);
   if (!code) return code.error();
@@ -82,7 +71,9 @@ class Builder {
 
  private:
   Result<Program> compile(const ImplTree& tree, const Views& views, std::string* plan_text);
-  Result<Program> make_pack(const Lowered& lowered, int index, const Operand& placed);
+  void add_operands(const Statement& statement, const Lowered& lowered,
+                    const std::vector<PackMove>& packs);
+  Result<Program> make_pack(const Lowered& lowered, const PackMove& pack);
 
   const Target& target_;
   const SearchOptions& options_;
@@ -102,23 +93,40 @@ Result<Program> Builder::compile(const ImplTree& tree, const Views& views, std::
   return program;
 }
 
-/// The program that copies operand `index` from row-major to where the kernel expects it: a move
-/// like any other, found by the same search.
-Result<Program> Builder::make_pack(const Lowered& lowered, int index, const Operand& placed) {
-  Spec fixed = lowered.spec;
-  fixed.operand[index].free_layout = false;
-  Binding binding;
-  const Spec move = move_spec(fixed, index, placed, /*in=*/true, &binding);
+/// The program that copies an operand from row-major to where the kernel expects it: a move like
+/// any other, found in the same way.
+Result<Program> Builder::make_pack(const Lowered& lowered, const PackMove& pack) {
   Views views{};
-  views[0] = bind_view(lowered.view[index], move, binding);
-  views[1] = dense_view(move, move.out());
+  views[0] = bind_view(lowered.view[pack.operand], pack.spec, pack.binding);
+  views[1] = dense_view(pack.spec, pack.spec.out());
   SearchOptions options = options_;
   options.progress = nullptr;  // which is about the kernel's own program
   SolveStats stats;
-  const Result<ImplTree> tree = solve(move, target_, options, table_, stats);
+  const Result<ImplTree> tree = solve(pack.spec, target_, options, table_, stats);
   accumulate(kernel_.solving, stats);
   if (!tree) return tree.error();
   return compile(*tree, views, nullptr);
+}
+
+void Builder::add_operands(const Statement& statement, const Lowered& lowered,
+                           const std::vector<PackMove>& packs) {
+  for (int i = 0; i < lowered.spec.operand_count; i++) {
+    const Tensor& tensor = statement.tensors[static_cast<size_t>(i)];
+    const u32 element = size_of(tensor.dtype);
+    KernelOperand operand;
+    operand.bytes = lowered.bytes[i];
+    operand.alignment = element;
+    operand.shape = tensor.shape;
+    // A free layout that left nothing to choose, such as that of a column, is row-major.
+    operand.strides =
+        tensor.kind == Tensor::Kind::kFree ? row_major_strides(tensor.shape) : tensor.strides;
+    kernel_.operands.push_back(std::move(operand));
+    kernel_.checks.add(element);
+  }
+  for (const PackMove& pack : packs) {
+    KernelOperand& operand = kernel_.operands[pack.operand];
+    operand.bytes = dense_elements(lowered.spec, pack.placed) * operand.alignment;
+  }
 }
 
 Result<Kernel> Builder::build(const Statement& statement, const Lowered& lowered,
@@ -131,30 +139,16 @@ Result<Kernel> Builder::build(const Statement& statement, const Lowered& lowered
   kernel_.impl_text += print(*tree);
   kernel_.isa = target_.isa;
   kernel_.cost_units = tree->nodes[0].cost;
-  const auto chosen = chosen_operands(*tree);
-  for (int i = 0; i < lowered.spec.operand_count; i++) {
-    const Tensor& tensor = statement.tensors[static_cast<size_t>(i)];
-    const u32 element = size_of(tensor.dtype);
-    const auto& placed = chosen[static_cast<size_t>(i)];
-    KernelOperand operand;
-    operand.bytes = placed ? dense_elements(lowered.spec, *placed) * element : lowered.bytes[i];
-    operand.alignment = element;
-    operand.shape = tensor.shape;
-    // A free layout that left nothing to choose, such as that of a column, is row-major.
-    operand.strides =
-        tensor.kind == Tensor::Kind::kFree ? row_major_strides(tensor.shape) : tensor.strides;
-    kernel_.operands.push_back(std::move(operand));
-    kernel_.checks.add(element);
-  }
+  const std::vector<PackMove> packs = pack_moves(*tree);
+  add_operands(statement, lowered, packs);
   if (search_only) return std::move(kernel_);
   Result<Program> program = compile(*tree, lowered.view, &kernel_.plan_text);
   if (!program) return std::move(program.error());
   kernel_.program = std::move(*program);
-  for (size_t i = 0; i < chosen.size(); i++) {
-    if (!chosen[i]) continue;
-    Result<Program> pack = make_pack(lowered, static_cast<int>(i), *chosen[i]);
+  for (const PackMove& move : packs) {
+    Result<Program> pack = make_pack(lowered, move);
     if (!pack) return std::move(pack.error());
-    kernel_.operands[i].pack = std::move(*pack);
+    kernel_.operands[move.operand].pack = std::move(*pack);
   }
   return std::move(kernel_);
 }
