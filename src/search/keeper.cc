@@ -53,6 +53,7 @@ Result<TableContent> Keeper::merged(const std::optional<TableContent>& existing,
   const Limits limits = limits_of(target_);
   for (const Solved& s : solved) {
     for (const Spec& spec : s.members) builder.promise(spec, limits);
+    for (const Spec& spec : s.packs) builder.promise(spec, limits);
     for (const auto& [pair, action] : s.pairs) {
       const Action* known = pairs.find(pair);
       if (!known) pairs.add(pair, action);

@@ -14,9 +14,10 @@
 
 namespace morello {
 
-/// Members of families, and every pair of their programs.
+/// Members of families, and every pair of the programs of all these Specs.
 struct Solved {
   std::vector<Spec> members;
+  std::vector<Spec> packs;  // copies that kernels of members with free layouts need besides
   DecidedPairs pairs;
 };
 

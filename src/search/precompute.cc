@@ -152,14 +152,39 @@ class Precompute {
       without_program_++;
       return true;
     }
-    const size_t before = solved.pairs.size();
-    if (!add_program(root, seat, solved.pairs)) {
-      DecidedPairs whole;
-      for (size_t i = 0; i < before; i++) whole.add(solved.pairs[i].key, solved.pairs[i].value);
-      solved.pairs = std::move(whole);
-      return false;
+    const size_t packs = solved.packs.size(), pairs = solved.pairs.size();
+    if (add_program(root, seat, solved.pairs) && add_packs(root, seat, solved)) {
+      solved.members.push_back(root);
+      return true;
     }
-    solved.members.push_back(root);
+    DecidedPairs whole;
+    for (size_t i = 0; i < pairs; i++) whole.add(solved.pairs[i].key, solved.pairs[i].value);
+    solved.pairs = std::move(whole);
+    solved.packs.resize(packs);
+    return false;
+  }
+
+  /// Adds the copies that a kernel of a program with free layouts needs besides. False if it was
+  /// stopped before it was done.
+  bool add_packs(const Spec& root, Seat& seat, Solved& solved) {
+    const auto begin = root.operand.begin(), end = begin + root.operand_count;
+    if (std::none_of(begin, end, [](const Operand& o) { return o.free_layout; })) return true;
+    auto decision = [&](const Spec& spec, const Limits& limits) -> std::optional<Action> {
+      const Action* action = solved.pairs.find({spec, limits});
+      return action ? std::optional<Action>(*action) : std::nullopt;
+    };
+    const std::optional<ImplTree> tree =
+        decide(root, limits_, seat.search->problem.context(), target_, decision, {.trusted = true});
+    if (!tree) return true;
+    for (const PackMove& pack : pack_moves(*tree)) {
+      Spec move = pack.spec;
+      move.serial = root.serial;
+      Graph::Solution solution;
+      if (!seat.search->graph.solve(move, limits_, *seat.worker, solution)) return false;
+      if (!solution.feasible) continue;
+      if (!add_program(move, seat, solved.pairs)) return false;
+      solved.packs.push_back(move);
+    }
     return true;
   }
 

@@ -61,6 +61,20 @@ Spec spec_of(std::string_view text) { return lower(*parse(text))->spec; }
 
 TEST_SUITE_BEGIN("search");
 
+TEST_CASE("the copies that free layouts need are promised too") {
+  const Folder folder;
+  const std::string path = folder / "t.mtab";
+  const PrecomputeProgress end = run(families_of({"matmul f32[<=6,24] f32[24,48]{*}"}), path);
+  CHECK(end.saved == end.members);
+  const Table table = load_table(path);
+  const Target target = avx2();
+  const auto tree = program(table, spec_of("matmul f32[6,24] f32[24,48]{*} -> f32[6,48]"), target);
+  REQUIRE(tree);
+  const std::vector<PackMove> packs = pack_moves(*tree);
+  REQUIRE(packs.size() == 1);
+  CHECK(program(table, packs[0].spec, target));
+}
+
 TEST_CASE("blocks have every member once, the smallest first") {
   const std::vector<Family> families = small_families();
   const std::vector<MemberBlock> blocks = blocks_of(families);
