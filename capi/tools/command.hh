@@ -12,6 +12,10 @@
 #include "handles.hh"
 #include "nlohmann/json.hpp"
 
+namespace CLI {
+class App;
+}
+
 namespace morello::tools {
 
 /// Keys in the order they were written.
@@ -36,11 +40,15 @@ struct Arguments {
 
   bool plan = false;                // show
   bool tree = false;                // bench --show
-  uint64_t seed = 1;                // run, bench
+  uint64_t seed = 1;                // run, bench, table verify
   std::vector<std::string> inputs;  // run
-  std::string output;               // run
+  std::string output;               // run, table merge, table plot
   uint64_t rounds = 30;             // bench
   std::string bytes;                // asm
+
+  uint64_t points = 100;  // table verify
+  int64_t group = -1;     // table plot: -1: the largest
+  std::string x, y;       // table plot: axes; "": the widest
 };
 
 /// What --target takes; the name of a kernel's instruction set.
@@ -91,6 +99,11 @@ int run_command(const Arguments& arguments, const std::string& text);
 int bench_command(const Arguments& arguments, const std::string& text);
 int asm_command(const Arguments& arguments, const std::string& text);
 int cpu_command(const Arguments& arguments);
+
+/// `morello table` with its subcommands.
+CLI::App* add_table_command(CLI::App* app, Arguments* arguments);
+/// Runs one of them on arguments.tables.
+int table_command(const Arguments& arguments, const std::string& subcommand);
 
 }  // namespace morello::tools
 

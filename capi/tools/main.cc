@@ -104,12 +104,16 @@ int run(int argc, char** argv) {
   const CLI::App* cpu =
       add(&app, "cpu", "print what the library knows about this machine", &arguments);
 
+  const CLI::App* table = add_table_command(&app, &arguments);
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   const CLI::App* chosen = app.get_subcommands().front();
+  if (chosen == table)
+    return table_command(arguments, table->get_subcommands().front()->get_name());
   return chosen == cpu ? cpu_command(arguments) : for_each_spec(arguments, commands.at(chosen));
 }
 

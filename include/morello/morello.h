@@ -503,6 +503,38 @@ MORELLO_API const char *morello_table_family(const morello_table *table, uint64_
 /** 1 if a kernel for `spec`, of the table's target and threads, needs no search, else 0. */
 MORELLO_API int morello_table_covers(const morello_table *table, const morello_spec *spec);
 
+/** What morello_table_verify() found. */
+typedef struct morello_table_verification {
+  size_t struct_size;
+  uint64_t promised; /**< Specs that the table covers */
+  uint64_t pairs; /**< of Specs and memory limits that their kernels decide; 0: some is missing */
+  uint64_t searched; /**< covered Specs that were searched for */
+  uint64_t
+      failures; /**< 1 if decisions are missing or illegal, and each Spec with another kernel */
+  char failure[512]; /**< the first one, zero terminated; "" without any */
+} morello_table_verification;
+/** Checks every decision that covered Specs need, and searches again for `points` of them, chosen
+ *  by `seed` (all, if there are no more), to compare. Takes as long as these searches.
+ *  @param found_size sizeof(morello_table_verification) of the caller.
+ *  @return MORELLO_OK also if there are failures; MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT.
+ */
+MORELLO_API morello_status morello_table_verify(const morello_table *table, uint64_t points,
+                                                uint64_t seed, morello_table_verification *found,
+                                                size_t found_size, morello_error **err);
+/** The whole table for people, or with `json` nonzero as one JSON object: groups, numbered from 0,
+ *  and their boxes, with the range along each axis and the decision in words. Not a stable format.
+ *  @return the length; 0 if table is NULL or there is no memory. */
+MORELLO_API size_t morello_table_dump(const morello_table *table, int json, char *buffer,
+                                      size_t size);
+/** Draws the boxes of one group as an SVG document, coloured by decision.
+ *  @param group its number in a dump; -1: the one with the most boxes.
+ *  @param x,y axes by their names in a dump; NULL: the widest ones.
+ *  @param length receives the length of the whole text, like the result of other text functions.
+ *  @return MORELLO_INVALID_ARGUMENT (no such group or axis), MORELLO_OUT_OF_MEMORY. */
+MORELLO_API morello_status morello_table_plot(const morello_table *table, int64_t group,
+                                              const char *x, const char *y, char *buffer,
+                                              size_t size, size_t *length, morello_error **err);
+
 MORELLO_API morello_table *morello_table_retain(const morello_table *table);
 MORELLO_API void morello_table_release(morello_table *table);
 

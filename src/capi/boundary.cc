@@ -14,6 +14,7 @@ static_assert(sizeof(morello_options) >= kFirstOptions);
 static_assert(sizeof(morello_executor) >= kFirstExecutor);
 static_assert(sizeof(morello_search_stats) >= kFirstSearchStats);
 static_assert(sizeof(morello_table_info) >= kFirstTableInfo);
+static_assert(sizeof(morello_table_verification) >= kFirstTableVerification);
 
 std::optional<Error> find_null(std::initializer_list<Argument> arguments) {
   for (const Argument& a : arguments)

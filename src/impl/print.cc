@@ -6,51 +6,20 @@
 
 #include "impl/impl.hh"
 #include "impl/microkernel_id.hh"
+#include "spec/names.hh"
 
 namespace morello {
 namespace {
 
-/// The name of each dimension of a node, inherited from the root through the bindings.
-using Names = std::array<std::string, kMaxDims>;
-
-/// Matrix products get the usual letters, numbered where several dimensions have the same role;
-/// others d0, d1, ...
-Names root_names(const Spec& spec) {
-  Names names;
-  const Stage& first = spec.stage[0];
-  if (first.op != Op::kMulAdd || first.in0 < 0 || first.in1 < 0) {
-    for (int d = 0; d < spec.rank; d++) names[d] = 'd' + std::to_string(d);
-    return names;
-  }
-  auto letter = [&](int d) {
-    bool a = has_dim(spec.operand[first.in0].dims, d);
-    bool b = has_dim(spec.operand[first.in1].dims, d);
-    return has_dim(first.reduce, d) ? 'k' : a && b ? 'b' : a ? 'm' : b ? 'n' : 'd';
-  };
-  for (int d = 0; d < spec.rank; d++) {
-    int before = 0, all = 0;
-    for (int e = 0; e < spec.rank; e++) {
-      if (letter(e) != letter(d)) continue;
-      all++;
-      before += e < d;
-    }
-    names[d] = letter(d);
-    if (all > 1) names[d] += std::to_string(before);
-  }
-  return names;
-}
+/// Of a node: inherited from the root through the bindings.
+using Names = DimNames;
 
 /// [n,k; 16 n]L2: the layout from slow to fast; panels of 16 along n; ~ where runs are apart; * if
 /// free.
 std::string text_of(const Operand& operand, const Names& names) {
-  std::string s = "[";
-  const Layout& l = operand.layout;
-  for (int i = 0, n = l.rank(); i < n; i++) s += (i ? "," : "") + names[l.order[i]];
-  if (l.packed()) s += "; " + std::to_string(l.pack) + ' ' + names[l.pack_dim];
-  s += ']';
-  if (operand.free_layout) s += '*';
+  std::string s = layout_text(operand, names);
   // Near, and in panels, only the fastest dimension counts.
-  if (operand.level > Level::kL1 && !l.packed() && !is_dense(operand)) s += '~';
+  if (operand.level > Level::kL1 && !operand.layout.packed() && !is_dense(operand)) s += '~';
   s += name_of(operand.level);
   return s;
 }
@@ -110,7 +79,7 @@ class Printer {
     }
     columns("cycles", "own", "reg", "L1 KiB", "L2 KiB");
     text_ += "program\n";
-    print_node(0, "", 0, root_names(tree_.nodes[0].spec));
+    print_node(0, "", 0, dim_names(tree_.nodes[0].spec));
     return text_;
   }
 

@@ -207,6 +207,17 @@ pub struct morello_table_info {
     pub bytes: u64,
 }
 
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct morello_table_verification {
+    pub struct_size: usize,
+    pub promised: u64,
+    pub pairs: u64,
+    pub searched: u64,
+    pub failures: u64,
+    pub failure: [c_char; 512],
+}
+
 pub type morello_kernel_fn = Option<
     unsafe extern "C" fn(
         operands: *const *mut c_void,
@@ -427,6 +438,30 @@ extern "C" {
     ) -> morello_status;
     pub fn morello_table_family(table: *const morello_table, index: u64) -> *const c_char;
     pub fn morello_table_covers(table: *const morello_table, spec: *const morello_spec) -> c_int;
+    pub fn morello_table_verify(
+        table: *const morello_table,
+        points: u64,
+        seed: u64,
+        found: *mut morello_table_verification,
+        found_size: usize,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_table_dump(
+        table: *const morello_table,
+        json: c_int,
+        buffer: *mut c_char,
+        size: usize,
+    ) -> usize;
+    pub fn morello_table_plot(
+        table: *const morello_table,
+        group: i64,
+        x: *const c_char,
+        y: *const c_char,
+        buffer: *mut c_char,
+        size: usize,
+        length: *mut usize,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
     pub fn morello_table_retain(table: *const morello_table) -> *mut morello_table;
     pub fn morello_table_release(table: *mut morello_table);
 

@@ -80,6 +80,7 @@ fn matches_the_header() {
         morello_progress { struct_size, states, previews, bytes, microseconds, best_cost, lower_bound }
         morello_table_info { struct_size, target, threads, machine, families, promises, groups, boxes,
                              bytes }
+        morello_table_verification { struct_size, promised, pairs, searched, failures, failure }
         morello_executor { struct_size, user, parallel_for }
         morello_search_stats { struct_size, specs, states, expanded, previews, memo_hits, bytes,
                                search_microseconds, codegen_microseconds, misfits, advances, borrowed,

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+// morello table: what is in files of tables, whether it is right, and several as one.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "CLI/CLI.hpp"
+#include "command.hh"
+#include "fmt/format.h"
+
+namespace morello::tools {
+namespace {
+
+/// Reports an error, by file name, and returns the exit code.
+int failed(const Arguments& arguments, const std::string& path, morello_error* error) {
+  return report_error(arguments, path, ErrorPtr(error).get());
+}
+
+/// An owner of nothing: the error was reported.
+TablePtr load(const Arguments& arguments, const std::string& path) {
+  morello_context_options options;
+  morello_context_options_init(&options, sizeof options);
+  options.read_machine = arguments.read_machine ? 1 : 0;
+  morello_error* error = nullptr;
+  morello_context* context = nullptr;
+  morello_table* table = nullptr;
+  if (morello_context_create(&options, &context, &error) != MORELLO_OK) {
+    failed(arguments, path, error);
+    return nullptr;
+  }
+  const ContextPtr context_owner(context);
+  if (morello_table_load(context, path.c_str(), &table, &error) != MORELLO_OK) {
+    failed(arguments, path, error);
+    return nullptr;
+  }
+  return TablePtr(table);
+}
+
+/// To the file that --output names, or standard output.
+int write(const Arguments& arguments, const std::string& path, const std::string& text) {
+  if (arguments.output.empty()) {
+    fmt::print("{}", text);
+    return kExitOk;
+  }
+  std::ofstream out(arguments.output, std::ios::binary);
+  out << text;
+  out.close();
+  return out ? kExitOk : report_failure(arguments, path, arguments.output + " cannot be written");
+}
+
+int info(const Arguments& arguments, const std::string& path, const morello_table* table) {
+  morello_table_info info;
+  if (const auto status = morello_table_info_get(table, &info, sizeof info); status != MORELLO_OK)
+    return report_status(arguments, path, status);
+  std::error_code unknown;
+  const uintmax_t size = std::filesystem::file_size(path, unknown);
+  const uint64_t file_bytes = unknown ? 0 : size;
+  std::vector<std::string> families;
+  for (uint64_t i = 0; i < info.families; i++) families.push_back(morello_table_family(table, i));
+  if (arguments.json) {
+    print_json({{"file", path},
+                {"target", isa_name(info.target)},
+                {"machine", info.machine},
+                {"threads", info.threads},
+                {"families", families},
+                {"promises", info.promises},
+                {"groups", info.groups},
+                {"boxes", info.boxes},
+                {"bytes", info.bytes},
+                {"file_bytes", file_bytes},
+                {"version", morello_version_string()},
+                {"cost_model_version", morello_cost_model_version()}});
+    return kExitOk;
+  }
+  const auto count = [](uint64_t n) { return grouped(static_cast<double>(n)); };
+  fmt::print("table     {}\n", path);
+  fmt::print("kernels   {}, machine {}, {} thread{}\n", isa_name(info.target), info.machine,
+             info.threads, info.threads == 1 ? "" : "s");
+  for (const std::string& family : families) fmt::print("family    {}\n", family);
+  fmt::print("promises  {}\n", count(info.promises));
+  fmt::print("boxes     {} in {} groups\n", count(info.boxes), count(info.groups));
+  fmt::print("bytes     {} in memory, {} in the file\n", count(info.bytes), count(file_bytes));
+  fmt::print("morello   {}, cost model {}: those of the table\n", morello_version_string(),
+             morello_cost_model_version());
+  return kExitOk;
+}
+
+int verify(const Arguments& arguments, const std::string& path, const morello_table* table) {
+  morello_table_verification found;
+  morello_error* error = nullptr;
+  if (morello_table_verify(table, arguments.points, arguments.seed, &found, sizeof found, &error) !=
+      MORELLO_OK)
+    return failed(arguments, path, error);
+  if (arguments.json) {
+    print_json({{"file", path},
+                {"ok", found.failures == 0},
+                {"promised", found.promised},
+                {"pairs", found.pairs},
+                {"searched", found.searched},
+                {"failures", found.failures},
+                {"failure", found.failure},
+                {"seed", arguments.seed}});
+  } else {
+    fmt::print("{}: {} Specs covered, {} decisions checked, {} Specs searched for (seed {}): {}\n",
+               path, found.promised, found.pairs, found.searched, arguments.seed,
+               found.failures == 0 ? "ok" : fmt::format("{} FAILED", found.failures));
+    std::fflush(stdout);
+    if (found.failures != 0) fmt::print(stderr, "morello: {}: {}\n", path, found.failure);
+  }
+  return found.failures == 0 ? kExitOk : kExitFailed;
+}
+
+int dump(const Arguments& arguments, const std::string& path, const morello_table* table) {
+  const int json = arguments.json ? 1 : 0;
+  std::string text(morello_table_dump(table, json, nullptr, 0), '\0');
+  morello_table_dump(table, json, text.data(), text.size() + 1);
+  return write(arguments, path, text);
+}
+
+int plot(const Arguments& arguments, const std::string& path, const morello_table* table) {
+  const auto name = [](const std::string& axis) { return axis.empty() ? nullptr : axis.c_str(); };
+  size_t length = 0;
+  morello_error* error = nullptr;
+  const auto draw = [&](char* buffer, size_t size) {
+    return morello_table_plot(table, arguments.group, name(arguments.x), name(arguments.y), buffer,
+                              size, &length, &error);
+  };
+  if (draw(nullptr, 0) != MORELLO_OK) return failed(arguments, path, error);
+  std::string svg(length, '\0');
+  if (draw(svg.data(), length + 1) != MORELLO_OK) return failed(arguments, path, error);
+  return write(arguments, path, svg);
+}
+
+int merge(const Arguments& arguments) {
+  TablePtr all;
+  morello_error* error = nullptr;
+  for (const std::string& path : arguments.tables) {
+    TablePtr loaded = load(arguments, path);
+    if (!loaded) return kExitLibrary;
+    if (all) {
+      morello_table* merged = nullptr;
+      if (morello_table_merge(all.get(), loaded.get(), &merged, &error) != MORELLO_OK)
+        return failed(arguments, path, error);
+      loaded.reset(merged);
+    }
+    all = std::move(loaded);
+  }
+  if (morello_table_save(all.get(), arguments.output.c_str(), &error) != MORELLO_OK)
+    return failed(arguments, arguments.output, error);
+  return info(arguments, arguments.output, all.get());
+}
+
+using Inspect = int (*)(const Arguments&, const std::string&, const morello_table*);
+
+Inspect inspection(const std::string& subcommand) {
+  if (subcommand == "info") return info;
+  if (subcommand == "verify") return verify;
+  return subcommand == "dump" ? dump : plot;
+}
+
+CLI::App* add(CLI::App* table, const char* name, const char* description, Arguments* arguments) {
+  CLI::App* command = table->add_subcommand(name, description);
+  command->add_flag("--read-machine", arguments->read_machine,
+                    "the tables are for this machine's caches, not for the named model");
+  return command;
+}
+
+void add_files(CLI::App* command, Arguments* arguments, int most) {
+  command->add_option("FILE", arguments->tables, "tables: FILE.mtab")
+      ->required()
+      ->expected(1, most);
+}
+
+constexpr int kAny = 1 << 20;
+
+}  // namespace
+
+CLI::App* add_table_command(CLI::App* app, Arguments* arguments) {
+  CLI::App* table = app->add_subcommand("table", "look into tables, check and merge them");
+  table->require_subcommand(1);
+  constexpr const char* kJson = "one line of JSON per FILE on standard output";
+
+  CLI::App* info = add(table, "info", "what tables cover, and how large they are", arguments);
+  add_files(info, arguments, kAny);
+  info->add_flag("--json", arguments->json, kJson);
+
+  CLI::App* verify = add(table, "verify", "check decisions, and search again for some", arguments);
+  add_files(verify, arguments, kAny);
+  verify->add_flag("--json", arguments->json, kJson);
+  verify->add_option("--points", arguments->points, "Specs to search for (default 100)")
+      ->option_text("N");
+  verify->add_option("--seed", arguments->seed, "that chooses them (default 1)");
+
+  CLI::App* merge = add(table, "merge", "write what either covers as one table", arguments);
+  add_files(merge, arguments, kAny);
+  merge->add_flag("--json", arguments->json, "one line of JSON on standard output");
+  merge->add_option("-o,--output", arguments->output, "the new table")
+      ->required()
+      ->option_text("FILE.mtab");
+
+  CLI::App* dump = add(table, "dump", "print every box and its decision", arguments);
+  add_files(dump, arguments, 1);
+  dump->add_flag("--json", arguments->json, "as JSON");
+  dump->add_option("-o,--output", arguments->output, "write it here")->option_text("FILE");
+
+  CLI::App* plot = add(table, "plot", "draw the boxes of a group as SVG", arguments);
+  add_files(plot, arguments, 1);
+  plot->add_option("--group", arguments->group, "its number in a dump (default: the largest)")
+      ->check(CLI::NonNegativeNumber);
+  plot->add_option("--x", arguments->x, "axis by its name in a dump (default: the widest)");
+  plot->add_option("--y", arguments->y, "likewise");
+  plot->add_option("-o,--output", arguments->output, "write it here")->option_text("FILE.svg");
+  return table;
+}
+
+int table_command(const Arguments& arguments, const std::string& subcommand) {
+  if (subcommand == "merge") return merge(arguments);
+  int exit_code = kExitOk;
+  for (const std::string& path : arguments.tables) {
+    const TablePtr table = load(arguments, path);
+    exit_code = std::max(
+        exit_code, table ? inspection(subcommand)(arguments, path, table.get()) : kExitLibrary);
+  }
+  return exit_code;
+}
+
+}  // namespace morello::tools

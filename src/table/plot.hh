@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// A picture of one group of a table: its boxes along two axes, coloured by decision.
+#ifndef MORELLO_TABLE_PLOT_HH
+#define MORELLO_TABLE_PLOT_HH
+
+#include <optional>
+#include <string>
+
+#include "support/result.hh"
+#include "table/content.hh"
+
+namespace morello {
+
+struct PlotOptions {
+  std::optional<size_t> group;  // number as in a dump; none: the one with the most boxes
+  std::string x, y;             // axes by name; "": the ones with the most different places
+};
+
+/// An SVG document. Boxes are projected, smaller ones in front; each says on hovering what it is.
+/// The places where some box begins or ends are equally far apart, so that small sizes and large
+/// ones can be read. @return INVALID_ARGUMENT, if there is no such group or axis.
+Result<std::string> plot(const TableContent& content, const PlotOptions& options);
+
+}  // namespace morello
+
+#endif
