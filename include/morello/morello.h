@@ -33,7 +33,8 @@
  * - Threads: functions that take a pointer to const may be called on one object from many threads
  *   at once; functions that take a pointer to non-const need exclusive use of that object. retain
  *   and release are atomic. The library starts no thread except in morello_pool_create(), and for
- *   a search with search_threads above 1, whose threads have ended when it returns.
+ *   a search with search_threads above 1 and morello_precompute(), whose threads have ended when
+ *   these return.
  * - Text output: functions `(..., char *buffer, size_t size)` return the length of the whole text
  *   without the terminating zero, like snprintf: call with (NULL, 0) to ask for it. With size > 0
  *   at most size-1 characters and a zero are written.
@@ -502,6 +503,13 @@ MORELLO_API morello_status morello_table_info_get(const morello_table *table,
 MORELLO_API const char *morello_table_family(const morello_table *table, uint64_t index);
 /** 1 if a kernel for `spec`, of the table's target and threads, needs no search, else 0. */
 MORELLO_API int morello_table_covers(const morello_table *table, const morello_spec *spec);
+/** Of a family, a Spec in which sizes may be bounds (docs/spec-language.md), how many members there
+ *  are, and how many of them the table covers. Either pointer may be NULL.
+ *  @return as morello_spec_parse(), with line and column; MORELLO_UNSUPPORTED also if it has more
+ *  than 2^24 members; MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
+MORELLO_API morello_status morello_table_coverage(const morello_table *table, const char *family,
+                                                  uint64_t *members, uint64_t *covered,
+                                                  morello_error **err);
 
 /** What morello_table_verify() found. */
 typedef struct morello_table_verification {
@@ -534,6 +542,57 @@ MORELLO_API size_t morello_table_dump(const morello_table *table, int json, char
 MORELLO_API morello_status morello_table_plot(const morello_table *table, int64_t group,
                                               const char *x, const char *y, char *buffer,
                                               size_t size, size_t *length, morello_error **err);
+
+/** Where a precompute is. Filled by the library. */
+typedef struct morello_precompute_progress {
+  size_t struct_size;
+  uint64_t members;         /**< of this part of the families */
+  uint64_t done;            /**< of them, solved, or found in the file */
+  uint64_t found;           /**< of them, found in the file */
+  uint64_t without_program; /**< of them, those that fit no program into the target's limits */
+  uint64_t saved;           /**< solved, and in the file by now */
+  uint64_t pairs;           /**< that the file's programs consist of, as of the last save */
+  uint64_t boxes;           /**< of decisions in the file, likewise */
+  uint64_t bytes;           /**< memory of the search */
+  uint64_t microseconds;    /**< since the call began */
+  uint64_t remaining;       /**< microseconds, an estimate; 0: none yet, or done */
+} morello_precompute_progress;
+typedef void (*morello_precompute_fn)(void *user, const morello_precompute_progress *progress);
+
+typedef struct morello_precompute_options {
+  size_t struct_size;
+  int32_t target;             /**< morello_isa, whatever the CPU has; default MORELLO_ISA_AUTO */
+  uint32_t threads;           /**< morello_options.threads of the kernels; default 1 */
+  uint32_t workers;           /**< threads that solve; default 0: one per processor */
+  uint32_t part;              /**< solve this one, counted from 0, .. */
+  uint32_t parts;             /**< .. of so many parts of about the same work; default 1 */
+  uint32_t save_interval;     /**< least milliseconds between saves; default 2000 */
+  uint32_t progress_interval; /**< milliseconds between calls of `progress`, about; default 100 */
+  uint32_t reserved0;         /**< must be 0 */
+  uint64_t memory_budget; /**< bytes, about: a search that outgrows it begins anew, which costs time
+                               but no result; default 4 GiB */
+  morello_precompute_fn progress; /**< called by the calling thread, at the end as well; must not
+                                       throw. Default NULL */
+  void *progress_user;            /**< passed to `progress` */
+  const int32_t *cancel; /**< read now and then, atomically: not 0 ends the call, and what is solved
+                              is saved. Any thread may set it. Default NULL */
+} morello_precompute_options;
+MORELLO_API void morello_precompute_options_init(morello_precompute_options *options,
+                                                 size_t options_size);
+
+/** Solves all members of families that the table file at `path` does not cover yet, and adds them.
+ *  The file is made if there is none, and replaced as a whole every few seconds: at any moment it
+ *  is a valid table, and a later call goes on where one was interrupted or killed. Processes may
+ *  share a file. In the end its bytes are the same for any number of workers, parts and calls.
+ *  @param families  `family_count` texts: Specs in which sizes may be bounds such as <=512
+ *  (docs/spec-language.md), 2^24 members at most.
+ *  @return as morello_spec_parse(), with line and column; MORELLO_CANCELLED, MORELLO_IO_ERROR,
+ *  MORELLO_CORRUPT_TABLE, MORELLO_INCOMPATIBLE_TABLE (an existing file, which is left alone),
+ *  MORELLO_ISA_UNAVAILABLE, MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
+MORELLO_API morello_status morello_precompute(morello_context *context, const char *const *families,
+                                              size_t family_count, const char *path,
+                                              const morello_precompute_options *options,
+                                              morello_error **err);
 
 MORELLO_API morello_table *morello_table_retain(const morello_table *table);
 MORELLO_API void morello_table_release(morello_table *table);

@@ -65,6 +65,7 @@ inline constexpr size_t kFirstExecutor = 24;
 inline constexpr size_t kFirstSearchStats = 72;
 inline constexpr size_t kFirstTableInfo = 120;
 inline constexpr size_t kFirstTableVerification = 552;
+inline constexpr size_t kFirstPrecomputeOptions = 72;
 inline constexpr size_t kLargestStruct = 4096;
 
 /// What is wrong with the struct_size of a struct that the caller filled: `known` is its size here,

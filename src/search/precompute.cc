@@ -28,6 +28,23 @@ u64 microseconds_since(Clock::time_point start) {
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
 }
 
+Result<Lowered> lowered(const Family& family, std::span<const u32> at) {
+  const Result<Statement> statement = family.member(at);
+  if (statement) return lower(*statement);
+  return Error{MORELLO_UNSUPPORTED, "a member of '" + family.text() +
+                                        "' is not supported: " + statement.error().message};
+}
+
+std::optional<Error> find_too_many(std::span<const Family> families) {
+  u64 members = 0;
+  for (const Family& family : families)
+    members += std::min(family.members(), kMaxPrecomputeMembers + 1);
+  if (members <= kMaxPrecomputeMembers) return std::nullopt;
+  return Error{MORELLO_UNSUPPORTED, "the families have more than " +
+                                        std::to_string(kMaxPrecomputeMembers) +
+                                        " members; lower their bounds"};
+}
+
 /// A search that several workers share, and that lives until the last one has left it.
 struct Search {
   explicit Search(const Target& target) : problem({&target}), graph(problem) {}
@@ -311,14 +328,25 @@ class Precompute {
 
 Result<PrecomputeProgress> precompute(std::span<const Family> families, const Target& target,
                                       const std::string& path, const PrecomputeOptions& options) {
-  u64 members = 0;
-  for (const Family& family : families)
-    members += std::min(family.members(), kMaxPrecomputeMembers + 1);
-  if (members > kMaxPrecomputeMembers)
-    return Error{MORELLO_UNSUPPORTED, "the families have more than " +
-                                          std::to_string(kMaxPrecomputeMembers) +
-                                          " members; lower their bounds"};
+  if (std::optional<Error> error = find_too_many(families)) return *error;
   return Precompute(families, target, path, options).run();
+}
+
+Result<u64> covered_members(const Table& table, const Family& family, const Target& target) {
+  if (std::optional<Error> error = find_too_many({&family, 1})) return *error;
+  u64 covered = 0;
+  std::optional<Error> error;
+  for (const MemberBlock& block : blocks_of({&family, 1}))
+    each_member(block, [&](std::span<const u32> at) {
+      const Result<Lowered> member = lowered(family, at);
+      if (!member)
+        error = member.error();
+      else
+        covered += covers(table, member->spec, target);
+      return !error;
+    });
+  if (error) return *error;
+  return covered;
 }
 
 }  // namespace morello

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "table/family.hh"
+#include "table/table.hh"
 #include "target/target.hh"
 
 namespace morello {
@@ -48,6 +49,9 @@ inline constexpr u64 kMaxPrecomputeMembers = u64{1} << 24;
 /// update() (table/file.hh) and decided_pairs() (table/walk.hh) say.
 Result<PrecomputeProgress> precompute(std::span<const Family> families, const Target& target,
                                       const std::string& path, const PrecomputeOptions& options);
+
+/// How many members of a family a table promises. UNSUPPORTED as precompute().
+Result<u64> covered_members(const Table& table, const Family& family, const Target& target);
 
 }  // namespace morello
 

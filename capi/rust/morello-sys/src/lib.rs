@@ -6,6 +6,9 @@
 //! The safe interface is the crate `morello`.
 #![allow(non_camel_case_types)]
 
+mod precompute;
+
+pub use precompute::*;
 pub use std::os::raw::{c_char, c_int, c_void};
 
 /// Header version that these bindings were written after: `MORELLO_VERSION`.

@@ -81,6 +81,11 @@ fn matches_the_header() {
         morello_table_info { struct_size, target, threads, machine, families, promises, groups, boxes,
                              bytes }
         morello_table_verification { struct_size, promised, pairs, searched, failures, failure }
+        morello_precompute_progress { struct_size, members, done, found, without_program, saved, pairs,
+                                      boxes, bytes, microseconds, remaining }
+        morello_precompute_options { struct_size, target, threads, workers, part, parts, save_interval,
+                                     progress_interval, reserved0, memory_budget, progress, progress_user,
+                                     cancel }
         morello_executor { struct_size, user, parallel_for }
         morello_search_stats { struct_size, specs, states, expanded, previews, memo_hits, bytes,
                                search_microseconds, codegen_microseconds, misfits, advances, borrowed,
@@ -160,7 +165,9 @@ fn library_has_the_abi_of_these_bindings() {
 fn every_function_of_the_header_is_bound() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let header = std::fs::read_to_string(root.join("../../../include/morello/morello.h")).unwrap();
-    let bindings = std::fs::read_to_string(root.join("src/lib.rs")).unwrap();
+    let bindings = ["src/lib.rs", "src/precompute.rs"]
+        .map(|file| std::fs::read_to_string(root.join(file)).unwrap())
+        .concat();
     let mut found = 0;
     for declaration in header.split("\nMORELLO_API ").skip(1) {
         let before = declaration.split('(').next().unwrap();

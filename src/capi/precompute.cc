@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// Making tables from families of Specs.
+#include "search/precompute.hh"
+
+#include "capi/boundary.hh"
+#include "capi/objects.hh"
+#include "capi/target.hh"
+
+using namespace morello;
+
+namespace {
+
+constexpr u32 kMaxThreads = 1024;
+morello_precompute_options default_options() {
+  const PrecomputeOptions defaults;
+  morello_precompute_options options{};
+  options.struct_size = sizeof(options);
+  options.target = MORELLO_ISA_AUTO;
+  options.threads = 1;
+  options.parts = 1;
+  options.save_interval = static_cast<u32>(defaults.save_us / 1000);
+  options.progress_interval = static_cast<u32>(defaults.progress_us / 1000);
+  options.memory_budget = defaults.memory_bytes;
+  return options;
+}
+
+std::optional<Error> find_invalid(const morello_precompute_options& o) {
+  if (auto e = find_bad_target(o.target)) return e;
+  auto invalid = [](const char* name, u32 value, const std::string& valid) {
+    return invalid_argument(std::string("options.") + name + " is " + std::to_string(value) +
+                            "; valid " + valid);
+  };
+  const std::string most = std::to_string(kMaxThreads);
+  if (o.threads < 1 || o.threads > kMaxThreads)
+    return invalid("threads", o.threads, "are 1 to " + most);
+  if (o.workers > kMaxThreads)
+    return invalid("workers", o.workers, "are 0 (one per processor) to " + most);
+  if (o.parts < 1) return invalid("parts", o.parts, "is 1 or more");
+  if (o.part >= o.parts)
+    return invalid(
+        "part", o.part,
+        "are 0 to " + std::to_string(o.parts - 1) + ", as parts is " + std::to_string(o.parts));
+  if (o.reserved0 != 0) return invalid("reserved0", o.reserved0, "is 0");
+  return std::nullopt;
+}
+
+PrecomputeOptions internal_options(const morello_context& context,
+                                   const morello_precompute_options& o) {
+  PrecomputeOptions options;
+  options.workers = o.workers == 0 ? std::max(1u, context.machine.processors) : o.workers;
+  options.memory_bytes = o.memory_budget;
+  options.part = o.part;
+  options.parts = o.parts;
+  options.save_us = u64{o.save_interval} * 1000;
+  options.progress_us = u64{o.progress_interval} * 1000;
+  options.cancel = o.cancel;
+  if (o.progress != nullptr)
+    options.progress = [progress = o.progress,
+                        user = o.progress_user](const PrecomputeProgress& p) {
+      const morello_precompute_progress now = {
+          sizeof(now), p.members, p.done,  p.found,        p.without_program, p.saved,
+          p.pairs,     p.boxes,   p.bytes, p.microseconds, p.remaining_us};
+      progress(user, &now);
+    };
+  return options;
+}
+
+Result<std::vector<Family>> parse_families(const char* const* texts, size_t count) {
+  std::vector<Family> families;
+  for (size_t i = 0; i < count; i++) {
+    if (auto e = find_null({{"an entry of families", texts[i]}})) return *e;
+    Result<Family> family = Family::parse(texts[i]);
+    if (!family) return std::move(family.error());
+    families.push_back(std::move(*family));
+  }
+  return families;
+}
+
+}  // namespace
+
+void morello_precompute_options_init(morello_precompute_options* options, size_t options_size) {
+  if (options != nullptr) write_struct(options, options_size, default_options());
+}
+
+morello_status morello_precompute(morello_context* context, const char* const* families,
+                                  size_t family_count, const char* path,
+                                  const morello_precompute_options* options, morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    if (auto e = find_null({{"context", context}, {"families", families}, {"path", path}}))
+      return *e;
+    const auto given = read_struct(options, default_options(), kFirstPrecomputeOptions, "options");
+    if (!given) return given.error();
+    if (auto e = find_invalid(*given)) return *e;
+    const Result<std::vector<Family>> parsed = parse_families(families, family_count);
+    if (!parsed) return parsed.error();
+    const Result<const Target*> chosen = choose_target(*context, given->target, /*to_run=*/false);
+    if (!chosen) return chosen.error();
+    const Target target = make_target(*context, **chosen, given->threads);
+    const Result<PrecomputeProgress> end =
+        precompute(*parsed, target, path, internal_options(*context, *given));
+    if (!end) return end.error();
+    if (end->cancelled)
+      return Error{MORELLO_CANCELLED, "the precompute was cancelled by its caller; " +
+                                          std::to_string(end->saved) +
+                                          " members that it solved are in the table"};
+    return Done{};
+  });
+}
+
+morello_status morello_table_coverage(const morello_table* table, const char* family,
+                                      uint64_t* members, uint64_t* covered, morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    if (auto e = find_null({{"table", table}, {"family", family}})) return *e;
+    const Result<Family> parsed = Family::parse(family);
+    if (!parsed) return parsed.error();
+    const Result<u64> count = covered_members(table->table, *parsed, table->target);
+    if (!count) return count.error();
+    if (members != nullptr) *members = parsed->members();
+    if (covered != nullptr) *covered = *count;
+    return Done{};
+  });
+}

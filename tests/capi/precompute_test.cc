@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// Tables from families, and looking into them, through the C interface.
+#include "../support/folder.hh"
+#include "handles.hh"
+
+namespace morello::testing {
+namespace {
+
+constexpr const char* kMatmuls = "matmul f32[<=8,<=6] f32[<=6,<=4]";
+constexpr const char* kRelus = "relu f32[<=16,3]{strides=5,1}";
+
+morello_precompute_options avx2() {
+  morello_precompute_options options;
+  morello_precompute_options_init(&options, sizeof(options));
+  options.target = MORELLO_ISA_AVX2;
+  return options;
+}
+
+morello_status precompute(const std::vector<const char*>& families, const std::string& path,
+                          const morello_precompute_options& options, morello_error** err) {
+  const ContextPtr context = make_context();
+  return morello_precompute(context.get(), families.data(), families.size(), path.c_str(), &options,
+                            err);
+}
+
+Failure refused(const std::vector<const char*>& families,
+                const morello_precompute_options& options) {
+  Folder folder;
+  return fail<char>([&](char**, morello_error** e) {
+    return precompute(families, folder / "t.mtab", options, e);
+  });
+}
+
+TablePtr load(const std::string& path) {
+  const ContextPtr context = make_context();
+  return make<TablePtr>([&](morello_table** t, morello_error** e) {
+    return morello_table_load(context.get(), path.c_str(), t, e);
+  });
+}
+
+TablePtr table_of(const std::vector<const char*>& families) {
+  Folder folder;
+  REQUIRE(precompute(families, folder / "t.mtab", avx2(), nullptr) == MORELLO_OK);
+  return load(folder / "t.mtab");
+}
+
+uint64_t coverage(const TablePtr& table, const char* family) {
+  uint64_t members = 0, covered = 0;
+  REQUIRE(morello_table_coverage(table.get(), family, &members, &covered, nullptr) == MORELLO_OK);
+  CHECK(covered <= members);
+  return covered;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("capi");
+
+TEST_CASE("families are precomputed into a file") {
+  Folder folder;
+  const std::string path = folder / "t.mtab";
+  morello_precompute_options options = avx2();
+  options.workers = 2;
+  options.progress_interval = 1;
+  morello_precompute_progress last{};
+  options.progress_user = &last;
+  options.progress = [](void* user, const morello_precompute_progress* p) {
+    auto& seen = *static_cast<morello_precompute_progress*>(user);
+    CHECK(p->struct_size == sizeof(*p));
+    CHECK(p->done >= seen.done);
+    CHECK(p->done <= p->members);
+    seen = *p;
+  };
+  morello_error* err = nullptr;
+  REQUIRE(precompute({kMatmuls, kRelus}, path, options, &err) == MORELLO_OK);
+  CHECK(err == nullptr);
+  CHECK(last.members == 8 * 6 * 4 + 16);
+  CHECK(last.done == last.members);
+  CHECK(last.saved == last.members);
+  CHECK(last.pairs > last.members);
+  CHECK(last.remaining == 0);
+
+  const TablePtr table = load(path);
+  CHECK(std::string(morello_table_family(table.get(), 0)) == kMatmuls);
+  CHECK(std::string(morello_table_family(table.get(), 1)) == kRelus);
+  CHECK(coverage(table, kMatmuls) == 8 * 6 * 4);
+  CHECK(coverage(table, kRelus) == 16);
+  CHECK(coverage(table, "matmul f32[<=16,<=6] f32[<=6,4]") == 8 * 6);
+  CHECK(coverage(table, "matmul f32[8,6] f32[6,4]") == 1);
+  CHECK(coverage(table, "relu f32[<=2,<=2]") == 0);
+
+  morello_table_verification found;
+  REQUIRE(morello_table_verify(table.get(), 20, 3, &found, sizeof(found), nullptr) == MORELLO_OK);
+  CHECK(found.failures == 0);
+  CHECK(found.pairs == last.pairs);
+
+  const std::string bytes = bytes_of(path);
+  last = {};
+  REQUIRE(precompute({kRelus, kMatmuls}, path, options, nullptr) == MORELLO_OK);
+  CHECK(last.found == last.members);
+  CHECK(bytes_of(path) == bytes);
+}
+
+TEST_CASE("a precompute that is cancelled says so") {
+  Folder folder;
+  const int32_t cancel = 1;
+  morello_precompute_options options = avx2();
+  options.cancel = &cancel;
+  const Failure failure = refused({kMatmuls}, options);
+  CHECK(failure.status == MORELLO_CANCELLED);
+}
+
+TEST_CASE("bad families and options of a precompute") {
+  const Failure syntax = refused({kMatmuls, "relu f32[<=]"}, avx2());
+  CHECK(syntax.status == MORELLO_SYNTAX_ERROR);
+  CHECK(syntax.line == 1);
+  CHECK(syntax.column == 10);
+  CHECK(refused({nullptr}, avx2()).status == MORELLO_INVALID_ARGUMENT);
+  auto invalid = [](auto&& change) {
+    morello_precompute_options options = avx2();
+    change(options);
+    const Failure failure = refused({kRelus}, options);
+    CHECK(failure.status == MORELLO_INVALID_ARGUMENT);
+    return failure.message;
+  };
+  using Options = morello_precompute_options;
+  CHECK(contains(invalid([](Options& o) { o.target = 9; }), "options.target is 9"));
+  CHECK(contains(invalid([](Options& o) { o.threads = 0; }), "1 to 1024"));
+  CHECK(contains(invalid([](Options& o) { o.workers = 2000; }), "to 1024"));
+  CHECK(contains(invalid([](Options& o) { o.parts = 0; }), "options.parts is 0"));
+  CHECK(contains(invalid([](Options& o) { o.part = o.parts = 3; }), "0 to 2"));
+  CHECK(contains(invalid([](Options& o) { o.reserved0 = 1; }), "reserved0"));
+  invalid([](Options& o) { o.struct_size = 8; });
+  morello_precompute_options_init(nullptr, 0);
+
+  const TablePtr table = table_of({"relu f32[4]"});
+  uint64_t members = 5;
+  CHECK(morello_table_coverage(table.get(), "relu f32[<=1]", &members, nullptr, nullptr) ==
+        MORELLO_INVALID_SHAPE);
+  CHECK(members == 5);
+  CHECK(morello_table_coverage(table.get(), nullptr, &members, nullptr, nullptr) ==
+        MORELLO_INVALID_ARGUMENT);
+}
+
+TEST_SUITE_END();
+
+}  // namespace morello::testing
