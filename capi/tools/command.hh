@@ -49,6 +49,10 @@ struct Arguments {
   uint64_t points = 100;  // table verify
   int64_t group = -1;     // table plot: -1: the largest
   std::string x, y;       // table plot: axes; "": the widest
+
+  std::vector<std::string> families;  // precompute
+  uint32_t workers = 0;               // precompute: 0: one per processor
+  std::string block;                  // precompute: "i/n", or all
 };
 
 /// What --target takes; the name of a kernel's instruction set.
@@ -102,8 +106,12 @@ int cpu_command(const Arguments& arguments);
 
 /// `morello table` with its subcommands.
 CLI::App* add_table_command(CLI::App* app, Arguments* arguments);
+CLI::App* add_precompute_command(CLI::App* app, Arguments* arguments);
+/// The option --target.
+void add_target(CLI::App* command, Arguments* arguments);
 /// Runs one of them on arguments.tables.
 int table_command(const Arguments& arguments, const std::string& subcommand);
+int precompute_command(const Arguments& arguments);
 
 }  // namespace morello::tools
 

@@ -11,6 +11,16 @@
 #include "fmt/format.h"
 
 namespace morello::tools {
+
+void add_target(CLI::App* command, Arguments* arguments) {
+  std::string targets = "what to make kernels for, one of";
+  for (const auto& [name, number] : kTargets) targets += std::string(" ") + name;
+  command->add_option("--target", arguments->target, targets)
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, int32_t>(std::begin(kTargets), std::end(kTargets))))
+      ->option_text("ISA");
+}
+
 namespace {
 
 using Command = int (*)(const Arguments&, const std::string&);
@@ -22,12 +32,7 @@ constexpr const char* kFooter =
 
 void add_common(CLI::App* command, Arguments* arguments) {
   command->add_option("SPEC", arguments->spec, "the computation, or -")->required();
-  std::string targets = "what to make kernels for, one of";
-  for (const auto& [name, number] : kTargets) targets += std::string(" ") + name;
-  command->add_option("--target", arguments->target, targets)
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, int32_t>(std::begin(kTargets), std::end(kTargets))))
-      ->option_text("ISA");
+  add_target(command, arguments);
   command->add_option("--threads", arguments->threads, "most threads that the kernel may use")
       ->check(CLI::Range(1, 1024))
       ->option_text("N");
@@ -105,6 +110,7 @@ int run(int argc, char** argv) {
       add(&app, "cpu", "print what the library knows about this machine", &arguments);
 
   const CLI::App* table = add_table_command(&app, &arguments);
+  const CLI::App* precompute = add_precompute_command(&app, &arguments);
 
   try {
     app.parse(argc, argv);
@@ -112,6 +118,7 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   const CLI::App* chosen = app.get_subcommands().front();
+  if (chosen == precompute) return precompute_command(arguments);
   if (chosen == table)
     return table_command(arguments, table->get_subcommands().front()->get_name());
   return chosen == cpu ? cpu_command(arguments) : for_each_spec(arguments, commands.at(chosen));
