@@ -26,19 +26,23 @@ mod error;
 mod kernel;
 mod options;
 mod pool;
+mod precompute;
 mod spec;
 mod table;
 mod tensor;
+mod watch;
 
 pub use context::{Context, ContextOptions};
 pub use cpu::{cpu_info, version, CpuInfo, Isa};
 pub use error::{Error, Result, Status};
 pub use kernel::{Kernel, Scratch, SearchStats, TableUse};
-pub use options::{Cancel, Options, Progress};
+pub use options::{Options, Progress};
 pub use pool::Pool;
+pub use precompute::{Precompute, PrecomputeProgress};
 pub use spec::{Op, Spec, Write};
 pub use table::{Table, TableInfo};
 pub use tensor::{Dtype, Layout, Tensor};
+pub use watch::Cancel;
 
 use std::ptr::NonNull;
 

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: MIT
-//! The options of a synthesis, and watching and ending its search.
+//! The options of a synthesis.
 
 use crate::cpu::Isa;
+use crate::watch::{watched, Cancel, Reported, Watcher};
 use crate::Table;
 use morello_sys as sys;
-use std::any::Any;
-use std::fmt;
 use std::mem::{size_of, MaybeUninit};
-use std::os::raw::c_void;
-use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How to synthesize one kernel.
@@ -25,7 +20,7 @@ pub struct Options {
     raw: sys::morello_options,
     table: Option<Table>,
     cancel: Option<Cancel>,
-    progress: Option<Watcher>,
+    progress: Option<Watcher<Progress>>,
 }
 
 // SAFETY: the pointers in `raw` are null; everything else may be sent and shared.
@@ -102,62 +97,26 @@ impl Options {
         watch: impl FnMut(&Progress) + Send + 'static,
     ) -> Options {
         self.raw.progress_interval = interval.as_millis().min(u128::from(u32::MAX)) as u32;
-        self.progress = Some(Watcher(Arc::new(Mutex::new(watch))));
+        self.progress = Some(Watcher::new(watch));
         self
     }
 
     /// Calls `body` with what C needs, which is valid during the call.
     pub(crate) fn with_raw<T>(&self, body: impl FnOnce(&sys::morello_options) -> T) -> T {
-        let own_cancel = Cancel::new();
-        let cancel = self.cancel.as_ref().unwrap_or(&own_cancel);
-        let mut call = Call { watcher: self.progress.as_ref(), cancel, panic: None };
         let mut raw = self.raw;
-        raw.cancel = cancel.as_ptr();
         raw.table = self.table.as_ref().map_or(ptr::null(), Table::as_ptr);
-        if call.watcher.is_some() {
-            raw.progress = Some(on_progress);
-            raw.progress_user = &mut call as *mut Call as *mut c_void;
-        }
-        let result = body(&raw);
-        match call.panic.take() {
-            Some(panic) => resume_unwind(panic),
-            None => result,
-        }
+        watched(self.progress.as_ref(), self.cancel.as_ref(), |cancel, progress, user| {
+            raw.cancel = cancel;
+            raw.progress = progress;
+            raw.progress_user = user;
+            body(&raw)
+        })
     }
 }
 
 impl Default for Options {
     fn default() -> Options {
         Options::new()
-    }
-}
-
-/// Ends searches from any thread. Clones share the switch, which stays on until [`Cancel::reset`].
-#[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicI32>);
-
-impl Cancel {
-    pub fn new() -> Cancel {
-        Cancel::default()
-    }
-
-    /// Ends the searches that have it in their options, now or later.
-    pub fn cancel(&self) {
-        self.0.store(1, Ordering::Relaxed);
-    }
-
-    pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != 0
-    }
-
-    /// Lets searches run again.
-    pub fn reset(&self) {
-        self.0.store(0, Ordering::Relaxed);
-    }
-
-    fn as_ptr(&self) -> *const i32 {
-        // The library reads it atomically, and an AtomicI32 is laid out as an i32.
-        &*self.0 as *const AtomicI32 as *const i32
     }
 }
 
@@ -177,7 +136,9 @@ pub struct Progress {
     pub lower_bound: f64,
 }
 
-impl Progress {
+impl Reported for Progress {
+    type Raw = sys::morello_progress;
+
     fn from_raw(raw: &sys::morello_progress) -> Progress {
         Progress {
             states: raw.states,
@@ -187,41 +148,5 @@ impl Progress {
             best_cost: Some(raw.best_cost).filter(|cost| cost.is_finite()),
             lower_bound: raw.lower_bound,
         }
-    }
-}
-
-#[derive(Clone)]
-struct Watcher(Arc<Mutex<dyn FnMut(&Progress) + Send>>);
-
-impl fmt::Debug for Watcher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Watcher")
-    }
-}
-
-/// What the callback of one call needs.
-struct Call<'a> {
-    watcher: Option<&'a Watcher>,
-    cancel: &'a Cancel,
-    panic: Option<Box<dyn Any + Send>>,
-}
-
-/// A panic must not cross C: it waits in the call.
-unsafe extern "C" fn on_progress(user: *mut c_void, progress: *const sys::morello_progress) {
-    // SAFETY: `user` is the Call of with_raw(), which nobody else uses while the library runs;
-    // `progress` is valid during this call.
-    let (call, progress) = unsafe { (&mut *(user as *mut Call), Progress::from_raw(&*progress)) };
-    let watcher = match call.watcher {
-        Some(watcher) if call.panic.is_none() => watcher,
-        _ => return,
-    };
-    let result = catch_unwind(AssertUnwindSafe(|| {
-        // One that panicked before may be called again.
-        let mut watch = watcher.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        watch(&progress);
-    }));
-    if let Err(panic) = result {
-        call.panic = Some(panic);
-        call.cancel.cancel();
     }
 }

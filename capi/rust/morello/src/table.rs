@@ -2,6 +2,7 @@
 //! Tables: programs that were found before, to ship with an application.
 
 use crate::cpu::Isa;
+use crate::precompute::c_text;
 use crate::{create, error, Context, Error, Result, Spec, Status};
 use morello_sys as sys;
 use std::ffi::{CStr, CString};
@@ -98,6 +99,24 @@ impl Table {
         }
     }
 
+    /// How many members a family has, and how many of them the table covers.
+    pub fn coverage(&self, family: &str) -> Result<(u64, u64)> {
+        let family = c_text(family)?;
+        let (mut members, mut covered, mut err) = (0, 0, std::ptr::null_mut());
+        // SAFETY: all pointers are valid for the call; the error is not used again.
+        unsafe {
+            let status = sys::morello_table_coverage(
+                self.as_ptr(),
+                family.as_ptr(),
+                &mut members,
+                &mut covered,
+                &mut err,
+            );
+            error::check(status, err)?;
+        }
+        Ok((members, covered))
+    }
+
     /// What the table was asked to cover, as text.
     pub fn families(&self) -> Vec<String> {
         (0..)
@@ -155,7 +174,7 @@ pub struct TableInfo {
     pub bytes: u64,
 }
 
-fn c_path(path: &Path) -> Result<CString> {
+pub(crate) fn c_path(path: &Path) -> Result<CString> {
     CString::new(path.as_os_str().as_bytes())
         .map_err(|_| Error::new(Status::InvalidArgument, "the path has a zero byte"))
 }
