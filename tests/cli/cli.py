@@ -97,6 +97,27 @@ class Cli(unittest.TestCase):
         self.assertLess(report["lower_bound_cycles"], report["cost_cycles"])
         self.assertRegex(self.text_of(*hurried), r"not proven optimal: .*, gap \d+\.\d%")
 
+    def test_tables_answer(self):
+        with tempfile.TemporaryDirectory() as name:
+            files = []
+            for family in [SMALL, FUSED]:
+                files += ["--table", pathlib.Path(name) / f"{len(files)}.mtab"]
+                self.text_of("precompute", family, "--target", "avx2", "--out", files[-1])
+            for command in ["synth", "run", "bench"]:
+                one = self.json_of(command, SMALL, "--target", "avx2", *files[:2])
+                self.assertEqual(one["table"], "answered", command)
+                both = self.json_of(command, FUSED, "--target", "avx2", *files)
+                self.assertEqual(both["table"], "answered", command)
+                other = self.json_of(command, FUSED, "--target", "avx2", *files[:2])
+                self.assertEqual(other["table"], "not covered", command)
+                self.assertEqual(other["cost_cycles"], both["cost_cycles"])
+            self.assertIn("the program is the table's",
+                          self.text_of("synth", SMALL, "--target", "avx2", *files))
+            # A table of other kernels is an error, not a slow surprise.
+            for options in [["--target", "avx512"], ["--target", "avx2", "--threads", 2]]:
+                error = self.json_of("show", SMALL, *options, *files, exit_code=LIBRARY)["error"]
+                self.assertEqual(error["status"], "MORELLO_INCOMPATIBLE_TABLE")
+
     def test_bad_tables(self):
         with tempfile.TemporaryDirectory() as name:
             path = pathlib.Path(name) / "t.mtab"
