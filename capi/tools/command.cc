@@ -63,6 +63,15 @@ const char* name_of(int32_t table_use) {
 
 }  // namespace
 
+ContextPtr make_context(const Arguments& arguments, morello_error** error) {
+  morello_context_options options;
+  morello_context_options_init(&options, sizeof options);
+  options.read_machine = arguments.read_machine ? 1 : 0;
+  morello_context* context = nullptr;
+  morello_context_create(&options, &context, error);
+  return ContextPtr(context);
+}
+
 int report_error(const Arguments& arguments, const std::string& text, const morello_error* error) {
   return report(arguments, text, morello_status_string(morello_error_status(error)),
                 morello_error_message(error), morello_error_line(error),

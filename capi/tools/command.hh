@@ -26,6 +26,7 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;   // a wrong result, or a file that cannot be read or written
 inline constexpr int kExitUsage = 2;    // the command line
 inline constexpr int kExitLibrary = 3;  // the library refused: bad Spec, no implementation, ...
+inline constexpr int kExitInterrupted = 130;  // by a signal; what was done until then is kept
 
 struct Arguments {
   std::string spec;  // "-": one per line of standard input
@@ -42,7 +43,7 @@ struct Arguments {
   bool tree = false;                // bench --show
   uint64_t seed = 1;                // run, bench, table verify
   std::vector<std::string> inputs;  // run
-  std::string output;               // run, table merge, table plot
+  std::string output;               // run, precompute, table merge, table plot
   uint64_t rounds = 30;             // bench
   std::string bytes;                // asm
 
@@ -52,7 +53,8 @@ struct Arguments {
 
   std::vector<std::string> families;  // precompute
   uint32_t workers = 0;               // precompute: 0: one per processor
-  std::string block;                  // precompute: "i/n", or all
+  std::string block;                  // precompute: "3/16"; "": all
+  double save_every = 2;              // precompute: seconds
 };
 
 /// What --target takes; the name of a kernel's instruction set.
@@ -70,6 +72,9 @@ struct Job {
     return pool ? morello_pool_executor(pool.get()) : nullptr;
   }
 };
+
+/// Nothing, and an error, if it cannot be made.
+ContextPtr make_context(const Arguments& arguments, morello_error** error);
 
 /// Parses and synthesizes, or reports why it could not and returns nothing; the exit code is then
 /// kExitLibrary. With `search_only`, no code is made, and any target will do.
@@ -104,14 +109,16 @@ int bench_command(const Arguments& arguments, const std::string& text);
 int asm_command(const Arguments& arguments, const std::string& text);
 int cpu_command(const Arguments& arguments);
 
+/// --target, --threads, --read-machine
+void add_target_options(CLI::App* command, Arguments* arguments);
+
+CLI::App* add_precompute_command(CLI::App* app, Arguments* arguments);
+int precompute_command(const Arguments& arguments);
+
 /// `morello table` with its subcommands.
 CLI::App* add_table_command(CLI::App* app, Arguments* arguments);
-CLI::App* add_precompute_command(CLI::App* app, Arguments* arguments);
-/// The option --target.
-void add_target(CLI::App* command, Arguments* arguments);
 /// Runs one of them on arguments.tables.
 int table_command(const Arguments& arguments, const std::string& subcommand);
-int precompute_command(const Arguments& arguments);
 
 }  // namespace morello::tools
 

@@ -72,18 +72,15 @@ bool load_tables(const Arguments& arguments, morello_context* context, TablePtr*
 }  // namespace
 
 std::optional<Job> make_job(const Arguments& arguments, const std::string& text, bool search_only) {
-  morello_context_options context_options;
-  morello_context_options_init(&context_options, sizeof context_options);
-  context_options.read_machine = arguments.read_machine ? 1 : 0;
   morello_error* error = nullptr;
   const auto failed = [&] {
     report_error(arguments, text, ErrorPtr(error).get());
     return std::nullopt;
   };
 
-  morello_context* context = nullptr;
-  if (morello_context_create(&context_options, &context, &error) != MORELLO_OK) return failed();
-  const ContextPtr context_owner(context);
+  const ContextPtr context_owner = make_context(arguments, &error);
+  morello_context* const context = context_owner.get();
+  if (context == nullptr) return failed();
   Job job;
   morello_spec* spec = nullptr;
   if (morello_spec_parse(context, text.c_str(), &spec, &error) != MORELLO_OK) return failed();

@@ -12,13 +12,18 @@
 
 namespace morello::tools {
 
-void add_target(CLI::App* command, Arguments* arguments) {
+void add_target_options(CLI::App* command, Arguments* arguments) {
   std::string targets = "what to make kernels for, one of";
   for (const auto& [name, number] : kTargets) targets += std::string(" ") + name;
-  command->add_option("--target", arguments->target, targets)
+  command->add_option("--target,--isa", arguments->target, targets)
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, int32_t>(std::begin(kTargets), std::end(kTargets))))
       ->option_text("ISA");
+  command->add_option("--threads", arguments->threads, "most threads that the kernel may use")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  command->add_flag("--read-machine", arguments->read_machine,
+                    "search for this machine's caches, not for the named model");
 }
 
 namespace {
@@ -28,14 +33,12 @@ using Command = int (*)(const Arguments&, const std::string&);
 constexpr const char* kFooter =
     "SPEC is one line of text, or - to read one per line from standard input, for example\n"
     "  morello bench 'matmul f32[64,768] f32[768,3072] + bias f32[3072] -> relu -> f32[64,3072]'\n"
-    "Exit codes: 0 ok; 1 wrong result or file; 2 command line; 3 the library refused.";
+    "Exit codes: 0 ok; 1 wrong result or file; 2 command line; 3 the library refused; 130 "
+    "interrupted.";
 
 void add_common(CLI::App* command, Arguments* arguments) {
   command->add_option("SPEC", arguments->spec, "the computation, or -")->required();
-  add_target(command, arguments);
-  command->add_option("--threads", arguments->threads, "most threads that the kernel may use")
-      ->check(CLI::Range(1, 1024))
-      ->option_text("N");
+  add_target_options(command, arguments);
   command
       ->add_option("--search-threads", arguments->search_threads,
                    "threads that search (default 1; 0: one per processor)")
@@ -52,8 +55,6 @@ void add_common(CLI::App* command, Arguments* arguments) {
   command->add_option("--memory-budget", arguments->memory_budget, "memory that the search may use")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40))
       ->option_text("MIB");
-  command->add_flag("--read-machine", arguments->read_machine,
-                    "search for this machine's caches, not for the named model");
 }
 
 CLI::App* add(CLI::App* app, const char* name, const char* description, Arguments* arguments) {

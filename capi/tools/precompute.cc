@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-// morello precompute: solves families of Specs into a table file, and may be interrupted.
+// morello precompute: families of Specs into a table file, with a view of how far it is.
+#include <signal.h>
 #include <unistd.h>
 
-#include <csignal>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <filesystem>
 
 #include "CLI/CLI.hpp"
 #include "command.hh"
@@ -12,66 +15,161 @@
 namespace morello::tools {
 namespace {
 
-// What a signal handler may touch.
-int32_t g_cancel = 0;
-void cancel(int) { __atomic_store_n(&g_cancel, 1, __ATOMIC_RELAXED); }
+int32_t interrupted = 0;
 
-struct Report {
-  bool terminal = isatty(STDERR_FILENO) != 0;
-  morello_precompute_progress last = {};
+extern "C" void interrupt(int) { __atomic_store_n(&interrupted, 1, __ATOMIC_RELAXED); }
+
+/// The first Ctrl-C ends the work in an orderly way, a second one the process.
+void catch_signals() {
+  struct sigaction action = {};
+  action.sa_handler = interrupt;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+}
+
+std::string count(uint64_t number) { return grouped(static_cast<double>(number)); }
+
+std::string clock_time(double seconds) {
+  const uint64_t s = static_cast<uint64_t>(std::ceil(seconds));
+  if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
+  return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+/// How far it is, on standard error: a line that is written over on a terminal, else a new line
+/// now and then.
+class View {
+ public:
+  static void show(void* view, const morello_precompute_progress* now) {
+    static_cast<View*>(view)->show(*now);
+  }
+  const morello_precompute_progress& last() const { return last_; }
+  void clear() const {
+    if (on_terminal_) fmt::print(stderr, "\r\x1b[K");
+  }
+
+ private:
+  static constexpr double kLineSeconds = 5;  // between lines
+  static constexpr double kRateSeconds = 2;  // that rates are of, at least
+
+  void show(const morello_precompute_progress& now) {
+    last_ = now;
+    const double seconds = static_cast<double>(now.microseconds) / 1e6;
+    if (seconds - rate_from_ >= kRateSeconds) {
+      rate_ = static_cast<double>(now.done - now.found - rate_done_) / (seconds - rate_from_);
+      rate_from_ = seconds;
+      rate_done_ = now.done - now.found;
+    }
+    if (on_terminal_) {
+      fmt::print(stderr, "\r[{}] {}\x1b[K", bar(now), text(now));
+    } else if (seconds >= next_line_ && now.done < now.members) {
+      next_line_ = seconds + kLineSeconds;
+      fmt::print(stderr, "{}\n", text(now));
+    }
+    std::fflush(stderr);
+  }
+
+  /// By time, for most of the time goes into the largest members.
+  static std::string bar(const morello_precompute_progress& now) {
+    constexpr size_t kWidth = 24;
+    const double passed = static_cast<double>(now.microseconds);
+    const double left = static_cast<double>(now.remaining);
+    double share = left > 0 ? passed / (passed + left) : 0;
+    if (now.done == now.members) share = 1;
+    const size_t full = static_cast<size_t>(share * kWidth);
+    return std::string(full, '=') + std::string(kWidth - full, ' ');
+  }
+
+  std::string text(const morello_precompute_progress& now) const {
+    std::string s = fmt::format("{} of {} members", count(now.done), count(now.members));
+    if (rate_ > 0) s += fmt::format(", {}/s", count(static_cast<uint64_t>(rate_)));
+    if (now.remaining > 0)
+      s += fmt::format(", {} left", clock_time(static_cast<double>(now.remaining) / 1e6));
+    return s + fmt::format(", {} saved, {} MiB", count(now.saved), now.bytes >> 20);
+  }
+
+  const bool on_terminal_ = isatty(STDERR_FILENO) != 0;
+  morello_precompute_progress last_ = {};
+  double next_line_ = kLineSeconds, rate_from_ = 0, rate_ = 0;
+  uint64_t rate_done_ = 0;
 };
 
-std::string line_of(const morello_precompute_progress& p) {
-  double seconds = static_cast<double>(p.microseconds) / 1e6;
-  double share = p.members == 0 ? 1 : static_cast<double>(p.done) / static_cast<double>(p.members);
-  std::string bar(20, '.');
-  bar.replace(0, static_cast<size_t>(share * 20), static_cast<size_t>(share * 20), '#');
-  std::string left = p.remaining == 0 ? "" : fmt::format(", {:.0f} s left", p.remaining / 1e6);
-  return fmt::format("[{}] {} of {} Specs, {:.0f} a second{}; {} saved, {} MiB", bar,
-                     grouped(static_cast<double>(p.done)), grouped(static_cast<double>(p.members)),
-                     seconds > 0 ? static_cast<double>(p.done - p.found) / seconds : 0, left,
-                     grouped(static_cast<double>(p.saved)), p.bytes >> 20);
+/// The family that an error of several is about: its message begins with where it is among them.
+std::string family_of(const Arguments& arguments, const morello_error* error) {
+  const std::string message = morello_error_message(error);
+  for (size_t i = 0; i < arguments.families.size(); i++)
+    if (message.rfind(fmt::format("families[{}]: ", i), 0) == 0) return arguments.families[i];
+  return arguments.families.front();
 }
 
-void show(void* user, const morello_precompute_progress* p) {
-  auto* report = static_cast<Report*>(user);
-  report->last = *p;
-  if (report->terminal) fmt::print(stderr, "\r\033[K{}", line_of(*p));
-}
-
-/// "2/8" as part 1 of 8. False: it is no such thing.
-bool read_block(const std::string& text, morello_precompute_options* options) {
+/// Both counted from 1; false if there is no such block.
+bool read_block(const std::string& text, morello_precompute_options& options) {
   if (text.empty()) return true;
-  unsigned number = 0, count = 0;
-  char end = 0;
-  if (std::sscanf(text.c_str(), "%u/%u%c", &number, &count, &end) != 2 || number < 1 ||
-      number > count)
-    return false;
-  options->part = number - 1;
-  options->parts = count;
-  return true;
+  unsigned part = 0, parts = 0;
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "%u/%u%c", &part, &parts, &rest) != 2) return false;
+  options.part = part - 1;
+  options.parts = parts;
+  return part >= 1 && part <= parts;
+}
+
+void report_end(const Arguments& arguments, const morello_precompute_progress& end, bool whole) {
+  std::error_code unknown;
+  const uintmax_t size = std::filesystem::file_size(arguments.output, unknown);
+  const uint64_t file_bytes = unknown ? 0 : size;
+  if (arguments.json) {
+    print_json({{"file", arguments.output},
+                {"families", arguments.families},
+                {"complete", whole},
+                {"members", end.members},
+                {"done", end.done},
+                {"found", end.found},
+                {"saved", end.saved},
+                {"without_program", end.without_program},
+                {"pairs", end.pairs},
+                {"boxes", end.boxes},
+                {"file_bytes", file_bytes},
+                {"microseconds", end.microseconds}});
+    return;
+  }
+  fmt::print("members   {} of {}: {} solved, {} were in the file{}\n", count(end.done),
+             count(end.members), count(end.saved), count(end.found),
+             end.without_program == 0
+                 ? ""
+                 : fmt::format(", {} have no program", count(end.without_program)));
+  fmt::print("table     {}: {} decisions in {} boxes, {} bytes\n", arguments.output,
+             count(end.pairs), count(end.boxes), count(file_bytes));
+  fmt::print("time      {:.1f} s\n", static_cast<double>(end.microseconds) / 1e6);
+  if (!whole) fmt::print("stopped; what was solved is kept, and the same command goes on\n");
 }
 
 }  // namespace
 
 CLI::App* add_precompute_command(CLI::App* app, Arguments* arguments) {
-  CLI::App* precompute = app->add_subcommand(
-      "precompute", "solve families of Specs, such as 'matmul f32[<=512,<=512] f32[<=512,<=512]'");
-  precompute->add_option("FAMILY", arguments->families, "Specs in which sizes may be bounds")
+  CLI::App* command =
+      app->add_subcommand("precompute", "solve families of Specs, and keep them in a table");
+  command
+      ->add_option("FAMILY", arguments->families,
+                   "Specs in which sizes may be bounds: 'matmul f32[<=512,<=512] f32[<=512,<=64]'")
       ->required();
-  precompute->add_option("--out", arguments->output, "the table file; what it has is kept")
+  command->add_option("-o,--out", arguments->output, "the table; added to if it is there")
       ->required()
       ->option_text("FILE.mtab");
-  add_target(precompute, arguments);
-  precompute->add_option("--threads", arguments->threads, "most threads a kernel uses (default 1)");
-  precompute->add_option("--workers", arguments->workers,
-                         "threads that solve (default: one per processor)");
-  precompute->add_option("--block", arguments->block, "solve this part of so many, then stop")
+  add_target_options(command, arguments);
+  command->add_option("--workers", arguments->workers, "threads that solve (default: all)")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  command->add_option("--block", arguments->block, "solve one of N parts: 1/N, 2/N, ..")
       ->option_text("I/N");
-  precompute->add_option("--memory-budget", arguments->memory_budget,
-                         "MiB of search memory (default 4096)");
-  precompute->add_flag("--json", arguments->json, "report as one line of JSON");
-  return precompute;
+  command
+      ->add_option("--memory-budget", arguments->memory_budget,
+                   "memory that the search may use, about (default 4096)")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40))
+      ->option_text("MIB");
+  command->add_option("--save-every", arguments->save_every, "at least this long (default 2)")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->option_text("SECONDS");
+  command->add_flag("--json", arguments->json, "one line of JSON on standard output");
+  return command;
 }
 
 int precompute_command(const Arguments& arguments) {
@@ -80,53 +178,33 @@ int precompute_command(const Arguments& arguments) {
   options.target = arguments.target;
   options.threads = arguments.threads;
   options.workers = arguments.workers;
-  if (arguments.memory_budget != 0) options.memory_budget = arguments.memory_budget << 20;
-  if (!read_block(arguments.block, &options)) {
-    fmt::print(stderr, "morello: --block is '{}'; valid are 1/N to N/N\n", arguments.block);
+  options.save_interval = static_cast<uint32_t>(std::lround(arguments.save_every * 1000));
+  if (arguments.memory_budget > 0) options.memory_budget = arguments.memory_budget << 20;
+  if (!read_block(arguments.block, options)) {
+    fmt::print(stderr, "--block: {} is no block; valid are 1/N to N/N, such as 3/16\n",
+               arguments.block);
     return kExitUsage;
   }
-  Report report;
-  options.progress = show;
-  options.progress_user = &report;
-  options.cancel = &g_cancel;
-  std::signal(SIGINT, cancel);
-  std::signal(SIGTERM, cancel);
+  View view;
+  options.progress = View::show;
+  options.progress_user = &view;
+  options.cancel = &interrupted;
+  catch_signals();
 
-  morello_error* error = nullptr;
-  morello_context* context = nullptr;
-  morello_status status = morello_context_create(nullptr, &context, &error);
-  const ContextPtr owner(context);
   std::vector<const char*> families;
   for (const std::string& family : arguments.families) families.push_back(family.c_str());
-  if (status == MORELLO_OK)
-    status = morello_precompute(context, families.data(), families.size(), arguments.output.c_str(),
-                                &options, &error);
-  if (report.terminal) fmt::print(stderr, "\r\033[K");
-  const ErrorPtr error_owner(error);
+  morello_error* error = nullptr;
+  const ContextPtr context = make_context(arguments, &error);
+  const morello_status status =
+      context ? morello_precompute(context.get(), families.data(), families.size(),
+                                   arguments.output.c_str(), &options, &error)
+              : morello_error_status(error);
+  view.clear();
+  const ErrorPtr owner(error);
   if (status != MORELLO_OK && status != MORELLO_CANCELLED)
-    return report_error(arguments, arguments.families.front(), error);
-  const morello_precompute_progress& p = report.last;
-  if (arguments.json) {
-    print_json({{"file", arguments.output},
-                {"complete", status == MORELLO_OK},
-                {"members", p.members},
-                {"done", p.done},
-                {"found", p.found},
-                {"without_program", p.without_program},
-                {"saved", p.saved},
-                {"pairs", p.pairs},
-                {"boxes", p.boxes},
-                {"microseconds", p.microseconds}});
-  } else {
-    fmt::print("{}: {} of {} Specs, {} of them found in the file; {} pairs in {} boxes; {:.1f} s\n",
-               arguments.output, grouped(static_cast<double>(p.done)),
-               grouped(static_cast<double>(p.members)), grouped(static_cast<double>(p.found)),
-               grouped(static_cast<double>(p.pairs)), grouped(static_cast<double>(p.boxes)),
-               static_cast<double>(p.microseconds) / 1e6);
-    if (status == MORELLO_CANCELLED)
-      fmt::print("interrupted: the same command goes on where this one stopped\n");
-  }
-  return status == MORELLO_OK ? kExitOk : kExitFailed;
+    return report_error(arguments, family_of(arguments, error), error);
+  report_end(arguments, view.last(), status == MORELLO_OK);
+  return status == MORELLO_OK ? kExitOk : kExitInterrupted;
 }
 
 }  // namespace morello::tools

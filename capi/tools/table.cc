@@ -18,18 +18,14 @@ int failed(const Arguments& arguments, const std::string& path, morello_error* e
 
 /// An owner of nothing: the error was reported.
 TablePtr load(const Arguments& arguments, const std::string& path) {
-  morello_context_options options;
-  morello_context_options_init(&options, sizeof options);
-  options.read_machine = arguments.read_machine ? 1 : 0;
   morello_error* error = nullptr;
-  morello_context* context = nullptr;
-  morello_table* table = nullptr;
-  if (morello_context_create(&options, &context, &error) != MORELLO_OK) {
+  const ContextPtr context = make_context(arguments, &error);
+  if (!context) {
     failed(arguments, path, error);
     return nullptr;
   }
-  const ContextPtr context_owner(context);
-  if (morello_table_load(context, path.c_str(), &table, &error) != MORELLO_OK) {
+  morello_table* table = nullptr;
+  if (morello_table_load(context.get(), path.c_str(), &table, &error) != MORELLO_OK) {
     failed(arguments, path, error);
     return nullptr;
   }
@@ -48,6 +44,32 @@ int write(const Arguments& arguments, const std::string& path, const std::string
   return out ? kExitOk : report_failure(arguments, path, arguments.output + " cannot be written");
 }
 
+/// How many members a family has, and how many of them the table covers. Not known if the text is
+/// no family: it is for people, and may be from anywhere; nor past so many members that counting
+/// takes longer than anyone waits.
+struct Coverage {
+  std::string family;
+  bool known = false;
+  uint64_t members = 0, covered = 0;
+};
+std::vector<Coverage> coverage(const morello_table* table, uint64_t families) {
+  constexpr uint64_t kMostCounted = uint64_t{1} << 20;  // seconds
+  uint64_t left = kMostCounted;
+  std::vector<Coverage> found;
+  for (uint64_t i = 0; i < families; i++) {
+    Coverage c{morello_table_family(table, i)};
+    const char* family = c.family.c_str();
+    if (morello_table_coverage(table, family, &c.members, nullptr, nullptr) == MORELLO_OK &&
+        c.members <= left &&
+        morello_table_coverage(table, family, nullptr, &c.covered, nullptr) == MORELLO_OK) {
+      c.known = true;
+      left -= c.members;
+    }
+    found.push_back(c);
+  }
+  return found;
+}
+
 int info(const Arguments& arguments, const std::string& path, const morello_table* table) {
   morello_table_info info;
   if (const auto status = morello_table_info_get(table, &info, sizeof info); status != MORELLO_OK)
@@ -55,14 +77,19 @@ int info(const Arguments& arguments, const std::string& path, const morello_tabl
   std::error_code unknown;
   const uintmax_t size = std::filesystem::file_size(path, unknown);
   const uint64_t file_bytes = unknown ? 0 : size;
-  std::vector<std::string> families;
-  for (uint64_t i = 0; i < info.families; i++) families.push_back(morello_table_family(table, i));
+  const std::vector<Coverage> families = coverage(table, info.families);
   if (arguments.json) {
+    Json names = Json::array(), covered = Json::array();
+    for (const Coverage& c : families) {
+      names.push_back(c.family);
+      covered.push_back(c.known ? Json{{"members", c.members}, {"covered", c.covered}} : Json());
+    }
     print_json({{"file", path},
                 {"target", isa_name(info.target)},
                 {"machine", info.machine},
                 {"threads", info.threads},
-                {"families", families},
+                {"families", names},
+                {"coverage", covered},
                 {"promises", info.promises},
                 {"groups", info.groups},
                 {"boxes", info.boxes},
@@ -76,7 +103,10 @@ int info(const Arguments& arguments, const std::string& path, const morello_tabl
   fmt::print("table     {}\n", path);
   fmt::print("kernels   {}, machine {}, {} thread{}\n", isa_name(info.target), info.machine,
              info.threads, info.threads == 1 ? "" : "s");
-  for (const std::string& family : families) fmt::print("family    {}\n", family);
+  for (const Coverage& c : families)
+    fmt::print("family    {}: {}\n", c.family,
+               c.known ? fmt::format("{} of {} members", count(c.covered), count(c.members))
+                       : "not counted");
   fmt::print("promises  {}\n", count(info.promises));
   fmt::print("boxes     {} in {} groups\n", count(info.boxes), count(info.groups));
   fmt::print("bytes     {} in memory, {} in the file\n", count(info.bytes), count(file_bytes));

@@ -504,9 +504,9 @@ MORELLO_API const char *morello_table_family(const morello_table *table, uint64_
 /** 1 if a kernel for `spec`, of the table's target and threads, needs no search, else 0. */
 MORELLO_API int morello_table_covers(const morello_table *table, const morello_spec *spec);
 /** Of a family, a Spec in which sizes may be bounds (docs/spec-language.md), how many members there
- *  are, and how many of them the table covers. Either pointer may be NULL.
+ *  are, and how many of them the table covers (which looks up each). Either pointer may be NULL.
  *  @return as morello_spec_parse(), with line and column; MORELLO_UNSUPPORTED also if it has more
- *  than 2^24 members; MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
+ *  than 2^24 members to look up; MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
 MORELLO_API morello_status morello_table_coverage(const morello_table *table, const char *family,
                                                   uint64_t *members, uint64_t *covered,
                                                   morello_error **err);
@@ -586,9 +586,10 @@ MORELLO_API void morello_precompute_options_init(morello_precompute_options *opt
  *  share a file. In the end its bytes are the same for any number of workers, parts and calls.
  *  @param families  `family_count` texts: Specs in which sizes may be bounds such as <=512
  *  (docs/spec-language.md), 2^24 members at most.
- *  @return as morello_spec_parse(), with line and column; MORELLO_CANCELLED, MORELLO_IO_ERROR,
- *  MORELLO_CORRUPT_TABLE, MORELLO_INCOMPATIBLE_TABLE (an existing file, which is left alone),
- *  MORELLO_ISA_UNAVAILABLE, MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
+ *  @return as morello_spec_parse(), with line and column, and of several families "families[1]: "
+ *  before the message; MORELLO_CANCELLED, MORELLO_IO_ERROR, MORELLO_CORRUPT_TABLE,
+ *  MORELLO_INCOMPATIBLE_TABLE (an existing file, which is left alone), MORELLO_ISA_UNAVAILABLE,
+ *  MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
 MORELLO_API morello_status morello_precompute(morello_context *context, const char *const *families,
                                               size_t family_count, const char *path,
                                               const morello_precompute_options *options,

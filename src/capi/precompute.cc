@@ -70,6 +70,8 @@ Result<std::vector<Family>> parse_families(const char* const* texts, size_t coun
   for (size_t i = 0; i < count; i++) {
     if (auto e = find_null({{"an entry of families", texts[i]}})) return *e;
     Result<Family> family = Family::parse(texts[i]);
+    if (!family && count > 1)
+      family.error().message = "families[" + std::to_string(i) + "]: " + family.error().message;
     if (!family) return std::move(family.error());
     families.push_back(std::move(*family));
   }
@@ -113,10 +115,12 @@ morello_status morello_table_coverage(const morello_table* table, const char* fa
     if (auto e = find_null({{"table", table}, {"family", family}})) return *e;
     const Result<Family> parsed = Family::parse(family);
     if (!parsed) return parsed.error();
-    const Result<u64> count = covered_members(table->table, *parsed, table->target);
-    if (!count) return count.error();
+    if (covered != nullptr) {
+      const Result<u64> count = covered_members(table->table, *parsed, table->target);
+      if (!count) return count.error();
+      *covered = *count;
+    }
     if (members != nullptr) *members = parsed->members();
-    if (covered != nullptr) *covered = *count;
     return Done{};
   });
 }
