@@ -2,6 +2,7 @@
 #include "table/plot.hh"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "table/groups.hh"
@@ -10,7 +11,7 @@
 namespace morello {
 namespace {
 
-constexpr size_t kLeft = 150, kTop = 60, kBottom = 110, kLegendWidth = 330;
+constexpr size_t kLeft = 150, kTop = 76, kBottom = 70, kLegendWidth = 330;
 constexpr size_t kLineHeight = 18;
 constexpr size_t kMostLabels = 32;   // along an axis
 constexpr size_t kMostColours = 24;  // other decisions, the rarest, are grey
@@ -109,9 +110,19 @@ class Legend {
  private:
   static std::string colour(size_t place) {
     if (place >= kMostColours) return "#999";
-    // The golden angle: neighbours differ much.
-    return "hsl(" + number(place * 137508 / 1000 % 360) + ",65%," + number(45 + place % 3 * 12) +
-           "%)";
+    // Hues by the golden angle, so that neighbours differ much; lighter and darker in turn.
+    const double hue = static_cast<double>(place) * 137.508 / 60;
+    const double light = 0.45 + 0.12 * static_cast<double>(place % 3);
+    std::string colour = "#";
+    for (const double channel : {0.0, 4.0, 2.0}) {
+      // 1 within a sixth of the circle around the channel's own hue, 0 past two sixths.
+      const double away = std::abs(std::remainder(hue - channel, 6.0));
+      const double share = std::clamp(2 - away, 0.0, 1.0) * 2 - 1;
+      const double level = light + 0.65 * share * std::min(light, 1 - light);
+      const auto byte = static_cast<unsigned>(std::lround(level * 255));
+      colour += {"0123456789abcdef"[byte / 16], "0123456789abcdef"[byte % 16]};
+    }
+    return colour;
   }
 
   std::vector<std::pair<std::string, size_t>> entries_;
@@ -122,6 +133,39 @@ class Legend {
 size_t places_along(const std::vector<GridBox>& boxes, size_t axis) {
   return Scale(boxes, axis).cells();
 }
+
+/// The coordinate that most boxes contain, the largest of several.
+u32 fullest_place(const std::vector<GridBox>& boxes, size_t axis) {
+  std::map<u32, long> changes;  // in how many boxes contain a coordinate
+  for (const GridBox& box : boxes) {
+    changes[box.lo[axis]]++;
+    changes[box.hi[axis] + 1]--;
+  }
+  long inside = 0, most = 0;
+  u32 place = 0;
+  for (const auto& [coordinate, change] : changes) {
+    inside += change;
+    if (inside < most || change < 0) continue;
+    most = inside;
+    place = coordinate;
+  }
+  return place;
+}
+
+/// Boxes that lie at one place of all axes but these two, and that place, as a box.
+struct Slice {
+  std::vector<GridBox> boxes;
+  GridBox place;
+
+  Slice(std::vector<GridBox> all, size_t x, size_t y) : boxes(std::move(all)) {
+    for (size_t a = 0; a < kAxes; a++) {
+      if (a == x || a == y) continue;
+      const u32 at = fullest_place(boxes, a);
+      std::erase_if(boxes, [&](const GridBox& b) { return at < b.lo[a] || at > b.hi[a]; });
+      place.lo[a] = place.hi[a] = at;
+    }
+  }
+};
 
 Result<size_t> find_group(const TableContent& content, const PlotOptions& options) {
   const std::vector<TableGroup>& groups = content.groups;
@@ -220,7 +264,10 @@ Result<std::string> plot(const TableContent& content, const PlotOptions& options
   const Result<size_t> y = find_axis(group.key, boxes, options.y, *x);
   if (!y) return y.error();
 
-  Picture picture(group, boxes, *x, *y);
+  Slice slice(boxes, *x, *y);
+  const u32 others = group.axes & ~(u32{1} << *x | u32{1} << *y);
+  const std::string where = ranges_text(group.key, others, slice.place);
+  Picture picture(group, std::move(slice.boxes), *x, *y);
   const std::string width = number(picture.width()), height = number(picture.height());
   return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + height +
          "\" viewBox=\"0 0 " + width + ' ' + height +
@@ -228,9 +275,10 @@ Result<std::string> plot(const TableContent& content, const PlotOptions& options
          text_at(12, 20, "group " + number(*chosen) + ": " + key_text(group.key),
                  " font-size=\"14\"") +
          text_at(12, 40,
-                 number(boxes.size()) + " boxes; " + content.identity.target + ", " +
-                     content.identity.machine) +
-         picture.rectangles() + picture.labels(axis_name(group.key, *x), axis_name(group.key, *y)) +
+                 number(picture.boxes.size()) + " of " + number(boxes.size()) + " boxes; " +
+                     content.identity.target + ", " + content.identity.machine) +
+         (where.empty() ? "" : text_at(12, 58, "where " + where)) + picture.rectangles() +
+         picture.labels(axis_name(group.key, *x), axis_name(group.key, *y)) +
          picture.legend.svg(kLeft + picture.x.length() + 20, kTop + 6) + "</svg>\n";
 }
 

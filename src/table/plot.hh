@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A picture of one group of a table: its boxes along two axes, coloured by decision.
+// A picture of one group of a table: a slice of its boxes along two axes, coloured by decision.
 #ifndef MORELLO_TABLE_PLOT_HH
 #define MORELLO_TABLE_PLOT_HH
 
@@ -16,9 +16,11 @@ struct PlotOptions {
   std::string x, y;             // axes by name; "": the ones with the most different places
 };
 
-/// An SVG document. Boxes are projected, smaller ones in front; each says on hovering what it is.
-/// The places where some box begins or ends are equally far apart, so that small sizes and large
-/// ones can be read. @return INVALID_ARGUMENT, if there is no such group or axis.
+/// An SVG document of the boxes that lie at one place of all other axes, the place where most meet,
+/// chosen axis by axis. Boxes that overlap (where nothing was decided) have the smaller one in
+/// front; each says on hovering what it is. The places where some box begins or ends are equally
+/// far apart, so that small sizes and large ones can be read. @return INVALID_ARGUMENT, if there is
+/// no such group or axis.
 Result<std::string> plot(const TableContent& content, const PlotOptions& options);
 
 }  // namespace morello

@@ -59,13 +59,15 @@ bool decodes_within(const Bytes& file, size_t more_bytes) {
     void* volatile taken = nullptr;
     for (void* end = sbrk(0); sbrk(0) == end;) taken = std::malloc(1024);
     static_cast<void>(taken);
+    // Data, not address space: other arenas of malloc() have reserved some of that.
     size_t pages = 0;
-    std::ifstream("/proc/self/statm") >> pages;
+    std::ifstream statm("/proc/self/statm");
+    for (int field = 0; field < 6; field++) statm >> pages;
     const rlim_t bytes = pages * static_cast<size_t>(sysconf(_SC_PAGESIZE)) + more_bytes;
     const rlimit limit = {bytes, bytes};
     bool good = false;
     try {
-      good = setrlimit(RLIMIT_AS, &limit) == 0 && decode(file).ok();
+      good = setrlimit(RLIMIT_DATA, &limit) == 0 && decode(file).ok();
     } catch (const std::bad_alloc&) {
     }
     _exit(good ? 0 : 1);
