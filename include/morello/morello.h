@@ -534,8 +534,8 @@ MORELLO_API morello_status morello_table_verify(const morello_table *table, uint
  *  @return the length; 0 if table is NULL or there is no memory. */
 MORELLO_API size_t morello_table_dump(const morello_table *table, int json, char *buffer,
                                       size_t size);
-/** Draws boxes of one group as an SVG document, coloured by decision: those that lie at one place of
- *  the axes that are not drawn, the place where most meet.
+/** Draws boxes of one group as an SVG document, coloured by decision: those that lie at one place
+ * of the axes that are not drawn, the place where most meet.
  *  @param group its number in a dump; -1: the one with the most boxes.
  *  @param x,y axes by their names in a dump; NULL: the widest ones.
  *  @param length receives the length of the whole text, like the result of other text functions.
