@@ -18,36 +18,17 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cassert>
 #include <functional>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "search/counts.hh"
 #include "search/open_actions.hh"
 #include "table/memo.hh"
 
 namespace morello {
-
-/// Counters of one search.
-struct SearchCounts {
-  u64 expanded = 0;
-  u64 previews = 0;
-  u64 misfits = 0;   // previews of actions that do not fit the limits
-  u64 advances = 0;  // improvements of an action through its children
-  u64 memo_hits = 0;
-  u64 borrowed = 0;    // pairs that the answer or bound of looser limits settled without expansion
-  u64 open_bytes = 0;  // open actions and their links
-
-  void add(const SearchCounts& o) {
-    expanded += o.expanded;
-    previews += o.previews;
-    misfits += o.misfits;
-    advances += o.advances;
-    memo_hits += o.memo_hits;
-    borrowed += o.borrowed;
-    open_bytes += o.open_bytes;
-  }
-};
 
 /// Problem has: types Key, Limits, Action, Derivation (count, own, child[i].{spec, limits, times}),
 /// Use (what peaks need of a derivation); hash(key), clamp(key, limits), loosen(limits) (at least
@@ -187,17 +168,24 @@ class BestFirst {
       }
     }
 
+    /// Those who wait should look again. REQUIRES: the lock is held.
+    void changed() {
+      version.store(version.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    }
+
     SpinLock lock;
     std::atomic<bool> solved{false};  // peaks, action and feasible do not change afterwards
     bool feasible = false;
     Phase phase = Phase::kNew;
-    std::atomic<u32> version{0};  // changes whenever somebody who waits should look again
-    Limits peaks{};
-    Action action{};
-    Open open;
+    std::atomic<u32> version{0};
 
    private:
     std::atomic<i64> low_{0};
+
+   public:
+    Open open;
+    Action action{};
+    Limits peaks{};
   };
   using Entries = Memo<Key, Limits, State>;
   using Entry = typename Entries::Entry;
@@ -252,10 +240,9 @@ class BestFirst {
       if (d.count == 0) {
         complete = w.pool_.make_link();
         complete->count = 0;
-        complete->complete = true;
         complete->peaks = problem_.peaks(problem_.use_of(d), {});
       }
-      w.candidates_.push_back({f, a, complete});
+      w.candidates_.emplace_back(f, a, complete, complete != nullptr);
     }
     e.open.open(w.candidates_, problem_, w.pool_);
   }
@@ -267,12 +254,13 @@ class BestFirst {
     if (w.check_ && !w.check_()) stop();
   }
 
+  /// REQUIRES: e is locked, or not shared yet.
   void close(Entry& e, Worker& w, bool feasible, i64 cost) {
     e.feasible = feasible;
     e.raise(cost);
     e.open.clear(w.pool_);
     e.solved.store(true, std::memory_order_release);
-    e.version.fetch_add(1, std::memory_order_release);
+    e.changed();
   }
 
   /// Raises e's lower bound to `bound`, or solves it, unless the search is stopped.
@@ -293,6 +281,7 @@ class BestFirst {
         open(e, bound, lock, w);
         continue;
       }
+      e.open.settle(problem_);
       i64 away = e.open.lowest_away();
       if (e.open.empty() && away == kInfinite) return close(e, w, false, kInfinite);
       i64 top = e.open.lowest();
@@ -332,7 +321,7 @@ class BestFirst {
     expand(e, w);
     lock.lock();
     e.phase = Phase::kOpen;
-    e.version.fetch_add(1, std::memory_order_release);
+    e.changed();
     lock.unlock();
     poll(w);
     lock.lock();
@@ -366,11 +355,11 @@ class BestFirst {
   }
 
   void advance_top(Entry& e, i64 bound, std::unique_lock<SpinLock>& lock, Worker& w) {
-    Candidate c = e.open.take(problem_);
-    i64 slack = saturating_add(c.f, std::max<i64>(1, c.f >> options_.slack_shift));
+    Candidate c = e.open.take();
+    i64 slack = saturating_add(c.f(), std::max<i64>(1, c.f() >> options_.slack_shift));
     i64 target = saturating_add(std::min(bound, std::max(e.open.lowest(), slack)), 1);
     if (!c.link) c.link = link(e, c.action, w);
-    typename Open::Away away{c.f, target, c.action, c.link, nullptr};
+    typename Open::Away away{c.f(), target, c.action, c.link, nullptr};
     e.open.leave(away);
     lock.unlock();
     bool alive = false;
@@ -388,19 +377,20 @@ class BestFirst {
       e.open.put_back(c, problem_);
     else
       w.pool_.release(c.link);
-    e.version.fetch_add(1, std::memory_order_release);
+    e.changed();
   }
 
   Link* link(Entry& e, const Action& action, Worker& w) {
     Derivation& d = w.derivation_;
     problem_.preview(e.key(), e.limits, action, d);
     Link* link = w.pool_.make_link();
-    link->count = d.count;
+    link->count = static_cast<u8>(d.count);
     link->own = d.own;
     link->use = problem_.use_of(d);
     for (int i = 0; i < d.count; i++) {
       link->child[i] = &entry_of(d.child[i].spec, d.child[i].limits, w);
-      link->times[i] = static_cast<i64>(d.child[i].times);
+      assert(d.child[i].times <= UINT32_MAX);  // no dimension is as large
+      link->times[i] = static_cast<u32>(d.child[i].times);
     }
     return link;
   }
@@ -411,8 +401,7 @@ class BestFirst {
   static i64 total_of(const Link& link) {
     i64 f = link.own;
     for (int i = 0; i < link.count; i++)
-      f = saturating_add(f,
-                         saturating_mul(static_cast<u64>(link.times[i]), child_of(link, i).low()));
+      f = saturating_add(f, saturating_mul(link.times[i], child_of(link, i).low()));
     return f;
   }
 
@@ -444,9 +433,9 @@ class BestFirst {
     }
     i64 f = total_of(*c.link);
     if (f >= kInfinite) return false;
-    c.f = std::max(c.f, f);
+    c.raise(f);
     if (complete) {
-      c.link->complete = true;
+      c.set_complete();
       c.link->peaks =
           problem_.peaks(c.link->use, {peaks.data(), static_cast<size_t>(c.link->count)});
     }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -19,24 +20,40 @@ namespace morello {
 template <class Problem>
 class OpenActions {
  public:
-  /// A derivation whose children were found in the memo; or a complete one.
-  struct Link {
-    int count = 0;
-    std::atomic<u32> followers{0};  // threads that read it besides the one that took the action
+  /// A derivation whose children were found in the memo; or a complete one. In one cache line: half
+  /// of the time of a search goes into waiting for links and entries.
+  struct alignas(64) Link {
+    std::array<void*, Problem::kMaxChildren> child{};  // entries; in a pool, the first is the next
     i64 own = 0;
+    std::array<u32, Problem::kMaxChildren> times{};
     typename Problem::Use use{};
-    std::array<void*, Problem::kMaxChildren> child{};  // entries
-    std::array<i64, Problem::kMaxChildren> times{};
-    bool complete = false;
     typename Problem::Limits peaks{};  // if complete
-    Link* next = nullptr;              // in the pool
+    std::atomic<u32> followers{0};     // threads that read it besides the one that took the action
+    u8 count = 0;
   };
 
-  struct Candidate {
-    i64 f;
+  class Candidate {
+   public:
+    Candidate(i64 f, const typename Problem::Action& a, Link* l, bool complete)
+        : action(a), link(l), key_(f << 1 | (complete ? 1 : 0)) {}
+
     typename Problem::Action action;
     Link* link;  // null until first improved, unless it is complete
-    bool complete() const { return link && link->complete; }
+
+    i64 f() const { return key_ >> 1; }
+    bool complete() const { return (key_ & 1) != 0; }
+    void raise(i64 f) { key_ = std::max(key_, f << 1); }
+    void set_complete() { key_ |= 1; }
+
+    /// Heap order: the root is the smallest f; incomplete ones first, so that ties are all
+    /// resolved.
+    bool is_after(const Candidate& o, const Problem& problem) const {
+      if (key_ != o.key_) return key_ > o.key_;
+      return problem.order(action) > problem.order(o.action);
+    }
+
+   private:
+    i64 key_;  // f, and a bit that says whether it is complete
   };
 
   /// Memory of one thread, reused. It may be given back to the pool of another thread.
@@ -45,14 +62,13 @@ class OpenActions {
     Link* make_link() {
       if (!links_) return new (arena_.allocate(sizeof(Link), alignof(Link))) Link;
       Link* link = links_;
-      links_ = link->next;
-      link->complete = false;
+      links_ = static_cast<Link*>(link->child[0]);
       return link;
     }
     void release(Link* link) {
       // Who still reads it does so until the search ends: it is not used again.
       if (link->followers.load(std::memory_order_acquire) != 0) return;
-      link->next = links_;
+      link->child[0] = links_;
       links_ = link;
     }
     Candidate* make_heap(size_t capacity) {
@@ -97,32 +113,55 @@ class OpenActions {
   };
 
   void open(const std::vector<Candidate>& candidates, const Problem& problem, Pool& pool) {
-    size_ = capacity_ = static_cast<u32>(candidates.size());
+    size_ = static_cast<u32>(candidates.size());
+    capacity_ = size_ & 0x7fffffff;
     if (candidates.empty()) return;
     heap_ = pool.make_heap(capacity_);
-    std::copy(candidates.begin(), candidates.end(), heap_);
+    std::uninitialized_copy(candidates.begin(), candidates.end(), heap_);
     std::make_heap(heap_, heap_ + size_, Later{problem});
   }
   /// Forgets all actions.
   void clear(Pool& pool) {
-    for (u32 i = 0; i < size_; i++)
+    for (u32 i = hole_; i < size_; i++)
       if (heap_[i].link) pool.release(heap_[i].link);
     if (capacity_) pool.release(heap_, capacity_);
     heap_ = nullptr;
-    size_ = capacity_ = 0;
+    size_ = 0;
+    capacity_ = 0;
+    hole_ = 0;
   }
 
-  bool empty() const { return size_ == 0; }
-  i64 lowest() const { return size_ == 0 ? kInfinite : heap_[0].f; }
-  const Candidate& top() const { return heap_[0]; }
-  bool top_is_complete() const { return size_ != 0 && heap_[0].complete(); }
-  Candidate take(const Problem& problem) {
-    std::pop_heap(heap_, heap_ + size_, Later{problem});
-    return heap_[--size_];
+  bool empty() const { return size_ == hole_; }
+  i64 lowest() const {
+    i64 f = kInfinite;
+    for (u32 i = hole_, end = std::min<u32>(size_, 1 + 2 * hole_); i < end; i++)
+      f = std::min(f, heap_[i].f());
+    return f;
   }
+  /// REQUIRES: !empty(), settled.
+  const Candidate& top() const { return heap_[0]; }
+  bool top_is_complete() const { return !empty() && heap_[0].complete(); }
+  /// The top leaves a hole where it was. REQUIRES: !empty(), settled.
+  Candidate take() {
+    hole_ = 1;
+    return heap_[0];
+  }
+  /// Back into its hole, if that is still there.
   void put_back(const Candidate& c, const Problem& problem) {
-    heap_[size_++] = c;
-    std::push_heap(heap_, heap_ + size_, Later{problem});
+    if (hole_) {
+      hole_ = 0;
+      sink(c, problem);
+    } else {
+      std::construct_at(heap_ + size_++, c);
+      std::push_heap(heap_, heap_ + size_, Later{problem});
+    }
+  }
+  /// Closes the hole that an action left that is away or gone.
+  void settle(const Problem& problem) {
+    if (!hole_) return;
+    hole_ = 0;
+    const Candidate last = heap_[--size_];
+    if (size_ != 0) sink(last, problem);
   }
 
   void leave(Away& away) {
@@ -146,25 +185,35 @@ class OpenActions {
   /// All actions, those that are away first, then the best.
   void list(const Problem& problem, std::vector<typename Problem::Action>& out) const {
     for (const Away* a = away_; a; a = a->next) out.push_back(a->action);
-    std::vector<Candidate> sorted(heap_, heap_ + size_);
+    std::vector<Candidate> sorted(heap_ + hole_, heap_ + size_);
     std::sort(sorted.begin(), sorted.end(),
               [later = Later{problem}](const auto& a, const auto& b) { return later(b, a); });
     for (const Candidate& c : sorted) out.push_back(c.action);
   }
 
  private:
-  /// Heap order: the root is the smallest f; incomplete ones first, so that ties are all resolved.
   struct Later {
     const Problem& problem;
-    bool operator()(const Candidate& a, const Candidate& b) const {
-      if (a.f != b.f) return a.f > b.f;
-      if (a.complete() != b.complete()) return a.complete();
-      return problem.order(a.action) > problem.order(b.action);
-    }
+    bool operator()(const Candidate& a, const Candidate& b) const { return a.is_after(b, problem); }
   };
 
+  /// Puts c at the root and lets it sink to its place.
+  void sink(const Candidate& c, const Problem& problem) {
+    const Later later{problem};
+    u32 at = 0;
+    for (u32 child = 1; child < size_; child = 2 * at + 1) {
+      if (child + 1 < size_ && later(heap_[child], heap_[child + 1])) child++;
+      if (!later(c, heap_[child])) break;
+      heap_[at] = heap_[child];
+      at = child;
+    }
+    heap_[at] = c;
+  }
+
   Candidate* heap_ = nullptr;
-  u32 size_ = 0, capacity_ = 0;
+  u32 size_ = 0;
+  u32 capacity_ : 31 = 0;
+  u32 hole_ : 1 = 0;  // the root was taken, and nobody took its place yet
   Away* away_ = nullptr;
 };
 

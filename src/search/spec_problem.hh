@@ -21,7 +21,7 @@ class SpecProblem {
   using Derivation = morello::Derivation;
   struct Use {  // what a node allocates while its children run
     Level level = Level::kMemory;
-    u64 amount = 0;
+    u32 amount = 0;
   };
   static constexpr int kMaxChildren = morello::kMaxChildren;
 
@@ -46,7 +46,7 @@ class SpecProblem {
                Derivation& out) const {
     return morello::preview(spec, limits, action, context_, out);
   }
-  Use use_of(const Derivation& d) const { return {d.level, d.amount}; }
+  Use use_of(const Derivation& d) const { return {d.level, static_cast<u32>(d.amount)}; }
   Limits peaks(const Use& use, std::span<const Limits> children) const {
     Limits most;
     for (const Limits& p : children) most = max_of(most, p);

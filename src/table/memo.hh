@@ -7,9 +7,13 @@
 #ifndef MORELLO_TABLE_MEMO_HH
 #define MORELLO_TABLE_MEMO_HH
 
+#include <algorithm>
 #include <array>
 #include <deque>
+#include <memory>
 #include <mutex>
+#include <ranges>
+#include <span>
 #include <vector>
 
 #include "support/alloc.hh"
@@ -25,17 +29,15 @@ class Memo {
   struct KeyRecord;
 
  public:
-  class Entry : public State {
+  class alignas(64) Entry : public State {
    public:
-    Entry(typename Memo::KeyRecord& record, const Limits& l, Entry* next)
-        : limits(l), record_(record), next_(next) {}
+    Entry(typename Memo::KeyRecord& record, const Limits& l) : limits(l), record_(record) {}
     const Key& key() const { return record_.key; }
     const Limits limits;
 
    private:
     friend class Memo;
     typename Memo::KeyRecord& record_;
-    Entry* const next_;  // of the same key, added before
   };
 
   /// The entry that answers `key` at `limits`: a solved one whose box contains them, or the one
@@ -59,8 +61,12 @@ class Memo {
   Entry& loosest_of(Entry& entry) {
     std::lock_guard guard(shard_of(entry.record_.hash).lock);
     Entry* best = &entry;
-    for (Entry* e = entry.record_.first; e; e = e->next_)
-      if (best->limits.within(e->limits)) best = e;
+    Limits loosest = entry.limits;
+    for (const Item& item : entry.record_.newest_first())
+      if (loosest.within(item.limits)) {
+        loosest = item.limits;
+        best = item.entry;
+      }
     return *best;
   }
 
@@ -84,10 +90,17 @@ class Memo {
   }
 
  private:
+  /// Limits beside one another, as some keys have hundreds, all of which are compared.
+  struct Item {
+    Limits limits;
+    Entry* entry;
+  };
   struct KeyRecord {
     Key key;
     u64 hash;
-    Entry* first;  // list of its entries, newest first
+    Item* first = nullptr;
+    u32 count = 0, capacity = 0;
+    auto newest_first() const { return std::views::reverse(std::span<const Item>(first, count)); }
   };
 
   /// The keys whose hash begins with the same bits.
@@ -107,7 +120,7 @@ class Memo {
       u32 mask = static_cast<u32>(slots.size() - 1), tag = static_cast<u32>(hash >> 32);
       for (u32 at = static_cast<u32>(hash) & mask;; at = (at + 1) & mask) {
         if (slots[at].index == 0) {
-          keys.push_back({key, hash, nullptr});
+          keys.push_back({key, hash});
           slots[at] = {tag, static_cast<u32>(keys.size())};
           return keys.back();
         }
@@ -119,20 +132,32 @@ class Memo {
 
     Entry& find_or_add(KeyRecord& record, const Limits& limits, bool& found) {
       Entry* same = nullptr;
-      for (Entry* e = record.first; e; e = e->next_) {
-        if (limits.within(e->limits) && e->answers(limits)) {
-          found = true;
-          return *e;
-        }
-        if (e->limits == limits) same = e;
+      i64 low = 0;
+      for (const Item& item : record.newest_first()) {
+        if (!limits.within(item.limits)) continue;
+        found = true;
+        if (item.entry->answers(limits)) return *item.entry;
+        if (limits == item.limits) same = item.entry;
+        low = std::max(low, item.entry->low());
       }
       found = same != nullptr;
       if (same) return *same;
-      Entry& entry = entries.emplace_back(record, limits, record.first);
-      for (Entry* e = record.first; e; e = e->next_)
-        if (limits.within(e->limits)) entry.raise(e->low());
-      record.first = &entry;
+      Entry& entry = entries.emplace_back(record, limits);
+      entry.raise(low);
+      append(record, {limits, &entry});
       return entry;
+    }
+
+    void append(KeyRecord& record, const Item& item) {
+      if (record.count == record.capacity) {
+        const u32 capacity = std::max<u32>(2, record.capacity * 2);
+        void* memory = arena.allocate(capacity * sizeof(Item), alignof(Item));
+        record.first =
+            std::uninitialized_copy_n(record.first, record.count, static_cast<Item*>(memory)) -
+            record.count;
+        record.capacity = capacity;
+      }
+      std::construct_at(record.first + record.count++, item);
     }
 
     void grow() {
