@@ -56,6 +56,7 @@ bool preview(const Spec& spec, const Limits& limits, const Action& action,
 ImplNode apply(const Spec& spec, const Action& action, const ActionContext& context,
                const Derivation& derivation) {
   ImplNode node{spec, family_of(action.kind).node(spec, action, context), {}, 0, {}};
+  node.children.reserve(static_cast<size_t>(derivation.count));
   for (int i = 0; i < derivation.count; i++)
     node.children.push_back({static_cast<NodeId>(i), derivation.child[i].binding});
   return node;

@@ -99,6 +99,8 @@ struct ActionFamily {
   bool (*derive)(const Spec&, const Limits&, const Action&, const ActionContext&, Derivation&);
   /// The Impl node of the decision, children aside.
   decltype(ImplNode::kind) (*node)(const Spec&, const Action&, const ActionContext&);
+  /// Is an action of this kind listed? Null: see the list.
+  bool (*lists)(const Spec&, const Limits&, const Action&, const ActionContext&) = nullptr;
 };
 
 /// In the order of their kinds, which begin at 1.

@@ -2,6 +2,7 @@
 #include "actions/decide.hh"
 
 #include <algorithm>
+#include <deque>
 
 #include "actions/clamp.hh"
 
@@ -13,14 +14,18 @@ class Decider {
  public:
   Decider(const ActionContext& context, const Decisions& decisions, const DecideOptions& options,
           std::vector<ImplNode>& nodes)
-      : context_(context), decisions_(decisions), options_(options), nodes_(nodes) {}
+      : context_(context), decisions_(decisions), options_(options), nodes_(nodes) {
+    nodes_.reserve(kUsualNodes);
+    known_.reserve(kUsualNodes);
+  }
 
   /// Limits are clamped. False: no program.
   bool make(const Spec& spec, const Limits& limits, u32 depth) {
     std::optional<Action> action = decisions_(spec, limits);
     if (!action || depth >= options_.max_depth) return false;
     if (!options_.trusted && !is_listed(spec, limits, *action, context_, list_)) return false;
-    Derivation d;
+    while (derivations_.size() <= depth) derivations_.emplace_back();
+    Derivation& d = derivations_[depth];
     if (!preview(spec, limits, *action, context_, d)) return false;
     std::array<NodeId, kMaxChildren> child{};
     std::array<Limits, kMaxChildren> peaks;
@@ -39,6 +44,8 @@ class Decider {
   }
 
  private:
+  static constexpr size_t kUsualNodes = 64;
+
   bool make_shared(Child& child, u32 depth, NodeId& id) {
     clamp_limits(child.spec, child.limits);
     Pair pair{child.spec, child.limits};
@@ -58,6 +65,7 @@ class Decider {
   std::vector<ImplNode>& nodes_;
   InsertionMap<Pair, NodeId> known_;
   ActionList list_;
+  std::deque<Derivation> derivations_;  // by depth; they are large
 };
 
 }  // namespace
@@ -72,7 +80,6 @@ std::optional<ImplTree> decide(const Spec& spec, const Limits& limits, const Act
                                const DecideOptions& options) {
   std::optional<ImplTree> tree(std::in_place);
   tree->target = &target;
-  tree->nodes.reserve(32);
   Limits clamped = limits;
   clamp_limits(spec, clamped);
   if (!Decider(context, decisions, options, tree->nodes).make(spec, clamped, 0))
@@ -89,8 +96,10 @@ bool is_listed(const Spec& spec, const Limits& limits, const Action& action,
                const ActionContext& context, ActionList& scratch) {
   size_t kind = static_cast<size_t>(action.kind);
   if (kind == 0 || kind > action_families().size() || (context.disabled >> kind & 1)) return false;
+  const ActionFamily& family = *action_families()[kind - 1];
+  if (family.lists) return family.lists(spec, limits, action, context);
   scratch.clear();
-  action_families()[kind - 1]->list(spec, limits, context, scratch);
+  family.list(spec, limits, context, scratch);
   return std::find(scratch.begin(), scratch.end(), action) != scratch.end();
 }
 

@@ -26,29 +26,64 @@ bool is_batch(const Spec& spec, int dim) {
          has_dim(spec.operand[spec.stage[0].in1].dims, dim) && has_dim(spec.out().dims, dim);
 }
 
-/// Sizes that serve some microkernel or cache: without a contraction these are blocks of
-/// transposes, panels, and slices.
-bool is_useful(const Spec& spec, int dim, u32 size, ActionKind kind, const ActionContext& context) {
-  if (size == 1 || kind == ActionKind::kParallelTile) return true;
-  if (is_batch(spec, dim) && context.reduces(Reduction::kBatch)) return false;
-  if (combines(spec) || !context.reduces(Reduction::kCopyTiles) || size % 8 == 0) return true;
-  for (int o = 0; o < spec.operand_count; o++)
-    if (spec.operand[o].layout.pack_dim == dim && spec.operand[o].layout.pack == size) return true;
-  return false;
-}
+/// The tiles of one dimension.
+class Tiles {
+ public:
+  Tiles(const Spec& spec, ActionKind kind, u8 dim, const ActionContext& context)
+      : spec_(spec), kind_(kind), dim_(dim) {
+    const bool parallel = kind == ActionKind::kParallelTile;
+    if (parallel && (spec.serial || context.target->processors <= 1)) return;
+    if (dim >= spec.rank || has_free_operand(spec) || !may_loop(spec, dim)) return;
+    if (parallel && has_dim(spec.reduced(), dim)) return;
+    const bool one_only = has_register_operand(spec) ||
+                          (!parallel && is_batch(spec, dim) && context.reduces(Reduction::kBatch));
+    end_ = one_only ? std::min(2u, spec.size[dim]) : spec.size[dim];
+    blocks_only_ = !parallel && !combines(spec) && context.reduces(Reduction::kCopyTiles);
+  }
 
-void list_tiles(const Spec& spec, ActionKind kind, const ActionContext& context, ActionList& out) {
-  if (has_free_operand(spec)) return;
-  bool one_only = has_register_operand(spec);
-  for (u8 d = 0; d < spec.rank; d++) {
-    if (!may_loop(spec, d)) continue;
-    if (kind == ActionKind::kParallelTile && has_dim(spec.reduced(), d)) continue;
+  void list(ActionList& out) const {
     for (u32 size : kLadder) {
-      if (size >= spec.size[d] || (one_only && size > 1)) break;
-      if (is_useful(spec, d, size, kind, context) && may_tile(spec, d, size))
-        out.add({kind, d, {}, {}, size});
+      if (size >= end_) break;
+      if (serves(size)) out.add(action(size));
     }
   }
+  bool has(const Action& a) const {
+    return a == action(a.size) && a.size < end_ && on_ladder(a.size) && serves(a.size);
+  }
+
+ private:
+  Action action(u32 size) const { return {kind_, dim_, {}, {}, size}; }
+
+  /// Some microkernel or cache: without a contraction these are blocks of transposes, panels, and
+  /// slices.
+  bool serves(u32 size) const {
+    if (blocks_only_ && size != 1 && size % 8 != 0 && !is_panel(size)) return false;
+    return may_tile(spec_, dim_, size);
+  }
+  bool is_panel(u32 size) const {
+    for (int o = 0; o < spec_.operand_count; o++) {
+      const Layout& layout = spec_.operand[o].layout;
+      if (layout.pack_dim == dim_ && layout.pack == size) return true;
+    }
+    return false;
+  }
+
+  const Spec& spec_;
+  ActionKind kind_;
+  u8 dim_;
+  u32 end_ = 0;  // sizes are below
+  bool blocks_only_ = false;
+};
+
+template <ActionKind kKind>
+void list_tiles(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
+  for (u8 d = 0; d < spec.rank; d++) Tiles(spec, kKind, d, context).list(out);
+}
+
+/// Without listing all of them: a table's programs are loops, for the most part.
+template <ActionKind kKind>
+bool lists_tile(const Spec& spec, const Limits&, const Action& a, const ActionContext& context) {
+  return Tiles(spec, kKind, a.arg, context).has(a);
 }
 
 void derive_trips(const Spec& spec, const Limits& limits, const Action& a, Derivation& d) {
@@ -64,20 +99,11 @@ void derive_trips(const Spec& spec, const Limits& limits, const Action& a, Deriv
   tail.times = 1;
 }
 
-void list_serial(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
-  list_tiles(spec, ActionKind::kTile, context, out);
-}
-
 bool derive_serial(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,
                    Derivation& d) {
   derive_trips(spec, limits, a, d);
   d.own = saturating_mul(d.child[0].times, kLoopUnits);
   return true;
-}
-
-void list_parallel(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
-  if (!spec.serial && context.target->processors > 1)
-    list_tiles(spec, ActionKind::kParallelTile, context, out);
 }
 
 bool derive_parallel(const Spec& spec, const Limits& limits, const Action& a,
@@ -95,8 +121,10 @@ decltype(ImplNode::kind) loop_node(const Spec& spec, const Action& a, const Acti
 
 }  // namespace
 
-extern const ActionFamily kTileFamily = {ActionKind::kTile, list_serial, derive_serial, loop_node};
-extern const ActionFamily kParallelTileFamily = {ActionKind::kParallelTile, list_parallel,
-                                                 derive_parallel, loop_node};
+extern const ActionFamily kTileFamily = {ActionKind::kTile, list_tiles<ActionKind::kTile>,
+                                         derive_serial, loop_node, lists_tile<ActionKind::kTile>};
+extern const ActionFamily kParallelTileFamily = {
+    ActionKind::kParallelTile, list_tiles<ActionKind::kParallelTile>, derive_parallel, loop_node,
+    lists_tile<ActionKind::kParallelTile>};
 
 }  // namespace morello

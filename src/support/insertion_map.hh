@@ -38,6 +38,10 @@ class InsertionMap {
     return entries_.back().value;
   }
 
+  void reserve(size_t entries) {
+    entries_.reserve(entries);
+    while (entries * 2 > slots_.size()) grow();
+  }
   size_t size() const { return entries_.size(); }
   /// In the order of their addition; references are valid until the next add().
   const Entry& operator[](size_t i) const { return entries_[i]; }

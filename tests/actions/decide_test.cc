@@ -4,7 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <random>
+
 #include "spec/statement.hh"
+#include "support/random_statement.hh"
 
 namespace morello {
 namespace {
@@ -65,6 +69,42 @@ TEST_SUITE("actions") {
     const Action tile{ActionKind::kTile, 0, {}, {}, 3};
     CHECK(is_listed(matmul(), limits_of(target()), tile, {&target()}, scratch));
     CHECK(!is_listed(matmul(), limits_of(target()), tile, no_tiles, scratch));
+  }
+
+  TEST_CASE("an action is listed if it is in the list") {
+    constexpr u64 kSeed = 20261121;
+    INFO("seed " << kSeed);
+    std::mt19937_64 rng(kSeed);
+    const Target several = with_machine(target(), 0, 0, 4);
+    ActionList all, scratch;
+    size_t listed = 0, others = 0;
+    for (int round = 0; round < 300; round++) {
+      const ActionContext context{round % 2 ? &target() : &several, 0,
+                                  static_cast<u32>(round % 3 == 0 ? ~0u : 0)};
+      const Limits limits = limits_of(target());
+      Result<Lowered> lowered = lower(testing::random_statement(rng));
+      REQUIRE(lowered.ok());
+      Spec spec = lowered->spec;
+      for (int depth = 0; depth < 6; depth++) {
+        list_actions(spec, limits, context, all);
+        for (const Action& a : all) CHECK(is_listed(spec, limits, a, context, scratch));
+        listed += all.size();
+        for (const ActionKind kind : {ActionKind::kTile, ActionKind::kParallelTile})
+          for (u8 dim = 0; dim < 8; dim++)
+            for (u32 size = 0; size < 70; size++) {
+              const Action tile{kind, dim, {}, {}, size};
+              const bool in_list = std::find(all.begin(), all.end(), tile) != all.end();
+              CHECK(is_listed(spec, limits, tile, context, scratch) == in_list);
+              others += !in_list;
+            }
+        Derivation d;
+        const Action a = *(all.begin() + static_cast<long>(rng() % all.size()));
+        if (!preview(spec, limits, a, context, d) || d.count == 0) break;
+        spec = d.child[rng() % static_cast<u64>(d.count)].spec;
+      }
+    }
+    CHECK(listed > 1000);
+    CHECK(others > 1000);
   }
 }
 
