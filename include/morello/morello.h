@@ -319,7 +319,8 @@ typedef struct morello_options {
   int32_t target;          /**< morello_isa; default MORELLO_ISA_AUTO. More than the CPU has can be
                                 searched for, but not run: see `search_only` */
   uint32_t threads;        /**< most threads the kernel may use at once; default 1: sequential */
-  uint64_t time_budget;    /**< microseconds of search; 0 (default): no limit */
+  uint64_t time_budget;    /**< microseconds of search; 0 (default): no limit. What was found is
+                                then completed to a program, which takes up to 0.2 s more */
   uint64_t memory_budget;  /**< bytes of search memory; 0 (default): no limit */
   uint32_t search_only;    /**< nonzero: make no code. The kernel can be printed, but not run */
   uint32_t reserved0;      /**< must be 0 */

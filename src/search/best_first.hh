@@ -107,8 +107,10 @@ class BestFirst {
   }
 
   /// The solution of a pair, if it is known.
-  bool known(const Key& key, const Limits& limits, Worker& w, Solution& out) {
-    return solution_of(entry_of(key, limits, w), out);
+  bool known(const Key& key, Limits limits, Solution& out) {
+    problem_.clamp(key, limits);
+    const Entry* e = memo_.find(key, problem_.hash(key), limits);
+    return e && solution_of(*e, out);
   }
 
   /// The lower bound known for a pair.

@@ -17,7 +17,7 @@ class Completion {
     if (const Known* known = found_.find({spec, limits})) return known->cost;
     Known known;
     BestFirst<SpecProblem>::Solution solution;
-    if (search_.known(spec, limits, worker_, solution)) {
+    if (search_.known(spec, limits, solution)) {
       if (solution.feasible) known = {solution.action, solution.cost};
     } else {
       known = choose(spec, limits, tries);
@@ -31,7 +31,7 @@ class Completion {
       return known->cost < kInfinite ? std::optional(known->action) : std::nullopt;
     // Below a solved pair, where complete() did not go.
     BestFirst<SpecProblem>::Solution solution;
-    if (!search_.known(spec, limits, worker_, solution) || !solution.feasible) return std::nullopt;
+    if (!search_.known(spec, limits, solution) || !solution.feasible) return std::nullopt;
     return solution.action;
   }
 
@@ -42,7 +42,8 @@ class Completion {
     i64 cost = kInfinite;
   };
 
-  /// The best of the first few actions that can be completed, and of the microkernels.
+  /// The best of the first few actions that can be completed, of those whose children need no
+  /// completing, and of the microkernels.
   Known choose(const Spec& spec, const Limits& limits, u32 tries) {
     bool deep = pairs_left_ > 0;
     if (deep) pairs_left_--;
@@ -53,7 +54,7 @@ class Completion {
     for (const Action& a : actions) {
       Derivation d;
       if (!problem_.preview(spec, limits, a, d)) continue;
-      if (d.count > 0 && (completed == width || !deep)) continue;
+      if (d.count > 0 && (completed >= width || !deep) && !is_known(d)) continue;
       i64 cost = d.own;
       for (int i = 0; i < d.count && cost < kInfinite; i++)
         cost = saturating_add(
@@ -63,6 +64,19 @@ class Completion {
       if (cost < best.cost) best = {a, cost};
     }
     return best;
+  }
+
+  /// Are programs of all children known without looking further?
+  bool is_known(const Derivation& d) {
+    for (int i = 0; i < d.count; i++) {
+      Limits limits = d.child[i].limits;
+      clamp_limits(d.child[i].spec, limits);
+      BestFirst<SpecProblem>::Solution solution;
+      if (!found_.find({d.child[i].spec, limits}) &&
+          !search_.known(d.child[i].spec, limits, solution))
+        return false;
+    }
+    return true;
   }
 
   BestFirst<SpecProblem>& search_;

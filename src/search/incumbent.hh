@@ -12,8 +12,9 @@
 namespace morello {
 
 /// Some program for `spec`: solved pairs by their optimal action, others by the best of the few of
-/// their open actions with the lowest bounds, as many as `tries` ways down in all. Nothing if none
-/// could be completed. Other threads may be searching.
+/// their open actions with the lowest bounds, as many as `tries` ways down in all, and of those
+/// whose children all have a known program. Nothing if none could be completed. Other threads may
+/// be searching.
 std::optional<ImplTree> incumbent(BestFirst<SpecProblem>& search, const SpecProblem& problem,
                                   BestFirst<SpecProblem>::Worker& worker, const Spec& spec,
                                   const Limits& limits, const Target& target, u32 tries = 30);

@@ -49,7 +49,21 @@ class Memo {
     std::lock_guard guard(shard.lock);
     return shard.find_or_add(shard.record_of(key, hash), limits, found);
   }
-  /// The same for the key of an entry.
+  /// The same, but nothing is added: null if there is none.
+  Entry* find(const Key& key, u64 hash, const Limits& limits) {
+    Shard& shard = shard_of(hash);
+    std::lock_guard guard(shard.lock);
+    const u32 index = shard.slots.empty() ? 0 : shard.slot_of(key, hash).index;
+    if (index == 0) return nullptr;
+    Entry* same = nullptr;
+    for (const Item& item : shard.keys[index - 1].newest_first()) {
+      if (!limits.within(item.limits)) continue;
+      if (item.entry->answers(limits)) return item.entry;
+      if (limits == item.limits) same = item.entry;
+    }
+    return same;
+  }
+  /// find_or_add() for the key of an entry.
   Entry& find_or_add(Entry& sibling, const Limits& limits, bool& found) {
     Shard& shard = shard_of(sibling.record_.hash);
     std::lock_guard guard(shard.lock);
@@ -115,19 +129,25 @@ class Memo {
     std::deque<KeyRecord, ArenaAllocator<KeyRecord>> keys{ArenaAllocator<KeyRecord>(arena)};
     std::deque<Entry, ArenaAllocator<Entry>> entries{ArenaAllocator<Entry>(arena)};
 
-    KeyRecord& record_of(const Key& key, u64 hash) {
-      if ((keys.size() + 1) * 2 > slots.size()) grow();
+    /// Where the key is, or would be.
+    Slot& slot_of(const Key& key, u64 hash) {
       u32 mask = static_cast<u32>(slots.size() - 1), tag = static_cast<u32>(hash >> 32);
       for (u32 at = static_cast<u32>(hash) & mask;; at = (at + 1) & mask) {
-        if (slots[at].index == 0) {
-          keys.push_back({key, hash});
-          slots[at] = {tag, static_cast<u32>(keys.size())};
-          return keys.back();
-        }
+        if (slots[at].index == 0) return slots[at];
         if (slots[at].tag != tag) continue;
-        KeyRecord& r = keys[slots[at].index - 1];
-        if (r.hash == hash && r.key == key) return r;
+        const KeyRecord& r = keys[slots[at].index - 1];
+        if (r.hash == hash && r.key == key) return slots[at];
       }
+    }
+
+    KeyRecord& record_of(const Key& key, u64 hash) {
+      if ((keys.size() + 1) * 2 > slots.size()) grow();
+      Slot& slot = slot_of(key, hash);
+      if (slot.index == 0) {
+        keys.push_back({key, hash});
+        slot = {static_cast<u32>(hash >> 32), static_cast<u32>(keys.size())};
+      }
+      return keys[slot.index - 1];
     }
 
     Entry& find_or_add(KeyRecord& record, const Limits& limits, bool& found) {

@@ -161,7 +161,7 @@ TEST_SUITE("search") {
         });
       for (std::thread& t : threads) t.join();
       Search::Solution s;
-      REQUIRE(shared.known(root, {20}, worker, s));
+      REQUIRE(shared.known(root, {20}, s));
       INFO("seed " << seed);
       CHECK(s.cost == expected.cost);
       CHECK(s.feasible == expected.feasible);

@@ -214,6 +214,23 @@ TEST_SUITE("search") {
     CHECK(!stats.optimal);
   }
 
+  TEST_CASE("what a stopped search returns is near the bound, however late it was stopped") {
+    const Target& target = *fixed_target(Isa::kAvx2);
+    for (const char* text :
+         {"matmul f32[512,512] f32[512,512]", "matmul f32[1000,1000] f32[1000,1000]"})
+      for (u64 mebibytes : {1, 2, 4, 8, 16}) {
+        SearchOptions options;
+        options.memory_budget_bytes = mebibytes << 20;
+        SearchStats stats;
+        Result<ImplTree> tree = synthesize(spec_of(text), target, options, &stats);
+        REQUIRE(tree.ok());
+        INFO(std::string(text) << ", " << mebibytes << " MiB: " << tree->nodes[0].cost << " "
+                               << stats.bound);
+        CHECK(validate(*tree) == "");
+        CHECK(tree->nodes[0].cost <= stats.bound * 5 / 4);
+      }
+  }
+
   TEST_CASE("progress is monotone and brackets the optimum; cancelling ends the search") {
     Spec spec = spec_of("matmul f32[200,200] f32[200,200] -> f32[200,200]");
     const Target& target = *fixed_target(Isa::kAvx2);
