@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "fmt/format.h"
@@ -28,8 +29,8 @@ struct Settings {
 struct Row {
   std::string text, isa;
   uint32_t threads = 1;
-  morello_search_stats stats = {};  // of the fastest repetition
-  uint64_t slowest_nanoseconds = 0;
+  morello_search_stats stats = {};    // of the fastest repetition
+  std::vector<uint64_t> nanoseconds;  // of every repetition
   double flops = 0, cost = 0;
   std::string impl;
   std::string problem;  // why there is nothing of the above
@@ -42,6 +43,12 @@ double mebibytes(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20)
 /// The time that it takes to have a program.
 uint64_t solving(const morello_search_stats& stats) {
   return stats.lookup_nanoseconds + stats.search_nanoseconds;
+}
+
+uint64_t slowest(const Row& row) {
+  return row.nanoseconds.empty()
+             ? 0
+             : *std::max_element(row.nanoseconds.begin(), row.nanoseconds.end());
 }
 
 double nanoseconds_per_preview(const morello_search_stats& stats) {
@@ -65,7 +72,7 @@ class Synthesis {
     morello_search_stats stats = {};
     morello_kernel_stats(kernel_.get(), &stats, sizeof stats);
     if (first || solving(stats) < solving(row_.stats)) row_.stats = stats;
-    row_.slowest_nanoseconds = std::max(row_.slowest_nanoseconds, solving(stats));
+    row_.nanoseconds.push_back(solving(stats));
     row_.cost = morello_kernel_cost(kernel_.get());
     row_.impl =
         tools::text_of(morello_kernel_print, static_cast<const morello_kernel*>(kernel_.get()));
@@ -118,16 +125,23 @@ class Synthesis {
   tools::KernelPtr kernel_;
 };
 
-Row measure(const Settings& settings, const std::string& text, const std::string& isa,
-            uint32_t threads) {
-  Row row;
-  row.text = text;
-  row.isa = isa;
-  row.threads = threads;
-  for (int i = 0; i < settings.repetitions && row.problem.empty(); ++i) {
-    Synthesis(settings, &row).run(i == 0);
+/// One row for each number of threads, which take turns: a change of clock or a busy neighbour
+/// meets all of them.
+std::vector<Row> measure(const Settings& settings, const std::string& text,
+                         const std::string& isa) {
+  std::vector<Row> rows;
+  for (const uint32_t threads : settings.threads) {
+    Row& row = rows.emplace_back();
+    row.text = text;
+    row.isa = isa;
+    row.threads = threads;
   }
-  return row;
+  for (int i = 0; i < settings.repetitions; ++i) {
+    for (Row& row : rows) {
+      if (row.problem.empty()) Synthesis(settings, &row).run(i == 0);
+    }
+  }
+  return rows;
 }
 
 // ---- What was measured, as lines
@@ -139,7 +153,7 @@ void print_json(const Row& row) {
   if (row.problem.empty()) {
     report.update({{"search_nanoseconds", stats.search_nanoseconds},
                    {"lookup_nanoseconds", stats.lookup_nanoseconds},
-                   {"slowest_nanoseconds", row.slowest_nanoseconds},
+                   {"slowest_nanoseconds", slowest(row)},
                    {"plan_nanoseconds", stats.plan_nanoseconds},
                    {"emit_nanoseconds", stats.emit_nanoseconds},
                    {"specs", stats.specs},
@@ -190,8 +204,8 @@ void print_row(const Row& row) {
     return;
   }
   fmt::print("{:.4g} | {:.4g} | {} | {} | {} | {} | {} | {} | {} | {} | {:.1f} | {:.0f} | {} |\n",
-             seconds(solving(s)), seconds(row.slowest_nanoseconds), s.specs, s.states, s.expanded,
-             s.previews, s.misfits, s.advances, s.memo_hits, s.borrowed, mebibytes(s.bytes),
+             seconds(solving(s)), seconds(slowest(row)), s.specs, s.states, s.expanded, s.previews,
+             s.misfits, s.advances, s.memo_hits, s.borrowed, mebibytes(s.bytes),
              nanoseconds_per_preview(s), gap(row));
 }
 
@@ -276,10 +290,16 @@ void print_growth(const std::vector<Row>& rows) {
   }
 }
 
+uint64_t median(std::vector<uint64_t> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
 /// How much faster several threads are. Returns false if they found another program.
 bool print_threads(const std::vector<Row>& rows) {
   fmt::print(
-      "\n## Threads\n\n| Spec | target | threads | s on one | times faster | the same program |\n"
+      "\n## Threads\n\n`fastest / median` of the repetitions.\n\n"
+      "| Spec | target | threads | s on one | times faster | the same program |\n"
       "|---|---|---|---|---|---|\n");
   bool same = true;
   const Row* one = nullptr;
@@ -291,9 +311,10 @@ bool print_threads(const std::vector<Row>& rows) {
     if (!comparable) continue;
     const bool equal = one->impl == row.impl;
     same = same && equal;
-    fmt::print("| {} | {} | {} | {:.4g} | {} | {} |\n", row.text, row.isa, row.threads,
-               seconds(solving(one->stats)), ratio(solving(row.stats), solving(one->stats)),
-               equal ? "yes" : "NO");
+    fmt::print("| {} | {} | {} | {:.4g} / {:.4g} | {} / {} | {} |\n", row.text, row.isa,
+               row.threads, seconds(solving(one->stats)), seconds(median(one->nanoseconds)),
+               ratio(solving(row.stats), solving(one->stats)),
+               ratio(median(row.nanoseconds), median(one->nanoseconds)), equal ? "yes" : "NO");
   }
   return same;
 }
@@ -304,11 +325,11 @@ int measure_all(const Settings& settings) {
   bool good = true;
   for (const std::string& text : read_problems(settings.files)) {
     for (const std::string& isa : settings.isas) {
-      for (const uint32_t threads : settings.threads) {
-        rows.push_back(measure(settings, text, isa, threads));
-        settings.json ? print_json(rows.back()) : print_row(rows.back());
+      for (Row& row : measure(settings, text, isa)) {
+        settings.json ? print_json(row) : print_row(row);
         std::fflush(stdout);
-        good = good && rows.back().problem.empty();
+        good = good && row.problem.empty();
+        rows.push_back(std::move(row));
       }
     }
   }
