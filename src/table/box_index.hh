@@ -29,7 +29,14 @@ class BoxIndex {
   void each_at(const Coordinates& at, const Visit& visit) const {
     Place place;
     if (!place_of(at, place)) return;
-    descend(levels_.size() - 1, 0, levels_.back().size() / chunks_, place, visit);
+    const size_t top = levels_.size() - 1, end = levels_.back().size() / chunks_;
+    static_assert(kChunks == 3);
+    if (chunks_ == 1)
+      descend<1>(top, 0, end, place, visit);
+    else if (chunks_ == 2)
+      descend<2>(top, 0, end, place, visit);
+    else
+      descend<3>(top, 0, end, place, visit);
   }
 
   u32 value(size_t box) const { return values_[box]; }
@@ -56,30 +63,30 @@ class BoxIndex {
   bool place_of(const Coordinates& at, Place& place) const;
   void add_level();
 
-  bool contains(const Chunk* box, const Place& place) const {
-    for (size_t c = 0; c < chunks_; c++) {
+  template <size_t kCount>
+  static bool contains(const Chunk* box, const Place& place) {
+    __m128i outside = _mm_setzero_si128();
+    for (size_t c = 0; c < kCount; c++) {
       const __m128i at = load(place[c].data());
-      const __m128i outside = _mm_or_si128(_mm_subs_epu16(load(box[c].lo.data()), at),
-                                           _mm_subs_epu16(at, load(box[c].hi.data())));
-      const __m128i inside = _mm_cmpeq_epi16(outside, _mm_setzero_si128());
-      if (_mm_movemask_epi8(inside) != 0xffff) return false;
+      outside = _mm_or_si128(outside, _mm_subs_epu16(load(box[c].lo.data()), at));
+      outside = _mm_or_si128(outside, _mm_subs_epu16(at, load(box[c].hi.data())));
     }
-    return true;
+    return _mm_movemask_epi8(_mm_cmpeq_epi16(outside, _mm_setzero_si128())) == 0xffff;
   }
   static __m128i load(const u16* values) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
   }
 
-  template <class Visit>
+  template <size_t kCount, class Visit>
   bool descend(size_t level, size_t begin, size_t end, const Place& place,
                const Visit& visit) const {
     for (size_t i = begin; i < end; i++) {
-      if (!contains(&levels_[level][i * chunks_], place)) continue;
+      if (!contains<kCount>(&levels_[level][i * kCount], place)) continue;
       if (level == 0) {
         if (!visit(i)) return false;
-      } else if (!descend(level - 1, i * kFanOut,
-                          std::min((i + 1) * kFanOut, levels_[level - 1].size() / chunks_), place,
-                          visit)) {
+      } else if (!descend<kCount>(level - 1, i * kFanOut,
+                                  std::min((i + 1) * kFanOut, levels_[level - 1].size() / kCount),
+                                  place, visit)) {
         return false;
       }
     }
