@@ -58,7 +58,7 @@ class BoxIndex {
   BoxIndex() = default;
   bool set_cuts(const std::vector<GridBox>& boxes);
   /// Puts boxes that are near each other side by side.
-  void order(const std::vector<GridBox>& boxes, u32* begin, u32* end) const;
+  void order(const std::vector<Chunk>& places, u32* begin, u32* end) const;
   u16 place_along(size_t varying, u32 coordinate) const;
   bool place_of(const Coordinates& at, Place& place) const;
   void add_level();

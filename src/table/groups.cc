@@ -34,6 +34,7 @@ TableGroup group_of(const Spec& key, std::vector<GridBox> boxes) {
 
 std::vector<GridBox> boxes_in(const TableGroup& group) {
   std::vector<GridBox> boxes;
+  boxes.reserve(group.actions.size());
   auto bound = group.bounds.begin();
   for (const Action& action : group.actions) {
     GridBox box{group.base, group.base, action};

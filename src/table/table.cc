@@ -8,6 +8,13 @@
 #include "table/promise.hh"
 
 namespace morello {
+
+static u64 hash_of(const Action& action) {
+  constexpr u64 kOdd = 0x9e3779b97f4a7c15u;
+  const u64 h = order_of(action) * kOdd;
+  return (h ^ h >> 32) * kOdd;
+}
+
 namespace {
 
 /// Elements from `begin` on that have the key of the first one.
@@ -54,25 +61,26 @@ Result<Table> Table::make(const TableContent& content) {
 }
 
 bool Table::add_groups(const std::vector<TableGroup>& groups) {
-  auto order = [](const Action& a, const Action& b) { return order_of(a) < order_of(b); };
-  for (const TableGroup& group : groups)
-    actions_.insert(actions_.end(), group.actions.begin(), group.actions.end());
-  std::sort(actions_.begin(), actions_.end(), order);
-  actions_.erase(std::unique(actions_.begin(), actions_.end()), actions_.end());
-  actions_.shrink_to_fit();
+  InsertionMap<Action, u32> numbers;
   for (size_t i = 0, end; i < groups.size(); i = end) {
     end = end_of_key(groups, i);
-    std::vector<GridBox> boxes;
-    for (size_t g = i; g < end; g++)
-      for (const GridBox& box : boxes_in(groups[g])) boxes.push_back(box);
+    std::vector<GridBox> boxes = boxes_in(groups[i]);
+    for (size_t g = i + 1; g < end; g++) {
+      const std::vector<GridBox> more = boxes_in(groups[g]);
+      boxes.insert(boxes.end(), more.begin(), more.end());
+    }
     std::vector<u32> values;
+    values.reserve(boxes.size());
     for (const GridBox& box : boxes) {
-      auto at = std::lower_bound(actions_.begin(), actions_.end(), box.action, order);
-      values.push_back(static_cast<u32>(at - actions_.begin()));
+      const u32* number = numbers.find(box.action);
+      values.push_back(number ? *number
+                              : numbers.add(box.action, static_cast<u32>(actions_.size())));
+      if (!number) actions_.push_back(box.action);
     }
     if (!add_index(decisions_, groups[i].key, boxes, values)) return false;
     box_count_ += boxes.size();
   }
+  actions_.shrink_to_fit();
   decisions_.shrink_to_fit();
   return true;
 }
