@@ -90,7 +90,7 @@ int info(const Arguments& arguments, const std::string& path, const morello_tabl
                 {"threads", info.threads},
                 {"families", names},
                 {"coverage", covered},
-                {"promises", info.promises},
+                {"points", info.points},
                 {"groups", info.groups},
                 {"boxes", info.boxes},
                 {"bytes", info.bytes},
@@ -107,7 +107,7 @@ int info(const Arguments& arguments, const std::string& path, const morello_tabl
     fmt::print("family    {}: {}\n", c.family,
                c.known ? fmt::format("{} of {} members", count(c.covered), count(c.members))
                        : "not counted");
-  fmt::print("promises  {}\n", count(info.promises));
+  fmt::print("points    {} Specs covered\n", count(info.points));
   fmt::print("boxes     {} in {} groups\n", count(info.boxes), count(info.groups));
   fmt::print("bytes     {} in memory, {} in the file\n", count(info.bytes), count(file_bytes));
   fmt::print("morello   {}, cost model {}: those of the table\n", morello_version_string(),

@@ -492,7 +492,7 @@ typedef struct morello_table_info {
   uint32_t threads;  /**< morello_options.threads of its kernels */
   char machine[64];  /**< machine model, zero terminated; "host" for read_machine contexts */
   uint64_t families; /**< see morello_table_family() */
-  uint64_t promises; /**< ranges of Specs that are covered */
+  uint64_t points;   /**< Specs that are covered; 2^64-1 if there are more */
   uint64_t groups;   /**< kinds of Specs that it has decisions for */
   uint64_t boxes;    /**< of decisions */
   uint64_t bytes;    /**< in memory */

@@ -7,6 +7,7 @@
 #include "capi/target.hh"
 #include "table/file.hh"
 #include "table/identity.hh"
+#include "table/promise.hh"
 #include "table/walk.hh"
 
 using namespace morello;
@@ -88,7 +89,8 @@ morello_status morello_table_info_get(const morello_table* table, morello_table_
   known.threads = table->target.processors;
   copy_text(table->target.machine, known.machine, sizeof(known.machine));
   known.families = t.families().size();
-  known.promises = t.promises().size();
+  for (const Promise& promise : t.promises())
+    known.points += std::min(member_count(promise), ~u64{0} - known.points);
   known.groups = t.keys();
   known.boxes = t.boxes();
   known.bytes = t.bytes();

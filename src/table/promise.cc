@@ -74,6 +74,22 @@ bool is_member(const Promise& p, const std::array<u32, kAxes>& at) {
   return true;
 }
 
+u64 member_count(const Promise& p) {
+  unsigned __int128 count = 1;
+  for (size_t a = 0; a < kAxes; a++) {
+    if (p.lo[a] == p.hi[a]) continue;
+    u64 along = 0;
+    if (is_size(a))
+      along = static_cast<u64>(std::count_if(kLadder.begin(), kLadder.end(), [&](u32 size) {
+        return on_ladder(size) && size >= size_at(0) && size - 2 >= p.lo[a] && size - 2 <= p.hi[a];
+      }));
+    else
+      along = u64{p.hi[a]} - p.lo[a] + 1;
+    count = std::min<unsigned __int128>(count * along, ~u64{0});
+  }
+  return static_cast<u64>(count);
+}
+
 void each_member(const Promise& p, const std::function<bool(const Spec&, const Limits&)>& visit) {
   GridPoint point{p.key, p.lo};
   auto first_along = [&](size_t a) {

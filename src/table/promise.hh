@@ -17,6 +17,9 @@ std::vector<Promise> promises_of(const std::vector<GridPoint>& members);
 /// Is a point with the promise's key, at the target's unclamped limits, promised?
 bool is_member(const Promise& promise, const std::array<u32, kAxes>& at);
 
+/// How many points are; 2^64-1 if there are more.
+u64 member_count(const Promise& promise);
+
 /// Calls visit(Spec, limits of the target) for every member, in order, until it returns false.
 /// There may be very many.
 void each_member(const Promise& promise,

@@ -178,7 +178,7 @@ TEST_CASE("tables say what they are") {
   CHECK(info.threads == 1);
   CHECK(std::string(info.machine) == "generic-x86-64");
   CHECK(info.families == 3);
-  CHECK(info.promises == 3);
+  CHECK(info.points == 3);
   CHECK(info.groups > 0);
   CHECK(info.boxes >= info.groups);
   CHECK(info.bytes > 0);

@@ -41,7 +41,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(report["threads"], 1)
         self.assertEqual(report["families"], sorted([MATMUL, RELU]))
         self.assertEqual(report["coverage"], [{"members": 1, "covered": 1}] * 2)
-        self.assertEqual(report["promises"], 2)
+        self.assertEqual(report["points"], 2)
         self.assertGreaterEqual(report["boxes"], report["groups"])
         self.assertEqual(report["file_bytes"], path.stat().st_size)
         text = self.table("info", path, path)

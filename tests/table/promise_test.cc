@@ -26,7 +26,8 @@ GridPoint matmul_point(u32 m, u32 k, u32 n) {
 
 std::set<Coordinates> members_of(const std::vector<Promise>& promises) {
   std::set<Coordinates> members;
-  for (const Promise& promise : promises)
+  for (const Promise& promise : promises) {
+    const size_t before = members.size();
     each_member(promise, [&](const Spec& spec, const Limits& limits) {
       const GridPoint p = to_grid(spec, limits);
       CHECK(p.key == promise.key);
@@ -34,6 +35,8 @@ std::set<Coordinates> members_of(const std::vector<Promise>& promises) {
       CHECK(members.insert(p.at).second);  // promises are disjoint
       return true;
     });
+    CHECK(members.size() - before == member_count(promise));
+  }
   return members;
 }
 
@@ -47,6 +50,16 @@ TEST_SUITE("table") {
     CHECK(next_on_ladder(16) == 24);
     CHECK(next_on_ladder(20) == 24);
     CHECK(next_on_ladder(1u << 30) == ~0u);
+  }
+
+  TEST_CASE("what a promise of everything counts") {
+    Promise all{matmul_point(2, 2, 2).key, {}, {}};
+    CHECK(member_count(all) == 1);
+    for (size_t a = kAxisSize; a < kAxisSize + 3; a++) all.hi[a] = ~0u;
+    const u64 sizes = 15 + 2 * 26;  // 2 to 16, then two of each power of two below 2^30
+    CHECK(member_count(all) == sizes * sizes * sizes);
+    all.hi.fill(~0u);
+    CHECK(member_count(all) == ~u64{0});
   }
 
   TEST_CASE("a family is one promise") {

@@ -204,7 +204,7 @@ pub struct morello_table_info {
     pub threads: u32,
     pub machine: [c_char; 64],
     pub families: u64,
-    pub promises: u64,
+    pub points: u64,
     pub groups: u64,
     pub boxes: u64,
     pub bytes: u64,

@@ -78,7 +78,7 @@ fn matches_the_header() {
         morello_options { struct_size, target, threads, time_budget, memory_budget, search_only, reserved0,
                           search_threads, progress_interval, progress, progress_user, cancel, table }
         morello_progress { struct_size, states, previews, bytes, microseconds, best_cost, lower_bound }
-        morello_table_info { struct_size, target, threads, machine, families, promises, groups, boxes,
+        morello_table_info { struct_size, target, threads, machine, families, points, groups, boxes,
                              bytes }
         morello_table_verification { struct_size, promised, pairs, searched, failures, failure }
         morello_precompute_progress { struct_size, members, done, found, without_program, saved, pairs,

@@ -91,7 +91,7 @@ impl Table {
                 isa: Isa::from_raw(info.target),
                 threads: info.threads,
                 machine: CStr::from_ptr(info.machine.as_ptr()).to_string_lossy().into_owned(),
-                promises: info.promises,
+                points: info.points,
                 groups: info.groups,
                 boxes: info.boxes,
                 bytes: info.bytes,
@@ -164,8 +164,8 @@ pub struct TableInfo {
     pub threads: u32,
     /// The machine model: "host" if it was read from a machine.
     pub machine: String,
-    /// Ranges of Specs that are covered.
-    pub promises: u64,
+    /// Specs that are covered.
+    pub points: u64,
     /// Kinds of Specs that it has decisions for.
     pub groups: u64,
     /// Of decisions.

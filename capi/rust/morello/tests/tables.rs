@@ -69,7 +69,7 @@ fn tables_describe_themselves() {
     let table = made(&folder, "t.mtab", &[MATMULS]);
     let info = table.info().unwrap();
     assert_eq!((info.isa, info.threads), (Some(Isa::Avx2), 1));
-    assert!(info.promises > 0 && info.boxes >= info.groups && info.bytes > 0);
+    assert!(info.points > 0 && info.boxes >= info.groups && info.bytes > 0);
     assert_eq!(table.families().len(), 1);
     assert_eq!(format!("{table:?}"), format!("Table({:?})", table.families()));
     let (members, covered) = table.coverage(MATMULS).unwrap();
