@@ -23,6 +23,7 @@
 mod context;
 mod cpu;
 mod error;
+mod inspect;
 mod kernel;
 mod options;
 mod pool;
@@ -35,6 +36,7 @@ mod watch;
 pub use context::{Context, ContextOptions};
 pub use cpu::{cpu_info, version, CpuInfo, Isa};
 pub use error::{Error, Result, Status};
+pub use inspect::Verification;
 pub use kernel::{Kernel, Scratch, SearchStats, TableUse};
 pub use options::{Options, Progress};
 pub use pool::Pool;

@@ -151,3 +151,24 @@ fn precomputes_are_watched_and_cancelled() {
     assert_eq!(error.status(), Status::SyntaxError);
     assert!(error.line().is_some());
 }
+
+#[test]
+fn tables_are_looked_into() {
+    let folder = Folder::new("inspect");
+    let table = made(&folder, "t.mtab", &[MATMULS]);
+    let found = table.verify(3, 7).unwrap();
+    assert_eq!(
+        (found.promised, found.searched, found.failures),
+        (table.info().unwrap().points, 3, 0)
+    );
+    assert!(found.pairs > found.promised && found.failure.is_empty());
+    assert!(table.dump(false).contains("muladd"));
+    assert!(table.dump(true).starts_with('{') && table.dump(true).trim_end().ends_with('}'));
+    let picture = table.plot(None, None, Some("L1")).unwrap();
+    assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
+    assert!(table.plot(Some(0), None, None).is_ok());
+    for wrong in [table.plot(Some(9999), None, None), table.plot(None, Some("q"), None)] {
+        assert_eq!(wrong.unwrap_err().status(), Status::InvalidArgument);
+    }
+    assert!(table.plot(None, Some("a\0b"), None).is_err());
+}
