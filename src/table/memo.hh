@@ -10,10 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <iterator>
 #include <memory>
 #include <mutex>
-#include <ranges>
-#include <span>
 #include <vector>
 
 #include "support/alloc.hh"
@@ -114,7 +113,12 @@ class Memo {
     u64 hash;
     Item* first = nullptr;
     u32 count = 0, capacity = 0;
-    auto newest_first() const { return std::views::reverse(std::span<const Item>(first, count)); }
+    struct NewestFirst {
+      const Item *oldest, *behind;
+      auto begin() const { return std::reverse_iterator(behind); }
+      auto end() const { return std::reverse_iterator(oldest); }
+    };
+    NewestFirst newest_first() const { return {first, first + count}; }
   };
 
   /// The keys whose hash begins with the same bits.
