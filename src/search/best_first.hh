@@ -299,7 +299,7 @@ class BestFirst {
       if (take)
         advance_top(e, bound, lock, w);
       else
-        follow(e, lock, w);
+        follow(e, bound, lock, w);
     }
   }
 
@@ -356,10 +356,15 @@ class BestFirst {
     return e.low() >= bound || stopped();
   }
 
+  /// What to improve an action to that has left the heap of `e` with this f.
+  i64 target_of(const Entry& e, i64 f, i64 bound) const {
+    i64 slack = saturating_add(f, std::max<i64>(1, f >> options_.slack_shift));
+    return saturating_add(std::min(bound, std::max(e.open.lowest(), slack)), 1);
+  }
+
   void advance_top(Entry& e, i64 bound, std::unique_lock<SpinLock>& lock, Worker& w) {
     Candidate c = e.open.take();
-    i64 slack = saturating_add(c.f(), std::max<i64>(1, c.f() >> options_.slack_shift));
-    i64 target = saturating_add(std::min(bound, std::max(e.open.lowest(), slack)), 1);
+    i64 target = target_of(e, c.f(), bound);
     if (!c.link) c.link = link(e, c.action, w);
     typename Open::Away away{c.f(), target, c.action, c.link, nullptr};
     e.open.leave(away);
@@ -444,19 +449,26 @@ class BestFirst {
     return true;
   }
 
-  /// Helps the thread that is away with the lowest action of `e`, and waits until one is back.
-  void follow(Entry& e, std::unique_lock<SpinLock>& lock, Worker& w) {
-    const typename Open::Away& lead = e.open.lead();
+  /// Helps the thread that is away with the lowest action of `e`. If no more can be done for that
+  /// action, waits until some thread is back.
+  void follow(Entry& e, i64 bound, std::unique_lock<SpinLock>& lock, Worker& w) {
+    typename Open::Away& lead = e.open.lead();
     // The link is released by its thread, which cannot come back before `followers` are gone.
     Link* link = lead.link;
-    i64 target = lead.target;
+    i64 target = std::max(lead.target, target_of(e, lead.f, bound));
     u32 version = e.version.load(std::memory_order_relaxed);
     link->followers.fetch_add(1, std::memory_order_relaxed);
     lock.unlock();
     improve_children(*link, target, w);
+    i64 f = total_of(*link);
     link->followers.fetch_sub(1, std::memory_order_release);
     lock.lock();
-    if (e.version.load(std::memory_order_relaxed) == version) wait(e, lock);
+    if (e.version.load(std::memory_order_relaxed) != version) return;
+    // Its thread may be deep in a child, improving it to what was needed when it went there.
+    if (f > lead.f)
+      lead.f = f;
+    else
+      wait(e, lock);
   }
 
   typename Open::Pool& borrow_pool() {

@@ -105,7 +105,7 @@ class OpenActions {
 
   /// An action that a thread took out; it lives on that thread's stack.
   struct Away {
-    i64 f;
+    i64 f;       // raised by those who follow
     i64 target;  // what it is improved to
     typename Problem::Action action;
     Link* link;
@@ -173,11 +173,15 @@ class OpenActions {
     while (*at != &away) at = &(*at)->next;
     *at = away.next;
   }
-  i64 lowest_away() const { return away_ ? lead().f : kInfinite; }
+  i64 lowest_away() const {
+    i64 f = kInfinite;
+    for (const Away* a = away_; a; a = a->next) f = std::min(f, a->f);
+    return f;
+  }
   /// REQUIRES: some action is away. The one with the lowest bound.
-  const Away& lead() const {
-    const Away* lead = away_;
-    for (const Away* a = away_; a; a = a->next)
+  Away& lead() {
+    Away* lead = away_;
+    for (Away* a = away_; a; a = a->next)
       if (a->f < lead->f) lead = a;
     return *lead;
   }
