@@ -284,9 +284,10 @@ class Precompute {
     PrecomputeProgress p;
     p.members = members_;
     p.done = done_;
-    p.found = found_;
-    p.without_program = without_program_;
-    p.saved = saved_;
+    // These are counted a little before a member is done.
+    p.found = std::min<u64>(found_, p.done);
+    p.without_program = std::min<u64>(without_program_, p.done);
+    p.saved = std::min<u64>(saved_, p.done);
     p.pairs = keeper_.pairs();
     p.boxes = keeper_.boxes();
     p.microseconds = microseconds_since(start_);
