@@ -54,13 +54,8 @@ class Memo {
     std::lock_guard guard(shard.lock);
     const u32 index = shard.slots.empty() ? 0 : shard.slot_of(key, hash).index;
     if (index == 0) return nullptr;
-    Entry* same = nullptr;
-    for (const Item& item : shard.keys[index - 1].newest_first()) {
-      if (!limits.within(item.limits)) continue;
-      if (item.entry->answers(limits)) return item.entry;
-      if (limits == item.limits) same = item.entry;
-    }
-    return same;
+    i64 low = 0;
+    return shard.find(shard.keys[index - 1], limits, low);
   }
   /// find_or_add() for the key of an entry.
   Entry& find_or_add(Entry& sibling, const Limits& limits, bool& found) {
@@ -154,18 +149,24 @@ class Memo {
       return keys[slot.index - 1];
     }
 
-    Entry& find_or_add(KeyRecord& record, const Limits& limits, bool& found) {
+    /// The entry that answers, or else the one of these limits. Raises `low` to what looser limits
+    /// are known to cost if there is none.
+    Entry* find(const KeyRecord& record, const Limits& limits, i64& low) {
       Entry* same = nullptr;
-      i64 low = 0;
       for (const Item& item : record.newest_first()) {
         if (!limits.within(item.limits)) continue;
-        found = true;
-        if (item.entry->answers(limits)) return *item.entry;
+        if (item.entry->answers(limits)) return item.entry;
         if (limits == item.limits) same = item.entry;
         low = std::max(low, item.entry->low());
       }
-      found = same != nullptr;
-      if (same) return *same;
+      return same;
+    }
+
+    Entry& find_or_add(KeyRecord& record, const Limits& limits, bool& found) {
+      i64 low = 0;
+      Entry* known = find(record, limits, low);
+      found = known != nullptr;
+      if (found) return *known;
       Entry& entry = entries.emplace_back(record, limits);
       entry.raise(low);
       append(record, {limits, &entry});

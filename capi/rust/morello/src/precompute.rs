@@ -190,5 +190,5 @@ impl Reported for PrecomputeProgress {
 
 pub(crate) fn c_text(text: &str) -> Result<CString> {
     CString::new(text)
-        .map_err(|_| Error::new(Status::InvalidArgument, "the family has a zero byte"))
+        .map_err(|_| Error::new(Status::InvalidArgument, "the text has a zero byte"))
 }
