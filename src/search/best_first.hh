@@ -21,6 +21,7 @@
 #include <cassert>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -130,6 +131,18 @@ class BestFirst {
       e.phase = Phase::kOpen;
     }
     e.open.list(problem_, out);
+  }
+
+  /// A pair that costs less than a lower bound that was reported for it: then the bounds are wrong,
+  /// and other pairs may have lost their optimum. The search stops at the first one it meets.
+  struct Violation {
+    Key key;
+    Limits limits;
+    i64 bound, cost;
+  };
+  /// The first one, or null.
+  const Violation* violation() const {
+    return violated_.load(std::memory_order_acquire) ? &*violation_ : nullptr;
   }
 
   /// Stops all threads that are searching; they may resume after allow().
@@ -258,11 +271,19 @@ class BestFirst {
 
   /// REQUIRES: e is locked, or not shared yet.
   void close(Entry& e, Worker& w, bool feasible, i64 cost) {
+    if (cost < e.low()) report_violation(e, cost);
     e.feasible = feasible;
     e.raise(cost);
     e.open.clear(w.pool_);
     e.solved.store(true, std::memory_order_release);
     e.changed();
+  }
+
+  void report_violation(const Entry& e, i64 cost) {
+    std::lock_guard guard(counts_lock_);
+    if (!violation_) violation_ = {e.key(), e.limits, e.low(), cost};
+    violated_.store(true, std::memory_order_release);
+    stop();
   }
 
   /// Raises e's lower bound to `bound`, or solves it, unless the search is stopped.
@@ -490,8 +511,10 @@ class BestFirst {
   std::vector<typename Open::Pool*> free_pools_;
   Entries memo_;
   std::atomic<bool> stopped_{false};
-  mutable SpinLock counts_lock_;
+  mutable SpinLock counts_lock_;  // of what follows
   SearchCounts counts_;
+  std::optional<Violation> violation_;  // constant once `violated_`
+  std::atomic<bool> violated_{false};
 };
 
 }  // namespace morello

@@ -113,7 +113,7 @@ TEST_SUITE("search") {
     }
     Spec spec = spec_of("matmul f32[5,4] f32[4,9] -> f32[5,9]");
     SearchOptions unbounded;
-    unbounded.use_bounds = false;
+    unbounded.bound_percent = 0;
     CHECK(tree_of(spec, tiny(Isa::kAvx2), unbounded) == tree_of(spec, tiny(Isa::kAvx2), {}));
   }
 
