@@ -104,7 +104,7 @@ void list_registers(const Spec& spec, const Limits& limits, const ActionContext&
                     ActionList& out) {
   const Operand& x = spec.out();
   if (!combines(spec) || x.level == Level::kRegister || has_free_operand(spec)) return;
-  if (x.layout.rank() > 2 || x.layout.packed()) return;
+  if (x.layout.rank() > 2 || x.layout.packed() || spec.reads_output_late()) return;
   u64 tile = vectors(spec, register_tile(x), context.target->lanes(size_of(x.dtype)));
   if (tile + 2 <= limits.at(Level::kRegister))
     out.add({ActionKind::kRegisters, static_cast<u8>(spec.out_index()), Level::kRegister, {}, 0});

@@ -70,7 +70,7 @@ class Evaluator {
     if (is_reduction(first)) {
       value_.fill(identity_of(first.op));
       reduce(0, offsets);
-      if (spec_.out().access == Access::kInOut) {
+      if (spec_.stage_count == 1 && spec_.out().access == Access::kInOut) {
         load(spec_.out_index(), offsets, y_);
         combine(first.op, y_, value_);
         value_ = y_;

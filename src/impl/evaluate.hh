@@ -20,9 +20,9 @@ using Views = std::array<View, kMaxOperands>;
 /// - The first stage is computed in double precision over the whole reduction; the value of every
 /// stage
 ///   is then rounded once to f32. An elementwise chain so has exactly one right answer.
-/// - An output that is kInOut is combined with the reduced value, if stage 0 is a multiply-add or
-/// has
-///   the form of a reduction (one input of kAdd, kMax or kMin), and is an ordinary input otherwise.
+/// - An output that is kInOut is combined with the reduced value, if the only stage is a
+///   multiply-add or has the form of a reduction (one input of kAdd, kMax or kMin), and is an
+///   ordinary input otherwise.
 /// - kMax is `a > b ? a : b` and kMin `a < b ? a : b`; reductions put the running value in a.
 ///
 /// REQUIRES: every operand is f32; the output has every dimension that is not reduced, overlaps no

@@ -227,8 +227,7 @@ bool Generator::draw() {
   Shape out = head();
   steps(out);
   add(out, true);
-  bool reduces = s_.head == Head::kMatmul || s_.head == Head::kEinsum || s_.head == Head::kReduce;
-  bool may_accumulate = options_.accumulate && s_.steps.size() < (reduces ? 1 : 3);
+  bool may_accumulate = options_.accumulate && s_.steps.size() < 3;
   s_.accumulate = may_accumulate && one_in(3);
   for (const Tensor& t : s_.tensors) {
     i64 elements = 1;
