@@ -58,7 +58,8 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
   if (v_ != kNoDim) columns_ = spec.size[v_];
   rows_ = results_ / columns_;
   work_ = (spec.stage_count - 1) * kUnitsPerCycle / 2;
-  per_other_ = per_other_result();
+  if (v_ != kNoDim) repack_ = repack(v_);
+  if (!in_registers_) per_other_ = per_other_result();
 }
 
 i64 ContractionBound::units() const {
@@ -106,11 +107,14 @@ i64 ContractionBound::vectors(u64 vecs, u64 columns, bool first) const {
   i64 c = saturating_add(scaled(all, per_vector), saturating_mul(tiles, per_tile));
   if (first) c = std::max<i64>(0, c - loop);
   c = saturating_add(c, saturating_mul(rows_, odd));
-  i64 packs = repack(v_);
-  if (packs)
-    c = saturating_add(
-        c, packs >= kInfinite ? packs : scaled(columns, fixed(packs) / static_cast<i64>(columns_)));
+  c = saturating_add(c, share_of(repack_, columns));
   return saturating_add(c, steps_of_vectors(vecs, columns));
+}
+
+/// What `columns` of all columns have of these units.
+i64 ContractionBound::share_of(i64 units, u64 columns) const {
+  if (units == 0 || units >= kInfinite) return units;
+  return scaled(columns, fixed(units) / static_cast<i64>(columns_));
 }
 
 /// The steps, at best on the register tile, or along rows in memory; one by one where an operand
@@ -122,10 +126,7 @@ i64 ContractionBound::steps_of_vectors(u64 vecs, u64 columns) const {
   i64 in_memory =
       fixed(std::max(work_, store_) - work_) + fixed(kMapRowUnits) / static_cast<i64>(row);
   i64 c = scaled(all, fixed(work_) + std::min(in_tile, in_memory));
-  i64 packs = repack_of_steps();
-  if (packs)
-    c = saturating_add(
-        c, packs >= kInfinite ? packs : scaled(columns, fixed(packs) / static_cast<i64>(columns_)));
+  c = saturating_add(c, share_of(repack_of_steps(), columns));
   return in_registers_ ? c : std::min(c, saturating_mul(rows_ * columns, kScalarElementUnits));
 }
 

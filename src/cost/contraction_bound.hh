@@ -53,6 +53,7 @@ class ContractionBound {
   i64 part(u64 vecs, u64 columns, bool first) const;
   i64 vectors(u64 vecs, u64 columns, bool first) const;
   i64 steps_of_vectors(u64 vecs, u64 columns) const;
+  i64 share_of(i64 units, u64 columns) const;
   i64 per_other_result() const;
   i64 per_lone_result() const;
   i64 per_dot_product() const;
@@ -73,6 +74,7 @@ class ContractionBound {
   const i64 store_;  // units of storing one vector
   i64 work_ = 0;     // units of the steps on one vector
   u64 depth_ = 1, results_ = 1, rows_ = 1, columns_ = 1;
+  i64 repack_ = 0;     // units of repack(v_)
   i64 per_other_ = 0;  // fixed point
 };
 

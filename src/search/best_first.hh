@@ -27,6 +27,7 @@
 
 #include "search/counts.hh"
 #include "search/open_actions.hh"
+#include "search/pair_state.hh"
 #include "table/memo.hh"
 
 namespace morello {
@@ -170,38 +171,8 @@ class BestFirst {
   }
 
  private:
-  enum class Phase : u8 { kNew, kExpanding, kOpen };
-
-  struct State {
-    bool answers(const Limits& limits) const {
-      return solved.load(std::memory_order_acquire) && (!feasible || peaks.within(limits));
-    }
-    i64 low() const { return low_.load(std::memory_order_relaxed); }
-    void raise(i64 low) {
-      i64 have = this->low();
-      while (have < low && !low_.compare_exchange_weak(have, low, std::memory_order_relaxed)) {
-      }
-    }
-
-    /// Those who wait should look again. REQUIRES: the lock is held.
-    void changed() {
-      version.store(version.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-    }
-
-    SpinLock lock;
-    std::atomic<bool> solved{false};  // peaks, action and feasible do not change afterwards
-    bool feasible = false;
-    Phase phase = Phase::kNew;
-    std::atomic<u32> version{0};
-
-   private:
-    std::atomic<i64> low_{0};
-
-   public:
-    Open open;
-    Action action{};
-    Limits peaks{};
-  };
+  using State = PairState<Problem>;
+  using Phase = typename State::Phase;
   using Entries = Memo<Key, Limits, State>;
   using Entry = typename Entries::Entry;
   using Candidate = typename Open::Candidate;
