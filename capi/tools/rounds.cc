@@ -27,7 +27,10 @@ uint64_t calibrate(const Contender& contender, double round_seconds) {
 
 }  // namespace
 
-double Timing::spread() const { return (samples[(samples.size() - 1) * 9 / 10] - best()) / best(); }
+double Timing::spread() const {
+  const size_t last = samples.size() - 1;
+  return (samples[last - last / 10] - best()) / best();
+}
 
 void Timing::add(const Timing& other) {
   samples.insert(samples.end(), other.samples.begin(), other.samples.end());
