@@ -11,9 +11,6 @@
 namespace morello::tools {
 namespace {
 
-/// A spread beyond this is no measurement.
-constexpr double kNoise = 0.5;
-
 struct Figures {
   Timing kernel, peak;
   double flops, bytes, peak_flops;
@@ -24,7 +21,6 @@ struct Figures {
   double gbytes() const { return bytes / kernel.best(); }
   /// Of the kernel or of what it is compared with, whichever is worse.
   double spread() const { return std::max(kernel.spread(), peak.spread()); }
-  bool noisy() const { return spread() > kNoise; }
   double percent() const { return 100 * gflops() / peak_gflops(); }
   double median_percent() const { return 100 * median_gflops() / peak_gflops(); }
 };
@@ -51,7 +47,7 @@ Json figures_json(const Figures& figures) {
   return {{"best_ns", figures.kernel.best()},
           {"median_ns", figures.kernel.median()},
           {"spread", figures.kernel.spread()},
-          {"noise", figures.noisy()},
+          {"noise", !noise(figures.spread()).empty()},
           {"rounds", figures.kernel.samples.size()},
           {"calls_per_round", figures.kernel.calls},
           {"gflops", figures.gflops()},
@@ -74,11 +70,7 @@ void print_figures(const Arguments& arguments, const Job& job, const Figures& fi
       figures.percent(), figures.median_percent(), figures.peak_gflops(),
       isa_name(morello_kernel_isa(job.kernel.get())),
       arguments.threads > 1 ? fmt::format("; {} threads", arguments.threads) : "");
-  if (figures.noisy())
-    print(
-        "noise    rounds differ by {:.0f}%: the machine did other work, and these figures are "
-        "noise; measure again when it is quiet\n",
-        100 * figures.spread());
+  if (const std::string text = noise(figures.spread()); !text.empty()) print("noise    {}\n", text);
 }
 
 }  // namespace

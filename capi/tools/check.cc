@@ -53,7 +53,7 @@ std::set<uint64_t> choose(const morello_tensor& tensor, uint64_t count, uint64_t
   if (count == 1) chosen = {random() % all};
   const uint64_t parts = count - chosen.size();
   for (uint64_t i = 0; i < parts; ++i) {
-    const uint64_t begin = all / parts * i, end = i + 1 == parts ? all : begin + all / parts;
+    const uint64_t begin = all * i / parts, end = all * (i + 1) / parts;
     chosen.insert(begin + random() % (end - begin));
   }
   while (chosen.size() < count) chosen.insert(random() % all);
