@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // morello bench: checks a kernel, then times it beside the core's peak rate of multiply-adds.
-#include <algorithm>
-
 #include "checked_run.hh"
 #include "command.hh"
 #include "output.hh"
@@ -19,8 +17,6 @@ struct Figures {
   double median_gflops() const { return flops / kernel.median(); }
   double peak_gflops() const { return peak_flops / peak.best(); }
   double gbytes() const { return bytes / kernel.best(); }
-  /// Of the kernel or of what it is compared with, whichever is worse.
-  double spread() const { return std::max(kernel.spread(), peak.spread()); }
   double percent() const { return 100 * gflops() / peak_gflops(); }
   double median_percent() const { return 100 * median_gflops() / peak_gflops(); }
 };
@@ -47,7 +43,7 @@ Json figures_json(const Figures& figures) {
   return {{"best_ns", figures.kernel.best()},
           {"median_ns", figures.kernel.median()},
           {"spread", figures.kernel.spread()},
-          {"noise", !noise(figures.spread()).empty()},
+          {"noise", !noise(figures.kernel.spread()).empty()},
           {"rounds", figures.kernel.samples.size()},
           {"calls_per_round", figures.kernel.calls},
           {"gflops", figures.gflops()},
@@ -70,7 +66,8 @@ void print_figures(const Arguments& arguments, const Job& job, const Figures& fi
       figures.percent(), figures.median_percent(), figures.peak_gflops(),
       isa_name(morello_kernel_isa(job.kernel.get())),
       arguments.threads > 1 ? fmt::format("; {} threads", arguments.threads) : "");
-  if (const std::string text = noise(figures.spread()); !text.empty()) print("noise    {}\n", text);
+  if (const std::string text = noise(figures.kernel.spread()); !text.empty())
+    print("noise    {}\n", text);
 }
 
 }  // namespace

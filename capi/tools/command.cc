@@ -127,8 +127,11 @@ Json describe(const Job& job) {
 std::string describe_proof(const Job& job) {
   if (job.stats.optimal == 1) return "the cheapest on the model";
   const double cost = morello_kernel_cost(job.kernel.get()), bound = job.stats.lower_bound;
-  return fmt::format("not proven optimal: the cheapest costs at least {} cycles{}", grouped(bound),
-                     bound > 0 ? fmt::format(", gap {:.1f}%", 100 * (cost / bound - 1)) : "");
+  std::string text =
+      fmt::format("not proven optimal: the cheapest costs at least {} cycles", grouped(bound));
+  if (bound <= 0) return text;
+  const double gap = 100 * (cost / bound - 1);
+  return text + (gap < 1e6 ? fmt::format(", gap {:.1f}%", gap) : fmt::format(", gap {:.3g}%", gap));
 }
 
 const char* isa_name(int32_t isa) {
