@@ -289,6 +289,14 @@ MORELLO_API double morello_spec_flops(const morello_spec *spec);
  *  @return MORELLO_NULL_OPERAND, MORELLO_MISALIGNED, MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_spec_evaluate(const morello_spec *spec, void *const *operands,
                                                  morello_error **err);
+/** The same for `count` elements of the output alone, to check a large result at some places:
+ *  values[i] receives what morello_spec_evaluate() would write to the element at elements[i]
+ *  elements from the output's first. Nothing else is written; the output is read if the Spec
+ *  accumulates. `operands` as above.
+ *  @return as above; MORELLO_INVALID_ARGUMENT if no element of the output has such an offset. */
+MORELLO_API morello_status morello_spec_evaluate_at(const morello_spec *spec, void *const *operands,
+                                                    const int64_t *elements, size_t count,
+                                                    double *values, morello_error **err);
 MORELLO_API morello_spec *morello_spec_retain(const morello_spec *spec);
 MORELLO_API void morello_spec_release(morello_spec *spec);
 

@@ -5,6 +5,7 @@
 #define MORELLO_IMPL_EVALUATE_HH
 
 #include <array>
+#include <span>
 
 #include "spec/spec.hh"
 #include "spec/view.hh"
@@ -28,6 +29,13 @@ using Views = std::array<View, kMaxOperands>;
 /// REQUIRES: every operand is f32; the output has every dimension that is not reduced, overlaps no
 /// input but itself, and is not read if it is kOut.
 void evaluate(const Spec& spec, const Views& views, void* const* operands);
+
+/// The same value for single elements of the output, given by their offsets in it, in elements;
+/// writes `values`, not the output. Returns how many offsets, from the first, are elements: values
+/// are computed if all are.
+/// REQUIRES: as evaluate(); the output's view has strides only (it is a user's tensor).
+size_t evaluate_at(const Spec& spec, const Views& views, const void* const* operands,
+                   std::span<const i64> offsets, double* values);
 
 /// True if stage 0 combines values over reduced dimensions, of which tiling may have left none.
 bool is_reduction(const Stage& stage);

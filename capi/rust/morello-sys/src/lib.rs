@@ -349,6 +349,14 @@ extern "C" {
         operands: *const *mut c_void,
         err: *mut *mut morello_error,
     ) -> morello_status;
+    pub fn morello_spec_evaluate_at(
+        spec: *const morello_spec,
+        operands: *const *mut c_void,
+        elements: *const i64,
+        count: usize,
+        values: *mut f64,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
     pub fn morello_spec_retain(spec: *const morello_spec) -> *mut morello_spec;
     pub fn morello_spec_release(spec: *mut morello_spec);
 
