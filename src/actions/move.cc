@@ -94,7 +94,8 @@ decltype(ImplNode::kind) pack_node(const Spec& spec, const Action& a, const Acti
 Operand register_tile(const Operand& out) {
   Operand x = out;
   x.level = Level::kRegister;
-  x.far = false;
+  x.far = false;  // where its memory was makes no difference
+  x.alias = 0;
   int rank = x.layout.rank();
   x.contig = static_cast<u8>(unit_dim(out) != kNoDim ? rank : 0);
   return x;
