@@ -40,6 +40,7 @@ struct Arguments {
   uint32_t search_threads = 1;
   uint64_t time_budget = 0;         // microseconds; 0: none
   uint64_t memory_budget = 0;       // MiB; 0: none
+  uint64_t table_memory = 0;        // MiB; 0: what the library says
   std::vector<std::string> tables;  // files, to be merged
   bool read_machine = false;
   bool json = false;
@@ -128,6 +129,7 @@ inline constexpr uint64_t kMostMebibytes = uint64_t{1} << 40;
 
 /// --target, --threads, --read-machine
 void add_target_options(CLI::App* command, Arguments* arguments);
+void add_table_memory(CLI::App* command, Arguments* arguments);
 
 CLI::App* add_precompute_command(CLI::App* app, Arguments* arguments);
 int precompute_command(const Arguments& arguments);

@@ -20,6 +20,15 @@ void add_target_options(CLI::App* command, Arguments* arguments) {
             &arguments->threads);
   command->add_flag("--read-machine", arguments->read_machine,
                     "search for this machine's caches, not for the named model");
+  add_table_memory(command, arguments);
+}
+
+void add_table_memory(CLI::App* command, Arguments* arguments) {
+  command
+      ->add_option("--table-memory", arguments->table_memory,
+                   "most memory that reading a table may take (default 256)")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40))
+      ->option_text("MIB");
 }
 
 namespace {

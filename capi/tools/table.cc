@@ -188,6 +188,7 @@ CLI::App* add(CLI::App* table, const char* name, const char* description, Argume
   CLI::App* command = table->add_subcommand(name, description);
   command->add_flag("--read-machine", arguments->read_machine,
                     "the tables are for this machine's caches, not for the named model");
+  add_table_memory(command, arguments);
   return command;
 }
 

@@ -89,7 +89,8 @@ typedef enum morello_status {
   MORELLO_IO_ERROR = -17,           /**< a file cannot be opened, read, locked or written */
   MORELLO_CORRUPT_TABLE = -18,      /**< no table, or damaged: nothing of it was used */
   MORELLO_INCOMPATIBLE_TABLE = -19, /**< a table of another format, target, cost model or actions */
-  MORELLO_CANCELLED = -20           /**< the caller cancelled the search */
+  MORELLO_CANCELLED = -20,          /**< the caller cancelled the search */
+  MORELLO_TABLE_TOO_LARGE = -21     /**< loading it takes more memory than the context allows */
 } morello_status;
 
 typedef struct morello_error morello_error;
@@ -151,6 +152,10 @@ typedef struct morello_context_options {
   uint32_t read_machine; /**< 0 (default): search for the fixed, named machine model, so that
                               results do not depend on where the search ran; 1: use this machine's
                               cache sizes and processor count */
+  uint64_t table_memory; /**< most bytes that loading a table may take at any time, its file
+                              included; default 268435456 (256 MiB), which is also what 0 means.
+                              morello_table_load(), .._load_memory() and morello_precompute() refuse
+                              a larger one before they allocate it */
 } morello_context_options;
 
 MORELLO_API void morello_context_options_init(morello_context_options *options,
@@ -467,13 +472,15 @@ MORELLO_API void morello_kernel_release(morello_kernel *kernel);
  * ------------------------------------------------------------------------------------------- */
 
 /* A table is immutable. It is for one target and one number of threads, and covers a set of Specs.
- * Files of tables are untrusted data: whatever their bytes are, loading them ends in bounded time
- * and memory, and decisions are checked before use. */
+ * Files of tables are untrusted data: whatever their bytes are, loading them takes no more memory
+ * than morello_context_options.table_memory and time in proportion to what they decompress to
+ * (times its logarithm), and decisions are checked before use. */
 
 /** Reads a table from a file.
  *  @return MORELLO_IO_ERROR, MORELLO_CORRUPT_TABLE, MORELLO_INCOMPATIBLE_TABLE (format version,
  *  target, cost model or actions are not those of this library and context; the message names
- *  them), MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
+ *  them), MORELLO_TABLE_TOO_LARGE (the message says what the limit is and how to raise it),
+ *  MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
 MORELLO_API morello_status morello_table_load(morello_context *context, const char *path,
                                               morello_table **table, morello_error **err);
 /** The same from the bytes of a file, which are not needed afterwards.
@@ -481,12 +488,14 @@ MORELLO_API morello_status morello_table_load(morello_context *context, const ch
 MORELLO_API morello_status morello_table_load_memory(morello_context *context, const void *data,
                                                      size_t size, morello_table **table,
                                                      morello_error **err);
-/** Writes a table to a file, which is replaced as a whole or not at all. Writers take turns: beside
- *  the file they keep one named like it with ".lock" behind, which stays.
+/** Writes a table to a file, which is replaced as a whole or not at all, and keeps its permissions
+ *  and, as far as permitted, its owner. Writers take turns: beside the file they keep one named
+ * like it with ".lock" behind, which stays.
  *  @return MORELLO_IO_ERROR, MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
 MORELLO_API morello_status morello_table_save(const morello_table *table, const char *path,
                                               morello_error **err);
-/** A new table that covers what either covers; neither is changed.
+/** A new table that covers what either covers; neither is changed. Follows every program that they
+ *  promise: at most 4,194,304 pairs of Specs and memory limits each, about 0.5 KiB a pair.
  *  @return MORELLO_INCOMPATIBLE_TABLE (of different targets or numbers of threads),
  *  MORELLO_CORRUPT_TABLE (a covered Spec has no program, or two that contradict each other),
  *  MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
@@ -544,7 +553,7 @@ MORELLO_API morello_status morello_table_verify(const morello_table *table, uint
 MORELLO_API size_t morello_table_dump(const morello_table *table, int json, char *buffer,
                                       size_t size);
 /** Draws boxes of one group as an SVG document, coloured by decision: those that lie at one place
- * of the axes that are not drawn, the place where most meet.
+ * of the axes that are not drawn, the place where most meet. At most 4,096, the largest.
  *  @param group its number in a dump; -1: the one with the most boxes.
  *  @param x,y axes by their names in a dump; NULL: the widest ones.
  *  @param length receives the length of the whole text, like the result of other text functions.
@@ -598,7 +607,8 @@ MORELLO_API void morello_precompute_options_init(morello_precompute_options *opt
  *  (docs/spec-language.md), 2^24 members at most.
  *  @return as morello_spec_parse(), with line and column, and of several families "families[1]: "
  *  before the message; MORELLO_CANCELLED, MORELLO_IO_ERROR, MORELLO_CORRUPT_TABLE,
- *  MORELLO_INCOMPATIBLE_TABLE (an existing file, which is left alone), MORELLO_ISA_UNAVAILABLE,
+ *  MORELLO_INCOMPATIBLE_TABLE and MORELLO_TABLE_TOO_LARGE (an existing file, which is left alone),
+ *  MORELLO_ISA_UNAVAILABLE,
  *  MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
 MORELLO_API morello_status morello_precompute(morello_context *context, const char *const *families,
                                               size_t family_count, const char *path,

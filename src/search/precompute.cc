@@ -68,7 +68,7 @@ class Precompute {
         options_(options),
         limits_(limits_of(target)),
         blocks_(blocks_of(families, options.part, options.parts)),
-        keeper_(families, target, path) {
+        keeper_(families, target, path, options.table_bytes) {
     for (const MemberBlock& block : blocks_) {
       members_ += members_of(block);
       each_member(block, [&](std::span<const u32> at) {

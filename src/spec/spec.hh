@@ -107,7 +107,8 @@ static_assert(std::has_unique_object_representations_v<Operand>);
 static_assert(sizeof(Spec) ==
               24 + 4 + 4 + kMaxOperands * sizeof(Operand) + kMaxStages * sizeof(Stage));
 
-u64 hash_of(const Spec& spec);
+/// Without a seed the same everywhere.
+u64 hash_of(const Spec& spec, u64 seed = 0);
 
 /// How a child's dimensions and operands are those of its parent. A child's operand that is the new
 /// buffer of the parent's node is kNewBuffer.

@@ -310,6 +310,45 @@ TEST_CASE("a table of other caches is for contexts that read the machine") {
   CHECK(std::string(info.machine) == "host");
 }
 
+TEST_CASE("the memory that a table takes has a limit, which the context sets") {
+  const Bytes bytes = encode(content());
+  const auto context_with = [](uint64_t table_memory, size_t struct_size) {
+    morello_context_options given;
+    morello_context_options_init(&given, sizeof(given));
+    CHECK(given.table_memory == uint64_t{256} << 20);
+    given.table_memory = table_memory;
+    given.struct_size = struct_size;
+    return make<ContextPtr>([&](morello_context** c, morello_error** e) {
+      return morello_context_create(&given, c, e);
+    });
+  };
+  constexpr size_t kNow = sizeof(morello_context_options), kBefore = 16;
+  load(context_with(uint64_t{1} << 20, kNow).get(), bytes);
+  load(context_with(0, kNow).get(), bytes);
+  load(context_with(1000, kBefore).get(), bytes);  // a caller who has no such field
+
+  const ContextPtr small = context_with(1000, kNow);
+  const Failure failure = fail_to_load(bytes, small.get());
+  CHECK(failure.status == MORELLO_TABLE_TOO_LARGE);
+  CHECK(contains(failure.message, "more than 1000 bytes"));
+  CHECK(contains(failure.message, "morello_context_options.table_memory"));
+
+  const Folder folder;
+  const std::string path = folder / "t.mtab";
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  const auto precompute = [&](morello_context* context) {
+    morello_precompute_options options;
+    morello_precompute_options_init(&options, sizeof(options));
+    options.target = MORELLO_ISA_AVX2;
+    const char* family = kRelu;
+    return morello_precompute(context, &family, 1, path.c_str(), &options, nullptr);
+  };
+  CHECK(precompute(small.get()) == MORELLO_TABLE_TOO_LARGE);
+  CHECK(precompute(make_context().get()) == MORELLO_OK);
+}
+
 TEST_CASE("a table is refused for kernels that it is not of") {
   const Shop shop;
   morello_options options = shop.options();

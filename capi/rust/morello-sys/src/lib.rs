@@ -37,6 +37,7 @@ pub const MORELLO_IO_ERROR: morello_status = -17;
 pub const MORELLO_CORRUPT_TABLE: morello_status = -18;
 pub const MORELLO_INCOMPATIBLE_TABLE: morello_status = -19;
 pub const MORELLO_CANCELLED: morello_status = -20;
+pub const MORELLO_TABLE_TOO_LARGE: morello_status = -21;
 
 pub type morello_isa = c_int;
 pub const MORELLO_ISA_AUTO: morello_isa = 0;
@@ -105,6 +106,7 @@ pub struct morello_context_options {
     pub struct_size: usize,
     pub max_isa: i32,
     pub read_machine: u32,
+    pub table_memory: u64,
 }
 
 #[repr(C)]

@@ -73,7 +73,7 @@ macro_rules! constants {
 fn matches_the_header() {
     let mut ours = layouts! {
         morello_cpu_info { struct_size, name, isa, processors, l1_bytes, l2_bytes, l3_bytes, jit, reserved0 }
-        morello_context_options { struct_size, max_isa, read_machine }
+        morello_context_options { struct_size, max_isa, read_machine, table_memory }
         morello_tensor { dtype, layout, rank, reserved0, shape, strides }
         morello_options { struct_size, target, threads, time_budget, memory_budget, search_only, reserved0,
                           search_threads, progress_interval, progress, progress_user, cancel, table }
@@ -116,6 +116,7 @@ fn matches_the_header() {
         MORELLO_CORRUPT_TABLE,
         MORELLO_INCOMPATIBLE_TABLE,
         MORELLO_CANCELLED,
+        MORELLO_TABLE_TOO_LARGE,
         MORELLO_TABLE_NONE,
         MORELLO_TABLE_ANSWERED,
         MORELLO_TABLE_NOT_COVERED,
