@@ -42,6 +42,10 @@
  *   costs in cycles of one core of the target's model.
  * - Growing structs begin with `struct_size`: set by the matching `_init` call, which is given the
  *   caller's sizeof. Never change it.
+ * - Fork: what a child process has of contexts, Specs, kernels and tables is as good as the
+ *   parent's. Not so a pool, whose threads stay behind: in a child that was forked after it was
+ *   created, running a kernel on it gives MORELLO_INVALID_ARGUMENT, releasing it is safe, and new
+ *   ones can be created. A child that is forked inside of a loop body must not return from it.
  * - The library never aborts, never prints, never changes process state (signal handlers, locale,
  *   floating-point control), and replaces no malloc, free, new or delete of the process.
  */
@@ -374,7 +378,8 @@ typedef struct morello_executor {
  *      morello_kernel_scratch_alignment(); or NULL: the library allocates it for this call.
  *  @param executor  NULL: everything runs on the calling thread.
  *  @return MORELLO_NULL_OPERAND, MORELLO_MISALIGNED, MORELLO_OUT_OF_MEMORY,
- *  MORELLO_INVALID_ARGUMENT (kernel is NULL, or was made with search_only). */
+ *  MORELLO_INVALID_ARGUMENT (kernel is NULL, or was made with search_only; executor is a pool of
+ *  the process that this one was forked from). */
 MORELLO_API morello_status morello_kernel_run(const morello_kernel *kernel, void *const *operands,
                                               void *scratch, const morello_executor *executor);
 /** The same, after checking the size of every buffer: operand_bytes[i] is the size of operands[i].
@@ -611,9 +616,11 @@ typedef struct morello_pool morello_pool;
  *  @return MORELLO_INVALID_ARGUMENT (over 1024), MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_pool_create(uint32_t threads, morello_pool **pool,
                                                morello_error **err);
-/** The pool as an executor; lives as long as the pool. */
+/** The pool as an executor; lives as long as the pool. In a forked child its parallel_for runs
+ *  everything on the calling thread. */
 MORELLO_API const morello_executor *morello_pool_executor(const morello_pool *pool);
-/** Waits for the workers to end. No kernel may be running on the pool. */
+/** Waits for the workers to end, if they are in this process (see "Fork" above). No kernel may be
+ *  running on the pool. */
 MORELLO_API void morello_pool_release(morello_pool *pool);
 
 #ifdef __cplusplus

@@ -15,14 +15,20 @@ std::optional<Error> find_unusable(const morello_executor* executor) {
   if (executor->parallel_for == nullptr)
     return invalid_argument(
         "executor.parallel_for is NULL; it must be a function, or the executor NULL");
+  if (const Pool* pool = Pool::of(*executor); pool != nullptr && pool->was_forked())
+    return invalid_argument(
+        "the executor is a pool whose threads are in the process that this one was forked from; "
+        "create one here with morello_pool_create()");
   return std::nullopt;
 }
 
 /// find_unusable() for the path of every run, where the common cases are a comparison or two.
 bool usable(const morello_executor* executor) {
   if (executor == nullptr) return true;
-  if (executor->struct_size == sizeof(morello_executor) && executor->parallel_for != nullptr)
-    return true;
+  const bool known =
+      executor->struct_size == sizeof(morello_executor) && executor->parallel_for != nullptr;
+  const Pool* pool = known ? Pool::of(*executor) : nullptr;
+  if (known && (pool == nullptr || !pool->was_forked())) return true;
   return guarded(nullptr, [&]() -> Result<Done> {
            if (auto e = find_unusable(executor)) return *e;
            return Done{};
