@@ -46,6 +46,8 @@
  *   parent's. Not so a pool, whose threads stay behind: in a child that was forked after it was
  *   created, running a kernel on it gives MORELLO_INVALID_ARGUMENT, releasing it is safe, and new
  *   ones can be created. A child that is forked inside of a loop body must not return from it.
+ * - Stack: every call makes do with 64 KiB of its thread's stack (in a build with optimization and
+ *   without sanitizers).
  * - The library never aborts, never prints, never changes process state (signal handlers, locale,
  *   floating-point control), and replaces no malloc, free, new or delete of the process.
  */
