@@ -217,11 +217,11 @@ def main():
     sanitized = ["-Doptimization=1", "-Db_ndebug=false", "-Dcpp_args=-g1", "-Db_lundef=false",
                  "-Dbenches=disabled"]
     asan_tests = ["--no-suite", "lint", "--no-suite", "cli", "--timeout-multiplier", "6"]
-    if has_fuzzer():
-        if configuration("clang++, address and undefined-behaviour sanitizers", "build-clang",
-                         [*sanitized, "-Db_sanitize=address,undefined", "-Dfuzz=enabled"], asan_tests,
-                         dict(SANITIZED, CC="clang", CXX="clang++")):
-            fuzz("build-clang")
+    fuzzers = has_fuzzer()
+    if fuzzers:
+        fuzzers = configuration("clang++, address and undefined-behaviour sanitizers", "build-clang",
+                                [*sanitized, "-Db_sanitize=address,undefined", "-Dfuzz=enabled"],
+                                asan_tests, dict(SANITIZED, CC="clang", CXX="clang++"))
     else:
         skip("clang++, fuzzing", "there is no clang++ with libFuzzer (Debian: clang, libclang-rt-dev)")
         configuration("g++, address and undefined-behaviour sanitizers", "build-asan",
@@ -234,6 +234,8 @@ def main():
                   ["search", "runtime", "capi", "--timeout-multiplier", "6",
                    "--test-args=--test-case-exclude=" + shlex.quote(",".join(SINGLE_THREADED))],
                   SANITIZED, ["tests/morello-unit"])
+    if fuzzers:
+        fuzz("build-clang")
     do_jobs()
     say("done")
     for reason, names in sorted(skipped.items()):
