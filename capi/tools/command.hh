@@ -36,6 +36,7 @@ struct Arguments {
   double time_budget = 0;           // seconds; 0: none
   uint64_t memory_budget = 0;       // MiB; 0: none
   std::vector<std::string> tables;  // files, to be merged
+  bool strict_table = false;
   bool read_machine = false;
   bool json = false;
 

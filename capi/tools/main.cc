@@ -49,6 +49,8 @@ void add_common(CLI::App* command, Arguments* arguments) {
                    "look here before searching; several files are merged")
       ->allow_extra_args(false)
       ->option_text("FILE.mtab (repeat)");
+  command->add_flag("--strict-table", arguments->strict_table,
+                    "fail if the table is for another target or number of threads");
   command->add_option("--time-budget", arguments->time_budget, "end the search after this time")
       ->check(CLI::Range(0.0, 1e9))
       ->option_text("SECONDS");
