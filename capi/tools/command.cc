@@ -64,6 +64,20 @@ int report(const Arguments& arguments, const std::string& text, const char* stat
   return *status == '\0' ? kExitFailed : kExitLibrary;
 }
 
+const char* reason_name(int32_t table_reason) {
+  switch (table_reason) {
+    case MORELLO_TABLE_REASON_NONE:
+      return "";
+    case MORELLO_TABLE_REASON_SPEC:
+      return "spec";
+    case MORELLO_TABLE_REASON_TARGET:
+      return "target";
+    case MORELLO_TABLE_REASON_THREADS:
+      return "threads";
+  }
+  return "unknown";
+}
+
 const char* name_of(int32_t table_use) {
   switch (table_use) {
     case MORELLO_TABLE_NONE:
@@ -122,7 +136,8 @@ Json describe(const Job& job) {
           {"cost_cycles", morello_kernel_cost(job.kernel.get())},
           {"optimal", job.stats.optimal == 1},
           {"lower_bound_cycles", job.stats.lower_bound},
-          {"table", name_of(job.stats.table_use)}};
+          {"table", name_of(job.stats.table_use)},
+          {"table_reason", reason_name(job.stats.table_reason)}};
 }
 
 std::string describe_proof(const Job& job) {

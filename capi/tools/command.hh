@@ -42,6 +42,7 @@ struct Arguments {
   uint64_t memory_budget = 0;       // MiB; 0: none
   uint64_t table_memory = 0;        // MiB; 0: what the library says
   std::vector<std::string> tables;  // files, to be merged
+  bool strict_table = false;
   bool read_machine = false;
   bool json = false;
 

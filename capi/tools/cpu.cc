@@ -6,6 +6,10 @@
 namespace morello::tools {
 
 int cpu_command(const Arguments& arguments) {
+  morello_error* error = nullptr;
+  const ContextPtr context = make_context(arguments, &error);  // says in words what is refused
+  const ErrorPtr own(error);
+  if (!context) return report_error(arguments, "", error);
   morello_cpu_info info;
   if (const morello_status status = morello_cpu_info_get(&info, sizeof info);
       status != MORELLO_OK) {

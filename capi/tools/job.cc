@@ -69,6 +69,7 @@ std::optional<Job> make_job(const Arguments& arguments, const std::string& text,
   if (!load_tables(arguments, context, &table, &error)) return failed();
   morello_options options = options_of(arguments, search_only);
   options.table = table.get();
+  options.strict_table = arguments.strict_table ? 1 : 0;
   morello_kernel* kernel = nullptr;
   morello_status status;
   {

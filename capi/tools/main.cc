@@ -49,6 +49,8 @@ void add_common(CLI::App* command, Arguments* arguments) {
                    "look here before searching; several files are merged")
       ->allow_extra_args(false)
       ->option_text("FILE.mtab (repeat)");
+  command->add_flag("--strict-table", arguments->strict_table,
+                    "fail if the table is for another target or number of threads");
   add_seconds(command, "--time-budget", "end the search after this time (default 0: no limit)", 1e9,
               &arguments->time_budget);
   add_whole(command, "--memory-budget", "memory that the search may use (default 0: no limit)",

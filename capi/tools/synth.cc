@@ -6,9 +6,11 @@
 namespace morello::tools {
 namespace {
 
-const char* table_answer(int32_t use) {
-  if (use == MORELLO_TABLE_ANSWERED) return "the program is the table's";
-  if (use == MORELLO_TABLE_WRONG) return "covers the Spec, but with wrong decisions";
+const char* table_answer(const morello_search_stats& stats) {
+  if (stats.table_use == MORELLO_TABLE_ANSWERED) return "the program is the table's";
+  if (stats.table_use == MORELLO_TABLE_WRONG) return "covers the Spec, but with wrong decisions";
+  if (stats.table_reason == MORELLO_TABLE_REASON_TARGET) return "is for another target";
+  if (stats.table_reason == MORELLO_TABLE_REASON_THREADS) return "is for another --threads";
   return "does not cover the Spec";
 }
 
@@ -59,7 +61,7 @@ int synth_command(const Arguments& arguments, const std::string& text) {
         grouped(static_cast<double>(morello_kernel_scratch_size(kernel))));
   print("cost     {} cycles, {}\n", grouped(morello_kernel_cost(kernel)), describe_proof(*job));
   if (stats.table_use != MORELLO_TABLE_NONE)
-    print("table    {}; {}\n", table_answer(stats.table_use),
+    print("table    {}; {}\n", table_answer(stats),
           human_time(static_cast<double>(stats.lookup_nanoseconds)));
   if (stats.table_use != MORELLO_TABLE_ANSWERED) print_search(stats);
   print("codegen  {}: plan {}, emission {}\n",

@@ -42,6 +42,12 @@
  *   costs in cycles of one core of the target's model.
  * - Growing structs begin with `struct_size`: set by the matching `_init` call, which is given the
  *   caller's sizeof. Never change it.
+ * - Fork: what a child process has of contexts, Specs, kernels and tables is as good as the
+ *   parent's. Not so a pool, whose threads stay behind: in a child that was forked after it was
+ *   created, running a kernel on it gives MORELLO_INVALID_ARGUMENT, releasing it is safe, and new
+ *   ones can be created. A child that is forked inside of a loop body must not return from it.
+ * - Stack: every call makes do with 64 KiB of its thread's stack (in a build with optimization and
+ *   without sanitizers).
  * - The library never aborts, never prints, never changes process state (signal handlers, locale,
  *   floating-point control), and replaces no malloc, free, new or delete of the process.
  */
@@ -136,8 +142,10 @@ typedef struct morello_cpu_info {
 } morello_cpu_info;
 
 /** @param info_size sizeof(morello_cpu_info) of the caller.
- *  The environment variable MORELLO_MAX_ISA ("avx2" or "avx512") caps `isa`.
- *  @return MORELLO_INVALID_ARGUMENT if info is NULL or info_size is of no released version. */
+ *  The environment variable MORELLO_MAX_ISA ("avx2" or "avx512", in any case; empty is as good as
+ *  unset) caps `isa`.
+ *  @return MORELLO_INVALID_ARGUMENT if info is NULL, info_size is of no released version, or
+ *  MORELLO_MAX_ISA has another value: morello_context_create() says so in words. */
 MORELLO_API morello_status morello_cpu_info_get(morello_cpu_info *info, size_t info_size);
 
 /* ---------------------------------------------------------------------------------------------
@@ -164,7 +172,8 @@ MORELLO_API void morello_context_options_init(morello_context_options *options,
 /** Creates a context: settings, plus the ISA cap read once from MORELLO_MAX_ISA (the lower of the
  *  two caps counts; the variable is ignored in set-user-id programs).
  *  @param options NULL: defaults.
- *  @return MORELLO_INVALID_ARGUMENT, MORELLO_OUT_OF_MEMORY. */
+ *  @return MORELLO_INVALID_ARGUMENT (an option, or a value of MORELLO_MAX_ISA that is none: nobody
+ *  who asked for less gets more), MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_context_create(const morello_context_options *options,
                                                   morello_context **context, morello_error **err);
 MORELLO_API void morello_context_release(morello_context *context);
@@ -345,6 +354,9 @@ typedef struct morello_options {
   const int32_t *cancel; /**< read now and then, atomically: not 0 ends the search. Any thread may
                               set it. Default NULL */
   const morello_table *table; /**< asked before searching; borrowed for the call; default NULL */
+  uint32_t strict_table; /**< 0 (default): a table of another target or number of threads covers
+                              nothing; 1: it is an error, MORELLO_INCOMPATIBLE_TABLE */
+  uint32_t reserved1;    /**< must be 0 */
 } morello_options;
 
 MORELLO_API void morello_options_init(morello_options *options, size_t options_size);
@@ -360,7 +372,8 @@ MORELLO_API void morello_options_init(morello_options *options, size_t options_s
  *  @param options NULL: the defaults.
  *  @return MORELLO_ISA_UNAVAILABLE, MORELLO_UNSUPPORTED, MORELLO_NO_IMPLEMENTATION,
  *  MORELLO_BUDGET_EXCEEDED (no program was found until then), MORELLO_CANCELLED,
- *  MORELLO_INCOMPATIBLE_TABLE (of another target than the kernel, or another number of threads),
+ *  MORELLO_INCOMPATIBLE_TABLE (with strict_table: of another target than the kernel, or another
+ *  number of threads),
  *  MORELLO_EXEC_MEMORY_DENIED, MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
 MORELLO_API morello_status morello_synthesize(morello_context *context, const morello_spec *spec,
                                               const morello_options *options,
@@ -382,16 +395,21 @@ typedef struct morello_executor {
 /** Runs the kernel. No allocation, lock or system call of its own if `scratch` is given.
  *  @param operands  one pointer per operand, in the order of the Spec, output last. Each must be
  *      aligned to its element size and hold morello_kernel_operand_size() bytes; nothing outside is
- *      read or written. Inputs may overlap one another; the output must overlap no input.
+ *      read or written. Inputs may overlap one another; the output must share no element with an
+ *      input, not even in place, for a program may write it before it has read all. Elements of
+ *      the one between elements of the other are fine.
  *  @param scratch   morello_kernel_scratch_size() bytes, used by this call alone, aligned to
  *      morello_kernel_scratch_alignment(); or NULL: the library allocates it for this call.
  *  @param executor  NULL: everything runs on the calling thread.
  *  @return MORELLO_NULL_OPERAND, MORELLO_MISALIGNED, MORELLO_OUT_OF_MEMORY,
- *  MORELLO_INVALID_ARGUMENT (kernel is NULL, or was made with search_only). */
+ *  MORELLO_INVALID_ARGUMENT (kernel is NULL, or was made with search_only; executor is a pool of
+ *  the process that this one was forked from). */
 MORELLO_API morello_status morello_kernel_run(const morello_kernel *kernel, void *const *operands,
                                               void *scratch, const morello_executor *executor);
 /** The same, after checking the size of every buffer: operand_bytes[i] is the size of operands[i].
- *  @return also MORELLO_OPERAND_TOO_SMALL, with a message that names the operand. */
+ *  @return also MORELLO_OPERAND_TOO_SMALL, and MORELLO_INVALID_ARGUMENT if the output shares an
+ *  element with an input, with a message that names the operands. Where strides are so odd that
+ *  this cannot be told quickly, it is not refused. */
 MORELLO_API morello_status morello_kernel_run_checked(
     const morello_kernel *kernel, void *const *operands, const size_t *operand_bytes,
     uint32_t operand_count, void *scratch, size_t scratch_bytes, const morello_executor *executor,
@@ -439,6 +457,14 @@ typedef enum morello_table_use {
   MORELLO_TABLE_WRONG = 3        /**< what it decides for the Spec is no program: likewise */
 } morello_table_use;
 
+/** Why a table does not cover a Spec. */
+typedef enum morello_table_reason {
+  MORELLO_TABLE_REASON_NONE = 0,   /**< table_use is not MORELLO_TABLE_NOT_COVERED */
+  MORELLO_TABLE_REASON_SPEC = 1,   /**< no family of the table has the Spec */
+  MORELLO_TABLE_REASON_TARGET = 2, /**< it is for another target than the kernel */
+  MORELLO_TABLE_REASON_THREADS = 3 /**< it is for another number of threads */
+} morello_table_reason;
+
 /** What the search did. Fill with morello_kernel_stats(). */
 typedef struct morello_search_stats {
   size_t struct_size;
@@ -460,6 +486,8 @@ typedef struct morello_search_stats {
   double lower_bound;            /**< cycles; no program costs less */
   uint32_t optimal;              /**< 1: proven; 0: a budget ended the search */
   int32_t table_use;             /**< morello_table_use */
+  int32_t table_reason;          /**< morello_table_reason */
+  uint32_t reserved0;
 } morello_search_stats;
 MORELLO_API morello_status morello_kernel_stats(const morello_kernel *kernel,
                                                 morello_search_stats *stats, size_t stats_size);
@@ -629,9 +657,11 @@ typedef struct morello_pool morello_pool;
  *  @return MORELLO_INVALID_ARGUMENT (over 1024), MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_pool_create(uint32_t threads, morello_pool **pool,
                                                morello_error **err);
-/** The pool as an executor; lives as long as the pool. */
+/** The pool as an executor; lives as long as the pool. In a forked child its parallel_for runs
+ *  everything on the calling thread. */
 MORELLO_API const morello_executor *morello_pool_executor(const morello_pool *pool);
-/** Waits for the workers to end. No kernel may be running on the pool. */
+/** Waits for the workers to end, if they are in this process (see "Fork" above). No kernel may be
+ *  running on the pool. */
 MORELLO_API void morello_pool_release(morello_pool *pool);
 
 #ifdef __cplusplus

@@ -186,8 +186,14 @@ TEST_CASE("facts of this machine") {
   set_environment("avx2");
   REQUIRE(morello_cpu_info_get(&info, sizeof(info)) == MORELLO_OK);
   CHECK(info.isa <= MORELLO_ISA_AVX2);
-  set_environment(before != nullptr ? saved.c_str() : nullptr);
   std::memset(&info, 0xaa, sizeof(info));
+  set_environment("avx1024");
+  CHECK(morello_cpu_info_get(&info, sizeof(info)) == MORELLO_INVALID_ARGUMENT);
+  const Failure refused = fail<morello_context>(
+      [](morello_context** c, morello_error** e) { return morello_context_create(nullptr, c, e); });
+  CHECK(refused.status == MORELLO_INVALID_ARGUMENT);
+  CHECK(contains(refused.message, "MORELLO_MAX_ISA is \"avx1024\""));
+  set_environment(before != nullptr ? saved.c_str() : nullptr);
   CHECK(morello_cpu_info_get(&info, sizeof(info) - 1) == MORELLO_INVALID_ARGUMENT);
   CHECK(morello_cpu_info_get(&info, SIZE_MAX) == MORELLO_INVALID_ARGUMENT);
   CHECK(morello_cpu_info_get(nullptr, sizeof(info)) == MORELLO_INVALID_ARGUMENT);

@@ -112,12 +112,17 @@ class Cli(unittest.TestCase):
                 self.assertEqual(both["table"], "answered", command)
                 other = self.json_of(command, FUSED, "--target", "avx2", *files[:2])
                 self.assertEqual(other["table"], "not covered", command)
+                self.assertEqual(other["table_reason"], "spec", command)
                 self.assertEqual(other["cost_cycles"], both["cost_cycles"])
             self.assertIn("the program is the table's",
                           self.text_of("synth", SMALL, "--target", "avx2", *files))
-            # A table of other kernels is an error, not a slow surprise.
-            for options in [["--target", "avx512"], ["--target", "avx2", "--threads", 2]]:
-                error = self.json_of("show", SMALL, *options, *files, exit_code=LIBRARY)["error"]
+            # A table of other kernels covers nothing; who would rather have an error asks for it.
+            for reason, *options in [["target", "--target", "avx512"],
+                                     ["threads", "--target", "avx2", "--threads", 2]]:
+                report = self.json_of("show", SMALL, *options, *files)
+                self.assertEqual((report["table"], report["table_reason"]), ("not covered", reason))
+                error = self.json_of("show", SMALL, *options, *files, "--strict-table",
+                                     exit_code=LIBRARY)["error"]
                 self.assertEqual(error["status"], "MORELLO_INCOMPATIBLE_TABLE")
 
     def test_bad_tables(self):

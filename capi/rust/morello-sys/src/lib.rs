@@ -151,6 +151,8 @@ pub struct morello_options {
     pub progress_user: *mut c_void,
     pub cancel: *const i32,
     pub table: *const morello_table,
+    pub strict_table: u32,
+    pub reserved1: u32,
 }
 
 #[repr(C)]
@@ -174,6 +176,12 @@ pub const MORELLO_TABLE_ANSWERED: morello_table_use = 1;
 pub const MORELLO_TABLE_NOT_COVERED: morello_table_use = 2;
 pub const MORELLO_TABLE_WRONG: morello_table_use = 3;
 
+pub type morello_table_reason = c_int;
+pub const MORELLO_TABLE_REASON_NONE: morello_table_reason = 0;
+pub const MORELLO_TABLE_REASON_SPEC: morello_table_reason = 1;
+pub const MORELLO_TABLE_REASON_TARGET: morello_table_reason = 2;
+pub const MORELLO_TABLE_REASON_THREADS: morello_table_reason = 3;
+
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct morello_search_stats {
@@ -196,6 +204,8 @@ pub struct morello_search_stats {
     pub lower_bound: f64,
     pub optimal: u32,
     pub table_use: i32,
+    pub table_reason: i32,
+    pub reserved0: u32,
 }
 
 #[repr(C)]
