@@ -34,7 +34,7 @@ class Pool {
   /// Calls body(arg, i) once for each i in [0, count), and returns when all calls have returned.
   void parallel_for(size_t count, Body body, void* arg);
 
-  const morello_executor& executor() const { return executor_; }
+  const morello_executor& executor() const noexcept { return executor_; }
 
  private:
   struct Loop;
