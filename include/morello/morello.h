@@ -48,6 +48,9 @@
  *   ones can be created. A child that is forked inside of a loop body must not return from it.
  * - Stack: every call makes do with 64 KiB of its thread's stack (in a build with optimization and
  *   without sanitizers).
+ * - Where memory or threads run out, a call does without or returns MORELLO_OUT_OF_MEMORY; it leaks
+ *   nothing, files and objects that were there before are as they were, and the same call succeeds
+ *   once there is memory again.
  * - The library never aborts, never prints, never changes process state (signal handlers, locale,
  *   floating-point control), and replaces no malloc, free, new or delete of the process.
  */
@@ -145,7 +148,8 @@ typedef struct morello_cpu_info {
  *  The environment variable MORELLO_MAX_ISA ("avx2" or "avx512", in any case; empty is as good as
  *  unset) caps `isa`.
  *  @return MORELLO_INVALID_ARGUMENT if info is NULL, info_size is of no released version, or
- *  MORELLO_MAX_ISA has another value: morello_context_create() says so in words. */
+ *  MORELLO_MAX_ISA has another value: morello_context_create() says so in words;
+ *  MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_cpu_info_get(morello_cpu_info *info, size_t info_size);
 
 /* ---------------------------------------------------------------------------------------------
@@ -293,7 +297,7 @@ MORELLO_API uint64_t morello_spec_hash(const morello_spec *spec);
 /** Number of operands: inputs in the order of the Spec, then the output. */
 MORELLO_API uint32_t morello_spec_operand_count(const morello_spec *spec);
 /** Describes operand `index`; strides are filled for every layout but FREE.
- *  @return MORELLO_INVALID_ARGUMENT if index is out of range. */
+ *  @return MORELLO_INVALID_ARGUMENT if index is out of range; MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_spec_operand(const morello_spec *spec, uint32_t index,
                                                 morello_tensor *tensor);
 /** Floating-point operations of one run: 2 per multiply-add, 1 per other scalar operation. */
@@ -347,7 +351,7 @@ typedef struct morello_options {
   uint32_t search_only;    /**< nonzero: make no code. The kernel can be printed, but not run */
   uint32_t reserved0;      /**< must be 0 */
   uint32_t search_threads; /**< threads that search; default 1; 0: one per processor. The result
-                                does not depend on it */
+                                does not depend on it. Fewer if the system cannot start so many */
   uint32_t progress_interval;   /**< least milliseconds between calls of `progress`; default 100 */
   morello_progress_fn progress; /**< default NULL */
   void *progress_user;          /**< passed to `progress` */
@@ -542,12 +546,14 @@ typedef struct morello_table_info {
   uint64_t boxes;    /**< of decisions */
   uint64_t bytes;    /**< in memory */
 } morello_table_info;
-/** @return MORELLO_INVALID_ARGUMENT if a pointer is NULL or info_size is of no released version. */
+/** @return MORELLO_INVALID_ARGUMENT if a pointer is NULL or info_size is of no released version;
+ *  MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_table_info_get(const morello_table *table,
                                                   morello_table_info *info, size_t info_size);
 /** What the table was asked to cover, as text; NULL if index is out of range. */
 MORELLO_API const char *morello_table_family(const morello_table *table, uint64_t index);
-/** 1 if a kernel for `spec`, of the table's target and threads, needs no search, else 0. */
+/** 1 if a kernel for `spec`, of the table's target and threads, needs no search, else 0; 0 also if
+ *  there is no memory to look it up. */
 MORELLO_API int morello_table_covers(const morello_table *table, const morello_spec *spec);
 /** Of a family, a Spec in which sizes may be bounds (docs/spec-language.md), how many members there
  *  are, and how many of them the table covers (which looks up each). Either pointer may be NULL.
@@ -610,7 +616,8 @@ typedef struct morello_precompute_options {
   size_t struct_size;
   int32_t target;             /**< morello_isa, whatever the CPU has; default MORELLO_ISA_AUTO */
   uint32_t threads;           /**< morello_options.threads of the kernels; default 1 */
-  uint32_t workers;           /**< threads that solve; default 0: one per processor */
+  uint32_t workers;           /**< threads that solve; default 0: one per processor. Fewer if the
+                                   system cannot start so many */
   uint32_t part;              /**< solve this one, counted from 0, .. */
   uint32_t parts;             /**< .. of so many parts of about the same work; default 1 */
   uint32_t save_interval;     /**< least milliseconds between saves; default 2000 */

@@ -2,7 +2,10 @@
 #include "capi/boundary.hh"
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <string>
+#include <system_error>
 
 #include "capi/objects.hh"
 
@@ -57,6 +60,24 @@ morello_status report(morello_status status, const char* message, morello_error*
   return status;
 }
 
+morello_status report_exception(morello_error** err) noexcept {
+  constexpr const char* kNoMemory = "the system has no memory left for this call";
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return report(MORELLO_OUT_OF_MEMORY, kNoMemory, err);
+  } catch (const std::system_error& e) {
+    const bool refused = e.code() == std::errc::resource_unavailable_try_again ||
+                         e.code() == std::errc::not_enough_memory;  // threads, mostly
+    return refused ? report(MORELLO_OUT_OF_MEMORY, kNoMemory, err)
+                   : report(MORELLO_INTERNAL, e.what(), err);
+  } catch (const std::exception& e) {
+    return report(MORELLO_INTERNAL, e.what(), err);
+  } catch (...) {
+    return report(MORELLO_INTERNAL, "an exception of unknown type reached the C interface", err);
+  }
+}
+
 std::optional<Error> check_struct(const void* given, size_t first, size_t known, const char* name) {
   size_t size;
   std::memcpy(&size, given, sizeof(size));
@@ -75,7 +96,7 @@ std::optional<Error> check_struct(const void* given, size_t first, size_t known,
   return std::nullopt;
 }
 
-size_t copy_text(std::string_view text, char* buffer, size_t size) {
+size_t copy_text(std::string_view text, char* buffer, size_t size) noexcept {
   if (buffer != nullptr && size > 0) {
     const size_t n = std::min(size - 1, text.size());
     if (n > 0) std::memcpy(buffer, text.data(), n);

@@ -6,9 +6,7 @@
 
 #include <cstddef>
 #include <cstring>
-#include <exception>
 #include <initializer_list>
-#include <new>
 #include <optional>
 #include <string_view>
 
@@ -41,18 +39,38 @@ morello_status report(const Error& error, morello_error** err) noexcept;
 /// The same without touching std::string, which may be what ran out of memory.
 morello_status report(morello_status status, const char* message, morello_error** err) noexcept;
 
+/// Reports the exception that is being handled.
+morello_status report_exception(morello_error** err) noexcept;
+
+// Every function of the C interface does what can throw, which is nearly everything, inside one of
+// these (`lint.py boundary`).
+
 /// Runs `body`, a function () -> Result<Done>, and reports what it returns or throws.
 template <class Body>
 morello_status guarded(morello_error** err, Body&& body) noexcept {
   try {
     const Result<Done> done = body();
     return done.ok() ? MORELLO_OK : report(done.error(), err);
-  } catch (const std::bad_alloc&) {
-    return report(MORELLO_OUT_OF_MEMORY, "the system has no memory left for this call", err);
-  } catch (const std::exception& e) {
-    return report(MORELLO_INTERNAL, e.what(), err);
   } catch (...) {
-    return report(MORELLO_INTERNAL, "an exception of unknown type reached the C interface", err);
+    return report_exception(err);
+  }
+}
+/// The same for functions without an error object; `body` returns the status.
+template <class Body>
+morello_status guarded_status(Body&& body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    return report_exception(nullptr);
+  }
+}
+/// What `body` returns; if it throws, which means that there is no memory, `otherwise`.
+template <class T, class Body>
+T guarded_value(T otherwise, Body&& body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    return otherwise;
   }
 }
 
@@ -86,7 +104,7 @@ Result<T> read_struct(const T* given, const T& defaults, size_t first, const cha
 
 /// Writes `value` to the `size` bytes at `to`; what only a newer caller knows becomes 0.
 template <class T>
-void write_struct(T* to, size_t size, T value) {
+void write_struct(T* to, size_t size, T value) noexcept {
   value.struct_size = size;
   std::memcpy(to, &value, std::min(size, sizeof(T)));
   if (size > sizeof(T) && size <= kLargestStruct)
@@ -94,7 +112,7 @@ void write_struct(T* to, size_t size, T value) {
 }
 
 /// snprintf's contract for the functions that return text.
-size_t copy_text(std::string_view text, char* buffer, size_t size);
+size_t copy_text(std::string_view text, char* buffer, size_t size) noexcept;
 
 }  // namespace morello
 

@@ -29,12 +29,10 @@ morello_status morello_table_verify(const morello_table* table, uint64_t points,
 }
 
 size_t morello_table_dump(const morello_table* table, int json, char* buffer, size_t size) {
-  std::string text;
-  guarded(nullptr, [&]() -> Result<Done> {
-    if (table == nullptr) return Done{};
+  const std::string text = guarded_value(std::string(), [&] {
+    if (table == nullptr) return std::string();
     const TableContent content = table->table.content();
-    text = json != 0 ? dump_json(content) : dump_text(content);
-    return Done{};
+    return json != 0 ? dump_json(content) : dump_text(content);
   });
   return copy_text(text, buffer, size);
 }

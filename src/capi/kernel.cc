@@ -24,7 +24,7 @@ std::optional<Error> find_unusable(const morello_executor* executor) {
 }
 
 /// find_unusable() for the path of every run, where the common cases are a comparison or two.
-bool usable(const morello_executor* executor) {
+bool usable(const morello_executor* executor) noexcept {
   if (executor == nullptr) return true;
   const bool known =
       executor->struct_size == sizeof(morello_executor) && executor->parallel_for != nullptr;
@@ -84,13 +84,13 @@ std::optional<Error> check_scratch(const Program& program, const void* scratch, 
   return std::nullopt;
 }
 
-const KernelOperand* operand_at(const morello_kernel* kernel, u32 index) {
+const KernelOperand* operand_at(const morello_kernel* kernel, u32 index) noexcept {
   if (kernel == nullptr || index >= kernel->kernel.operands.size()) return nullptr;
   return &kernel->kernel.operands[index];
 }
 
 /// A search_only kernel, and none at all, need no scratch.
-const Program* program_of(const morello_kernel* kernel) {
+const Program* program_of(const morello_kernel* kernel) noexcept {
   return kernel != nullptr && kernel->kernel.program ? &*kernel->kernel.program : nullptr;
 }
 
@@ -108,9 +108,9 @@ morello_status morello_kernel_run(const morello_kernel* kernel, void* const* ope
     program->function()(operands, scratch, executor);
     return MORELLO_OK;
   }
-  return guarded(nullptr, [&]() -> Result<Done> {
+  return guarded_status([&] {
     program->run(operands, nullptr, executor);
-    return Done{};
+    return MORELLO_OK;
   });
 }
 
@@ -166,9 +166,9 @@ morello_status morello_kernel_pack(const morello_kernel* kernel, int operand, co
   if (src == nullptr || dst == nullptr) return MORELLO_NULL_OPERAND;
   const auto addresses = reinterpret_cast<uintptr_t>(src) | reinterpret_cast<uintptr_t>(dst);
   if (addresses % o->alignment != 0) return MORELLO_MISALIGNED;
-  return guarded(nullptr, [&]() -> Result<Done> {
+  return guarded_status([&] {
     kernel->kernel.pack(static_cast<u32>(operand), src, dst);
-    return Done{};
+    return MORELLO_OK;
   });
 }
 

@@ -29,13 +29,13 @@ class Owners {
 };
 
 template <class T>
-T* retain(const T* object) {
+T* retain(const T* object) noexcept {
   if (object != nullptr) object->owners.add();
   return const_cast<T*>(object);
 }
 
 template <class T>
-void release(T* object) {
+void release(T* object) noexcept {
   if (object != nullptr && object->owners.leave()) delete object;
 }
 

@@ -11,7 +11,7 @@ using namespace morello;
 namespace {
 
 constexpr u32 kMaxThreads = 1024;
-morello_precompute_options default_options() {
+morello_precompute_options default_options() noexcept {
   const PrecomputeOptions defaults;
   morello_precompute_options options{};
   options.struct_size = sizeof(options);

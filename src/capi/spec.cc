@@ -13,7 +13,7 @@ namespace {
 
 /// Two Specs are equal if they ask for the same computation on the same tensors, however they were
 /// stated: a matmul may equal an einsum.
-bool equal(const morello_spec& a, const morello_spec& b) {
+bool equal(const morello_spec& a, const morello_spec& b) noexcept {
   if (!(a.lowered.spec == b.lowered.spec) || a.statement.tensors != b.statement.tensors)
     return false;
   for (int o = 0; o < a.lowered.spec.operand_count; o++)
@@ -44,6 +44,22 @@ std::optional<Error> check_operands(const Spec& spec, void* const* operands) {
     if (auto e = check_pointer(name, operands[i], size_of(spec.operand[i].dtype))) return e;
   }
   return std::nullopt;
+}
+
+double flops(const Spec& s) noexcept {
+  double all = 1, kept = 1;
+  for (int d = 0; d < s.rank; d++) {
+    all *= s.size[d];
+    if (!has_dim(s.reduced(), d)) kept *= s.size[d];
+  }
+  double sum = 0;
+  for (int i = 0; i < s.stage_count; i++) {
+    const Op op = s.stage[i].op;
+    const double points = i == 0 ? all : kept;
+    if (op == Op::kMulAdd) sum += 2 * points;
+    if (is_unary(op) || is_binary(op)) sum += points;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -94,28 +110,16 @@ uint32_t morello_spec_operand_count(const morello_spec* spec) {
 
 morello_status morello_spec_operand(const morello_spec* spec, uint32_t index,
                                     morello_tensor* tensor) {
-  if (spec == nullptr || tensor == nullptr || index >= spec->statement.tensors.size())
-    return MORELLO_INVALID_ARGUMENT;
-  *tensor = from_tensor(spec->statement.tensors[index]);
-  return MORELLO_OK;
+  return guarded_status([&] {
+    if (spec == nullptr || tensor == nullptr || index >= spec->statement.tensors.size())
+      return MORELLO_INVALID_ARGUMENT;
+    *tensor = from_tensor(spec->statement.tensors[index]);
+    return MORELLO_OK;
+  });
 }
 
 double morello_spec_flops(const morello_spec* spec) {
-  if (spec == nullptr) return 0;
-  const Spec& s = spec->lowered.spec;
-  double all = 1, kept = 1;
-  for (int d = 0; d < s.rank; d++) {
-    all *= s.size[d];
-    if (!has_dim(s.reduced(), d)) kept *= s.size[d];
-  }
-  double flops = 0;
-  for (int i = 0; i < s.stage_count; i++) {
-    const Op op = s.stage[i].op;
-    const double points = i == 0 ? all : kept;
-    if (op == Op::kMulAdd) flops += 2 * points;
-    if (is_unary(op) || is_binary(op)) flops += points;
-  }
-  return flops;
+  return spec == nullptr ? 0 : flops(spec->lowered.spec);
 }
 
 morello_status morello_spec_evaluate(const morello_spec* spec, void* const* operands,

@@ -46,7 +46,7 @@ std::optional<Error> find_invalid(const morello_options& o) {
 
 /// Why the decisions of a table say nothing about kernels for `target`.
 TableReason find_unfit(const morello_table* table, const Target& target) {
-  if (table == nullptr || table->target == target) return TableReason::kNone;
+  if (table == nullptr || table->target == target) return TableReason::kNoReason;
   Target same_threads = table->target;
   same_threads.processors = target.processors;
   return same_threads == target ? TableReason::kThreads : TableReason::kTarget;
@@ -107,7 +107,7 @@ morello_status morello_synthesize(morello_context* context, const morello_spec* 
     const Target target = make_target(*context, **chosen, given->threads);
     const morello_table* table = given->table;
     const TableReason reason = find_unfit(table, target);
-    const bool fits = reason == TableReason::kNone;
+    const bool fits = reason == TableReason::kNoReason;
     if (!fits && given->strict_table != 0) return unfit(table, target);
     Result<Kernel> built = build_kernel(
         spec->statement, spec->lowered, target, search_options(*context, *given, target),

@@ -81,22 +81,24 @@ morello_status morello_table_merge(const morello_table* a, const morello_table* 
 
 morello_status morello_table_info_get(const morello_table* table, morello_table_info* info,
                                       size_t info_size) {
-  if (table == nullptr || info == nullptr || info_size < kFirstTableInfo ||
-      info_size > kLargestStruct)
-    return MORELLO_INVALID_ARGUMENT;
-  const Table& t = table->table;
-  morello_table_info known{};
-  known.target = table->target.number;
-  known.threads = table->target.processors;
-  copy_text(table->target.machine, known.machine, sizeof(known.machine));
-  known.families = t.families().size();
-  for (const Promise& promise : t.promises())
-    known.points += std::min(member_count(promise), ~u64{0} - known.points);
-  known.groups = t.keys();
-  known.boxes = t.boxes();
-  known.bytes = t.bytes();
-  write_struct(info, info_size, known);
-  return MORELLO_OK;
+  return guarded_status([&] {
+    if (table == nullptr || info == nullptr || info_size < kFirstTableInfo ||
+        info_size > kLargestStruct)
+      return MORELLO_INVALID_ARGUMENT;
+    const Table& t = table->table;
+    morello_table_info known{};
+    known.target = table->target.number;
+    known.threads = table->target.processors;
+    copy_text(table->target.machine, known.machine, sizeof(known.machine));
+    known.families = t.families().size();
+    for (const Promise& promise : t.promises())
+      known.points += std::min(member_count(promise), ~u64{0} - known.points);
+    known.groups = t.keys();
+    known.boxes = t.boxes();
+    known.bytes = t.bytes();
+    write_struct(info, info_size, known);
+    return MORELLO_OK;
+  });
 }
 
 const char* morello_table_family(const morello_table* table, uint64_t index) {
@@ -106,12 +108,8 @@ const char* morello_table_family(const morello_table* table, uint64_t index) {
 
 int morello_table_covers(const morello_table* table, const morello_spec* spec) {
   if (table == nullptr || spec == nullptr) return 0;
-  bool covered = false;
-  guarded(nullptr, [&]() -> Result<Done> {
-    covered = program(table->table, spec->lowered.spec, table->target).has_value();
-    return Done{};
-  });
-  return covered ? 1 : 0;
+  return guarded_value(
+      0, [&] { return program(table->table, spec->lowered.spec, table->target) ? 1 : 0; });
 }
 
 morello_table* morello_table_retain(const morello_table* table) { return retain(table); }

@@ -22,7 +22,7 @@ struct Program {
   size_t entry = 0;
   u64 scratch_bytes = 0;
 
-  morello_kernel_fn function() const {
+  morello_kernel_fn function() const noexcept {
     return reinterpret_cast<morello_kernel_fn>(reinterpret_cast<uintptr_t>(code.data()) + entry);
   }
   /// Runs it; takes scratch for this call alone if `scratch` is nullptr and some is needed.
@@ -45,7 +45,7 @@ struct PointerChecks {
 
   void add(u32 alignment) { mask[count++] = alignment - 1; }
   /// MORELLO_OK, MORELLO_NULL_OPERAND or MORELLO_MISALIGNED.
-  Status check(void* const* operands, const void* scratch) const {
+  Status check(void* const* operands, const void* scratch) const noexcept {
     uintptr_t low_bits = reinterpret_cast<uintptr_t>(scratch) & (kScratchAlignment - 1);
     bool null = false;
     for (u32 i = 0; i < count; i++) {

@@ -41,7 +41,7 @@ class Pool {
   /// True in a child process that was forked after the pool was made.
   bool was_forked() const;
 
-  const morello_executor& executor() const { return executor_; }
+  const morello_executor& executor() const noexcept { return executor_; }
   /// The pool that an executor is of, or nullptr if it is the host's.
   static const Pool* of(const morello_executor& executor);
 

@@ -68,10 +68,10 @@ class BestFirst {
   /// What one thread needs of its own. Not shared.
   class Worker {
    public:
-    explicit Worker(BestFirst& search) : search_(search), pool_(search.borrow_pool()) {}
+    explicit Worker(BestFirst& search) : search_(search), pool_(search.pools_.borrow()) {}
     ~Worker() {
       flush();
-      search_.return_pool(pool_);
+      search_.pools_.give_back(pool_);
     }
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
@@ -312,11 +312,19 @@ class BestFirst {
     }
     e.phase = Phase::kExpanding;
     lock.unlock();
-    expand(e, w);
-    lock.lock();
-    e.phase = Phase::kOpen;
-    e.changed();
-    lock.unlock();
+    auto end = [&](Phase phase) {
+      lock.lock();
+      e.phase = phase;
+      e.changed();
+      lock.unlock();
+    };
+    try {
+      expand(e, w);
+    } catch (...) {  // no memory: others wait for this
+      end(Phase::kNew);
+      throw;
+    }
+    end(Phase::kOpen);
     poll(w);
     lock.lock();
   }
@@ -355,28 +363,31 @@ class BestFirst {
   }
 
   void advance_top(Entry& e, i64 bound, std::unique_lock<SpinLock>& lock, Worker& w) {
+    Candidate& top = e.open.top();
+    if (!top.link) top.link = link(e, top.action, w);
     Candidate c = e.open.take();
     i64 target = target_of(e, c.f(), bound);
-    if (!c.link) c.link = link(e, c.action, w);
     typename Open::Away away{c.f(), target, c.action, c.link, nullptr};
     e.open.leave(away);
     lock.unlock();
+    auto come_back = [&](bool alive) {
+      lock.lock();
+      e.open.come_back(away);
+      // Meanwhile another thread may have solved the pair by a better action.
+      if (alive && !e.solved.load(std::memory_order_relaxed))
+        e.open.put_back(c, problem_);
+      else
+        w.pool_.release(c.link);
+      e.changed();
+    };
     bool alive = false;
     try {
       alive = advance(c, target, w);
-    } catch (...) {  // no memory: others may still look at this entry until all have stopped
-      lock.lock();
-      e.open.come_back(away);
+    } catch (...) {  // no memory: until all have stopped, others need the action
+      come_back(true);
       throw;
     }
-    lock.lock();
-    e.open.come_back(away);
-    // Meanwhile another thread may have solved the pair by a better action.
-    if (alive && !e.solved.load(std::memory_order_relaxed))
-      e.open.put_back(c, problem_);
-    else
-      w.pool_.release(c.link);
-    e.changed();
+    come_back(alive);
   }
 
   Link* link(Entry& e, const Action& action, Worker& w) {
@@ -463,23 +474,9 @@ class BestFirst {
       wait(e, lock);
   }
 
-  typename Open::Pool& borrow_pool() {
-    std::lock_guard guard(pools_lock_);
-    if (free_pools_.empty()) return pools_.emplace_back();
-    typename Open::Pool* pool = free_pools_.back();
-    free_pools_.pop_back();
-    return *pool;
-  }
-  void return_pool(typename Open::Pool& pool) {
-    std::lock_guard guard(pools_lock_);
-    free_pools_.push_back(&pool);
-  }
-
   const Problem& problem_;
   const Options options_;
-  SpinLock pools_lock_;
-  std::deque<typename Open::Pool> pools_;  // they outlive the workers, for entries point into them
-  std::vector<typename Open::Pool*> free_pools_;
+  typename Open::Pools pools_;  // they outlive the workers, for entries point into them
   Entries memo_;
   std::atomic<bool> stopped_{false};
   mutable SpinLock counts_lock_;  // of what follows

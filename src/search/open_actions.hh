@@ -7,12 +7,16 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <deque>
 #include <memory>
+#include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
 #include "cost/model.hh"
 #include "support/alloc.hh"
+#include "support/spin_lock.hh"
 
 namespace morello {
 
@@ -56,6 +60,8 @@ class OpenActions {
     i64 key_;  // f, and a bit that says whether it is complete
   };
 
+  class Pools;
+
   /// Memory of one thread, reused. It may be given back to the pool of another thread.
   class Pool {
    public:
@@ -82,15 +88,21 @@ class OpenActions {
       heaps_[n] = heap->next;
       return reinterpret_cast<Candidate*>(heap);
     }
-    void release(Candidate* heap, size_t capacity) {
+    /// Never fails: it is called in the middle of changes that others must not see half done.
+    void release(Candidate* heap, size_t capacity) noexcept {
       size_t n = class_of(capacity);
-      if (n >= heaps_.size()) heaps_.resize(n + 1);
+      try {
+        if (n >= heaps_.size()) heaps_.resize(n + 1);
+      } catch (const std::bad_alloc&) {
+        return;  // it is not used again, and goes with the arena
+      }
       heaps_[n] = new (heap) FreeHeap{heaps_[n]};
     }
     /// Bytes taken from the system since the last call.
     u64 new_bytes() { return arena_.bytes() - std::exchange(counted_, arena_.bytes()); }
 
    private:
+    friend class Pools;
     static constexpr size_t kStep = 4;  // capacities are multiples of it
     struct FreeHeap {
       FreeHeap* next;
@@ -101,6 +113,27 @@ class OpenActions {
     u64 counted_ = 0;
     Link* links_ = nullptr;
     std::vector<FreeHeap*> heaps_;  // by class
+    Pool* next_ = nullptr;          // of those that no thread has
+  };
+
+  /// Gives threads their pools. A pool that comes back keeps its memory, for the next one.
+  class Pools {
+   public:
+    Pool& borrow() {
+      std::lock_guard guard(lock_);
+      if (free_ == nullptr) return pools_.emplace_back();
+      return *std::exchange(free_, free_->next_);
+    }
+    /// Allocates nothing: destructors call it.
+    void give_back(Pool& pool) noexcept {
+      std::lock_guard guard(lock_);
+      pool.next_ = std::exchange(free_, &pool);
+    }
+
+   private:
+    SpinLock lock_;
+    std::deque<Pool> pools_;
+    Pool* free_ = nullptr;
   };
 
   /// An action that a thread took out; it lives on that thread's stack.
@@ -113,10 +146,10 @@ class OpenActions {
   };
 
   void open(const std::vector<Candidate>& candidates, const Problem& problem, Pool& pool) {
+    if (candidates.empty()) return;
+    heap_ = pool.make_heap(candidates.size());  // may fail: before anything changes
     size_ = static_cast<u32>(candidates.size());
     capacity_ = size_ & 0x7fffffff;
-    if (candidates.empty()) return;
-    heap_ = pool.make_heap(capacity_);
     std::uninitialized_copy(candidates.begin(), candidates.end(), heap_);
     std::make_heap(heap_, heap_ + size_, Later{problem});
   }
@@ -140,6 +173,7 @@ class OpenActions {
   }
   /// REQUIRES: !empty(), settled.
   const Candidate& top() const { return heap_[0]; }
+  Candidate& top() { return heap_[0]; }
   bool top_is_complete() const { return !empty() && heap_[0].complete(); }
   /// The top leaves a hole where it was. REQUIRES: !empty(), settled.
   Candidate take() {

@@ -8,8 +8,6 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <new>
-#include <thread>
 #include <utility>
 
 #include "search/best_first.hh"
@@ -17,6 +15,7 @@
 #include "search/keeper.hh"
 #include "search/soundness.hh"
 #include "search/spec_problem.hh"
+#include "support/threads.hh"
 
 namespace morello {
 namespace {
@@ -80,19 +79,16 @@ class Precompute {
 
   Result<PrecomputeProgress> run() {
     if (std::optional<Error> error = keeper_.open()) return *error;
-    std::vector<std::thread> threads;
-    try {
-      running_ = options_.workers;
-      for (u32 i = 0; i < options_.workers; i++) threads.emplace_back([this] { work(); });
-      attend();
-    } catch (...) {
-      stopping_ = true;
-      for (std::thread& thread : threads) thread.join();
-      throw;
-    }
-    for (std::thread& thread : threads) thread.join();
+    Threads workers([this] { stopping_ = true; });
+    running_ = options_.workers;
+    const u32 started = workers.start(options_.workers, [this] { work(); });
+    leave(options_.workers - started);
+    if (started == 0)
+      return Error{MORELLO_OUT_OF_MEMORY, "the system cannot start a thread to solve members"};
+    attend();
+    workers.join();
     if (!error_) save();
-    if (out_of_memory_) throw std::bad_alloc();
+    workers.rethrow();
     if (error_) return *error_;
     PrecomputeProgress end = progress_now();
     end.cancelled = end.done < end.members;
@@ -116,24 +112,25 @@ class Precompute {
   // ---- in the workers' threads
 
   void work() {
+    struct Leave {
+      Precompute& precompute;
+      ~Leave() { precompute.leave(1); }
+    } at_end{*this};
     Solved solved;
-    try {
-      Seat seat;
-      for (size_t i; !cancelled() && (i = next_.fetch_add(1)) < blocks_.size();) {
-        solve_block(blocks_[i], seat, solved);
-        if (seat.search)
-          if (std::optional<Error> error = wrong_bound(seat.search->graph, target_)) {
-            fail(std::move(*error));
-            break;
-          }
-        deliver(solved);
-      }
-    } catch (const std::bad_alloc&) {
-      out_of_memory_ = true;
-      stopping_ = true;
+    Seat seat;
+    for (size_t i; !cancelled() && (i = next_.fetch_add(1)) < blocks_.size();) {
+      solve_block(blocks_[i], seat, solved);
+      if (seat.search)
+        if (std::optional<Error> error = wrong_bound(seat.search->graph, target_))
+          return fail(std::move(*error));
+      deliver(solved);
     }
+  }
+
+  /// So many workers are no more.
+  void leave(u32 workers) {
     std::lock_guard lock(mutex_);
-    running_--;
+    running_ -= workers;
     changed_.notify_one();
   }
 
@@ -319,7 +316,7 @@ class Precompute {
   std::atomic<size_t> next_{0};
   std::atomic<u64> done_{0}, found_{0}, without_program_{0};
   std::atomic<double> done_work_{0}, found_work_{0};
-  std::atomic<bool> stopping_{false}, out_of_memory_{false};
+  std::atomic<bool> stopping_{false};
 
   std::mutex search_mutex_;
   std::shared_ptr<Search> search_;

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "search/synthesize.hh"
 
-#include <atomic>
 #include <chrono>
-#include <new>
-#include <thread>
-#include <vector>
 
 #include "search/incumbent.hh"
 #include "search/soundness.hh"
+#include "support/threads.hh"
 
 namespace morello {
 namespace {
@@ -93,33 +90,18 @@ class Synthesis {
   bool search(Search::Solution& solution) {
     worker_.set_check([this] { return check(); });
     if (!check()) return false;
-    std::atomic<bool> out_of_memory{false};
-    std::vector<std::thread> helpers;
-    auto join = [&] {
-      search_.stop();
-      for (std::thread& helper : helpers) helper.join();
-      search_.allow();
-    };
-    bool done = false;
-    try {
-      for (u32 i = 1; i < options_.search_threads; i++)
-        helpers.emplace_back([&] {
-          try {
-            Search::Worker w(search_);
-            Search::Solution ignored;
-            search_.solve(root_, limits_, w, ignored);
-          } catch (const std::bad_alloc&) {
-            out_of_memory = true;
-            search_.stop();
-          }
-        });
-      done = search_.solve(root_, limits_, worker_, solution);
-    } catch (...) {
-      join();
-      throw;
-    }
-    join();
-    if (out_of_memory) throw std::bad_alloc();
+    Threads helpers([this] { search_.stop(); });
+    if (options_.search_threads > 1)  // fewer, if the system has no more: the result is the same
+      helpers.start(options_.search_threads - 1, [this] {
+        Search::Worker w(search_);
+        Search::Solution ignored;
+        search_.solve(root_, limits_, w, ignored);
+      });
+    const bool done = search_.solve(root_, limits_, worker_, solution);
+    search_.stop();
+    helpers.join();
+    helpers.rethrow();
+    search_.allow();
     worker_.set_check({});
     return done;
   }

@@ -55,7 +55,7 @@ class Equation {
     }
     const bool found = search(0, value);
     if (steps_ > kMostSteps) return Overlap::kUnknown;
-    return found ? Overlap::kSome : Overlap::kNone;
+    return found ? Overlap::kSome : Overlap::kDisjoint;
   }
 
  private:

@@ -18,7 +18,7 @@ struct PlacedTensor {
 };
 
 /// kUnknown: not decided in a few thousand steps, as is possible for strides that do not nest.
-enum class Overlap { kNone, kSome, kUnknown };
+enum class Overlap { kDisjoint, kSome, kUnknown };
 
 /// Whether any byte belongs to an element of both. Gaps between elements belong to nobody, so
 /// interleaved tensors, such as two blocks of columns of one matrix, do not overlap.

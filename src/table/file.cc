@@ -101,13 +101,13 @@ class LockedFile {
   LockedFile(std::string path, std::string name, Descriptor folder, Descriptor lock)
       : path_(std::move(path)),
         name_(std::move(name)),
+        temporary_(name_ + ".tmp"),
         folder_(std::move(folder)),
         lock_(std::move(lock)) {}
 
   std::optional<Error> write_temporary(const Bytes& bytes, const struct stat* replaced) const;
-  std::string temporary() const { return name_ + ".tmp"; }
 
-  std::string path_, name_;
+  std::string path_, name_, temporary_;
   Descriptor folder_;
   Descriptor lock_;  // given up when it is closed
 };
@@ -149,11 +149,11 @@ void take_over(int fd, const struct stat& replaced) {
 std::optional<Error> LockedFile::write_temporary(const Bytes& bytes,
                                                  const struct stat* replaced) const {
   // Whoever left one behind is dead: we have the lock.
-  unlinkat(folder_.get(), temporary().c_str(), 0);
+  unlinkat(folder_.get(), temporary_.c_str(), 0);
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   const mode_t mode = replaced == nullptr ? 0666 : 0600;  // until it takes over the other's
-  Descriptor file(openat(folder_.get(), temporary().c_str(), kFlags, mode));
-  if (!file) return failed(path_, "create " + temporary());
+  Descriptor file(openat(folder_.get(), temporary_.c_str(), kFlags, mode));
+  if (!file) return failed(path_, "create " + temporary_);
   if (replaced != nullptr) take_over(file.get(), *replaced);
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t n =
@@ -171,13 +171,17 @@ std::optional<Error> LockedFile::replace(const Bytes& bytes) const {
                         !S_ISLNK(status.st_mode);
   if (replaces)
     if (std::optional<Error> bad = check_kind(path_, status)) return bad;
-  std::optional<Error> error = write_temporary(bytes, replaces ? &status : nullptr);
-  if (!error && renameat(folder_.get(), temporary().c_str(), folder_.get(), name_.c_str()) != 0)
-    error = failed(path_, "replace");
-  if (error) {
-    unlinkat(folder_.get(), temporary().c_str(), 0);
-    return error;
-  }
+  struct Remove {  // also where there is no memory to say what went wrong
+    const LockedFile& file;
+    bool needed = true;
+    ~Remove() {
+      if (needed) unlinkat(file.folder_.get(), file.temporary_.c_str(), 0);
+    }
+  } remove{*this};
+  if (std::optional<Error> error = write_temporary(bytes, replaces ? &status : nullptr)) return error;
+  if (renameat(folder_.get(), temporary_.c_str(), folder_.get(), name_.c_str()) != 0)
+    return failed(path_, "replace");
+  remove.needed = false;
   // Some file systems cannot, and need not.
   if (uninterrupted([&] { return fsync(folder_.get()); }) != 0 && errno != EINVAL)
     return failed(path_, "make the new file durable");

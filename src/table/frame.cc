@@ -4,6 +4,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <cassert>
@@ -161,6 +162,7 @@ Result<Bytes> decompress(const Frame& frame, Section section) {
   Bytes bytes(part.decoded_bytes);
   const size_t length =
       ZSTD_decompress(bytes.data(), bytes.size(), part.stored.data(), part.stored.size());
+  if (ZSTD_getErrorCode(length) == ZSTD_error_memory_allocation) throw std::bad_alloc();
   if (ZSTD_isError(length) || length != bytes.size())
     return corrupt(quoted(section) + " cannot be decompressed");
   return bytes;

@@ -23,7 +23,7 @@ class Table {
   static u64 bytes_to_make(const TableContent& content);
 
   const TableIdentity& identity() const { return identity_; }
-  const std::vector<std::string>& families() const { return families_; }
+  const std::vector<std::string>& families() const noexcept { return families_; }
   std::vector<Promise> promises() const;
 
   /// Is the program that the decisions describe promised to be the cheapest? `limits` are those of

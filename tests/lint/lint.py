@@ -208,7 +208,51 @@ def suites(_root, unit_exe, *expected):
     return bad
 
 
-CHECKS = [layers, dependencies, writes, length, spdx, guards, lists, changelog, paths, formatting, suites]
+def closing(text, start):
+    """The index of the bracket that closes the one at `start`."""
+    depth = 0
+    for at in range(start, len(text)):
+        depth += (text[at] in "({") - (text[at] in ")}")
+        if depth == 0:
+            return at
+    return len(text)
+
+
+def boundary(root):
+    """An exported function calls what can throw in guarded, guarded_status or guarded_value only."""
+    def clean(path):
+        text = re.sub(r"//.*", "", path.read_text())
+        return re.sub(r'"(\\.|[^"\\])*"', '""', text)
+
+    def noexcepts(text):
+        return set(re.findall(r"\b(\w+)\([^;{}]*\)(?: const)? noexcept\b", text))
+
+    sure = {"if", "sizeof", "static_cast", "reinterpret_cast", "string_view", "get", "c_str", "size",
+            "data"}
+    for path in files(root, ["src"], {".hh"}):
+        sure |= noexcepts(clean(path))
+    found, bad = set(), []
+    for path in files(root, ["src/capi"], {".cc"}):
+        text = clean(path)
+        known = sure | noexcepts(text)
+        for match in re.finditer(r"^\w[\w *]*?\b(morello_\w+)\(", text, re.M):
+            begin = closing(text, match.end() - 1) + 1
+            if not text[begin:].startswith(" {"):
+                continue  # no function
+            found.add(match.group(1))
+            body = text[begin:closing(text, begin + 1)]
+            while guard := re.search(r"\bguarded(_status|_value)?\(", body):
+                body = body[:guard.start()] + body[closing(body, guard.end() - 1) + 1:]
+            calls = set(re.findall(r"(\w+)(?:<[^<>()]*>)?\(", body)) - known
+            bad += [f"{path}: {match.group(1)} calls {call}(), which is not noexcept, outside of a guard"
+                    for call in sorted(calls)]
+    exported = set((root / "capi/abi.txt").read_text().split())
+    bad += [f"src/capi: the exported {name} was not found" for name in sorted(exported - found)]
+    return bad
+
+
+CHECKS = [boundary, layers, dependencies, writes, length, spdx, guards, lists, changelog, paths, formatting,
+          suites]
 
 
 def main():

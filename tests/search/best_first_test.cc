@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <map>
+#include <new>
 #include <random>
 #include <thread>
 
@@ -111,6 +112,28 @@ struct ToyProblem {
   u64 order(u32 action) const { return action; }
 };
 
+/// Has no memory left after so many calls.
+struct ExhaustedToy : ToyProblem {
+  using ToyProblem::ToyProblem;
+  mutable int calls_left = 0;
+
+  void use() const {
+    if (calls_left-- == 0) throw std::bad_alloc();
+  }
+  i64 lower_bound(u32 key, const ToyLimits& limits) const {
+    use();
+    return ToyProblem::lower_bound(key, limits);
+  }
+  void list(u32 key, const ToyLimits& limits, ActionList& out) const {
+    use();
+    ToyProblem::list(key, limits, out);
+  }
+  bool preview(u32 key, const ToyLimits& limits, u32 action, ToyDerivation& d) const {
+    use();
+    return ToyProblem::preview(key, limits, action, d);
+  }
+};
+
 }  // namespace
 
 TEST_SUITE("search") {
@@ -189,6 +212,32 @@ TEST_SUITE("search") {
       CHECK(s.cost == problem.optimum(node, 20, memo));
     }
     CHECK(stops > 10);
+  }
+
+  TEST_CASE("a graph in which allocations failed is as good as before") {
+    using Search = BestFirst<ExhaustedToy>;
+    int failures = 0;
+    for (u64 seed = 1; seed <= 60; seed++) {
+      ExhaustedToy problem(seed);
+      std::map<std::pair<u32, u32>, i64> memo;
+      Search search(problem);
+      const u32 root = static_cast<u32>(problem.nodes.size()) - 1;
+      Search::Solution s;
+      for (int calls = 0; s.cost == kInfinite && calls < 300; calls++) {
+        Search::Worker worker(search);
+        problem.calls_left = calls;
+        try {
+          const bool solved = search.solve(root, {20}, worker, s);
+          CHECK(solved);
+          break;
+        } catch (const std::bad_alloc&) {
+          failures++;
+        }
+      }
+      INFO("seed " << seed);
+      CHECK(s.cost == problem.optimum(root, 20, memo));
+    }
+    CHECK(failures > 200);
   }
 }
 

@@ -54,32 +54,32 @@ TEST_CASE("dense tensors overlap if their bytes do") {
   const PlacedTensor a{1000, 4, {10, 10}, {10, 1}};
   CHECK(between(a, a) == Overlap::kSome);
   CHECK(between(a, {1000 + 396, 4, {3}, {1}}) == Overlap::kSome);
-  CHECK(between(a, {1000 + 400, 4, {3}, {1}}) == Overlap::kNone);
-  CHECK(between(a, {1000 - 12, 4, {3}, {1}}) == Overlap::kNone);
+  CHECK(between(a, {1000 + 400, 4, {3}, {1}}) == Overlap::kDisjoint);
+  CHECK(between(a, {1000 - 12, 4, {3}, {1}}) == Overlap::kDisjoint);
   CHECK(between(a, {1000 - 8, 4, {3}, {1}}) == Overlap::kSome);
   CHECK(between(a, {1000 + 399, 1, {}, {}}) == Overlap::kSome);
-  CHECK(between(a, {1000 + 400, 1, {}, {}}) == Overlap::kNone);
+  CHECK(between(a, {1000 + 400, 1, {}, {}}) == Overlap::kDisjoint);
 }
 
 TEST_CASE("interleaved tensors do not overlap") {
   // Real and imaginary parts; left and right half of a matrix; even and odd rows.
-  CHECK(between({0, 4, {100}, {2}}, {4, 4, {100}, {2}}) == Overlap::kNone);
+  CHECK(between({0, 4, {100}, {2}}, {4, 4, {100}, {2}}) == Overlap::kDisjoint);
   CHECK(between({0, 4, {100}, {2}}, {8, 4, {100}, {2}}) == Overlap::kSome);
-  CHECK(between({0, 4, {64, 50}, {128, 1}}, {200, 4, {64, 78}, {128, 1}}) == Overlap::kNone);
+  CHECK(between({0, 4, {64, 50}, {128, 1}}, {200, 4, {64, 78}, {128, 1}}) == Overlap::kDisjoint);
   CHECK(between({0, 4, {64, 51}, {128, 1}}, {200, 4, {64, 78}, {128, 1}}) == Overlap::kSome);
   CHECK(between({0, 4, {64, 50}, {128, 1}}, {200, 4, {64, 79}, {128, 1}}) == Overlap::kSome);
-  CHECK(between({0, 4, {20, 64}, {128, 1}}, {256, 4, {20, 64}, {128, 1}}) == Overlap::kNone);
+  CHECK(between({0, 4, {20, 64}, {128, 1}}, {256, 4, {20, 64}, {128, 1}}) == Overlap::kDisjoint);
   // A column of a matrix and another one's transpose.
-  CHECK(between({0, 4, {1000}, {1000}}, {4, 4, {999, 1000}, {1, 1000}}) == Overlap::kNone);
+  CHECK(between({0, 4, {1000}, {1000}}, {4, 4, {999, 1000}, {1, 1000}}) == Overlap::kDisjoint);
   CHECK(between({0, 4, {1000}, {1000}}, {4, 4, {1000, 1000}, {1, 1000}}) == Overlap::kSome);
 }
 
 TEST_CASE("axes that repeat elements, and huge tensors, cost nothing") {
-  CHECK(between({0, 4, {1 << 30, 5}, {0, 1}}, {20, 4, {1 << 30}, {0}}) == Overlap::kNone);
+  CHECK(between({0, 4, {1 << 30, 5}, {0, 1}}, {20, 4, {1 << 30}, {0}}) == Overlap::kDisjoint);
   CHECK(between({0, 4, {1 << 30, 5}, {0, 1}}, {16, 4, {1 << 30}, {0}}) == Overlap::kSome);
   const i64 side = 46340;
   CHECK(between({0, 4, {side, side}, {side, 1}}, {u64(4 * side * side), 4, {side}, {1}}) ==
-        Overlap::kNone);
+        Overlap::kDisjoint);
   CHECK(between({0, 4, {side, side}, {1, side}}, {u64(4 * side * side - 4), 4, {side}, {side}}) ==
         Overlap::kSome);
 }

@@ -3,6 +3,7 @@
 // microkernels' own code comes from their families.
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <numeric>
 
 #include "codegen/emit.hh"
@@ -393,6 +394,7 @@ Result<Code> emit(const Plan& plan, const Target& target) {
   try {
     return x64::Program(plan, target).emit();
   } catch (const Xbyak::Error& e) {
+    if (static_cast<int>(e) == Xbyak::ERR_CANT_ALLOC) throw std::bad_alloc();
     return Error{MORELLO_INTERNAL, std::string("the plan cannot be emitted: ") + e.what()};
   }
 }
