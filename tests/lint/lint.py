@@ -163,7 +163,7 @@ def paths(root):
     machine = re.compile(r"(?<![\w.])/(home|root|Users|work|mnt)/\w")
     bad = []
     suffixes = CODE | {".build", ".txt", ".md", ".in", ".wrap", ".toml", ".map", ".sh", ""}
-    found = files(root, FOLDERS, suffixes) + [p for p in root.glob("*") if p.suffix in suffixes]
+    found = files(root, FOLDERS, suffixes) + [p for p in root.glob("*") if p.suffix in suffixes and p.name != ".git"]
     for path in found:
         if path.is_file() and path.name != pathlib.Path(__file__).name:
             for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
