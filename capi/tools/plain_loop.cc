@@ -25,8 +25,8 @@ __attribute__((target("avx2,fma"))) void multiply_avx2(const Product& product, f
   multiply(product, c);
 }
 
-__attribute__((target("avx512f,avx512vl,fma,prefer-vector-width=512"))) void multiply_avx512(
-    const Product& product, float* c) {
+__attribute__((target("avx512f,avx512vl,fma"))) void multiply_avx512(const Product& product,
+                                                                     float* c) {
   multiply(product, c);
 }
 
