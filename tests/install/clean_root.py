@@ -91,7 +91,8 @@ def first_command(steps):
 
 def installation(steps, commands):
     install = next(text for text in commands if text.startswith("meson setup build-release"))
-    steps.run(install, install)
+    if "PKG_CONFIG_PATH" in steps.run(install, install):
+        steps.failed.append("the loader does not look where the library is installed by default")
     steps.run("examples", "mkdir -p /tmp/c && cp /usr/local/share/doc/morello/examples/*.c /tmp/c", "/tmp")
     for command in (text for text in commands if text.startswith("cc ") and "pkg-config" in text):
         steps.run(command, command, "/tmp/c")
@@ -100,10 +101,12 @@ def installation(steps, commands):
     for command in (text for text in commands if text.startswith("morello ") and "t.mtab" in text):
         short = command.replace("<=512", "<=24")
         steps.run(short, short, "/tmp/c")
-    steps.run("another prefix", "meson configure build-release --prefix /opt/morello && "
-              "meson install -C build-release && rm -r /usr/local/lib/libmorello* && ldconfig && "
-              "/opt/morello/bin/morello cpu && meson configure build-release --prefix /usr/local && "
-              "meson install -C build-release")
+    said = steps.run(
+        "another prefix", "meson configure build-release --prefix /opt/morello && meson install -C build-release && "
+        "rm -r /usr/local/lib/libmorello* && ldconfig && /opt/morello/bin/morello cpu && "
+        "meson configure build-release --prefix /usr/local && meson install -C build-release")
+    if "PKG_CONFIG_PATH=/opt/morello/lib/pkgconfig" not in said:
+        steps.failed.append("an installation where the loader does not look does not say what to set")
 
 
 def rust(steps, commands):
