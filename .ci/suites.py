@@ -3,12 +3,16 @@
 """Builds and tests every configuration from the top of the tree, and counts.
 
 A unit suite counts as many tests as it has test cases, any other Meson test as one, and so does each
-build: it passes if it ends without a warning.
+build: it passes if it ends without a warning. Builds use all processors, one after the other; then what
+was built is tested, two jobs at a time, each with half of the processors. In the end come what was
+skipped, and why, and the counts.
 """
+import concurrent.futures
 import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -17,32 +21,78 @@ import tempfile
 import threading
 import time
 
-STEP_SECONDS = 900  # a step that takes longer hangs
+STEP_SECONDS = 1800  # a step that takes longer hangs
+HALF = max(1, (os.cpu_count() or 2) // 2)
 DEMO_SPECS = ["matmul f32[64,768] f32[768,3072] -> f32[64,3072]",
               "matmul f32[17,31] f32[31,47] -> f32[17,47]"]
 FUZZ_SECONDS = 60
 FUZZ_TARGETS = ["spec", "table"]
+SANITIZED = {"MORELLO_TEST_ROUNDS": "0.1", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+# What searches with one thread, and takes minutes under ThreadSanitizer, has nothing for it to find.
+SINGLE_THREADED = ["*brute-force*", "legal decisions that are not the cheapest*", "*however late it was stopped",
+                   "no reduction of the actions*", "every action is worth*", "no program within the limits*"]
 passed = 0
 failures = []
+skipped = {}  # reason: names
+jobs = []  # (title, function), for when all is built
 START = time.monotonic()
+lock = threading.RLock()
+job = threading.local()  # what a job prints comes when it has ended
+
+
+def show(text, end="\n"):
+    lines = getattr(job, "lines", None)
+    if lines is None:
+        print(text, end=end, flush=True)
+    else:
+        lines.append(text + end)
 
 
 def say(text):
-    print(f"\n[{time.monotonic() - START:4.0f} s] {text}", flush=True)
+    show(f"\n[{time.monotonic() - START:4.0f} s] {text}")
 
 
 def count(name, good, number=1):
     global passed
-    if good:
-        passed += number
-    else:
-        failures.append(name)
-        print(f"FAILED: {name}", flush=True)
+    with lock:
+        if good:
+            passed += number
+        else:
+            failures.append(name)
+            show(f"FAILED: {name}")
+
+
+def skip(name, reason):
+    with lock:
+        skipped.setdefault(reason, []).append(name)
+    show(f"skipped: {name}: {reason}")
+
+
+def later(title, function, *arguments):
+    jobs.append((title, lambda: function(*arguments)))
+
+
+def do_jobs():
+    """Two at a time, those that were added first begin first."""
+    def do(title, function):
+        job.lines = []
+        say(title)
+        try:
+            function()
+        except Exception as error:  # pylint: disable=broad-except
+            count(f"{title}: {error!r}", False)
+        say(f"{title}: ended")
+        with lock:
+            print("".join(job.lines), end="", flush=True)
+        job.lines = None
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for future in [pool.submit(do, *each) for each in jobs]:
+            future.result()
 
 
 def run(command, **options):
     """(exit status, output); the output is shown as it comes."""
-    print("+", " ".join(map(str, command)), flush=True)
+    show("+ " + " ".join(map(str, command)))
     lines = []
     with subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
@@ -52,21 +102,24 @@ def run(command, **options):
         for line in process.stdout:
             lines.append(line)
             if not re.match(r"\[\d+/\d+\] (Compiling|Linking|Generating)", line):
-                print(line, end="", flush=True)
+                show(line, end="")
         timer.cancel()
     return process.returncode, "".join(lines)
 
 
-def count_meson_tests(configuration, folder):
+def count_meson_tests(name_of_configuration, log):
     """Reads what `meson test` left behind."""
-    log = pathlib.Path(folder, "meson-logs", "testlog.json")
     for line in log.read_text(encoding="utf-8").splitlines():
         test = json.loads(line)
-        name = f"{configuration}: {test['name']}"
-        output = test.get("stdout", "")
+        name = f"{name_of_configuration}: {test['name']}"
+        output = test.get("stdout", "") + test.get("stderr", "")
         cases = re.search(r"test cases: +\d+ \| +(\d+) passed \| +(\d+) failed", output)
+        reasons = re.findall(r"skipped: (.*)", output)
+        for reason in dict.fromkeys(reasons):
+            skip(name, reason.strip())
         if test["result"] == "SKIP":
-            print(f"skipped: {name}: {output.strip().splitlines()[-1:]}")
+            if not reasons:
+                skip(name, "it does not say why")
         elif cases and test["result"] in ("OK", "FAIL"):
             count(name, True, int(cases.group(1)))
             for case in range(int(cases.group(2))):
@@ -77,8 +130,19 @@ def count_meson_tests(configuration, folder):
             count(name, test["result"] in ("OK", "EXPECTEDFAIL"))
 
 
-def configuration(name, folder, setup_args, test_args=(), environment=None):
-    """Configures, builds and tests; None for `test_args`: no tests."""
+def meson_test(name, folder, test_args, environment):
+    log = pathlib.Path(folder, "meson-logs", "testlog.json")
+    log.unlink(missing_ok=True)
+    run(["meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", "--num-processes", HALF,
+         *test_args], env=environment)
+    if log.is_file():
+        count_meson_tests(name, log)
+    else:
+        count(f"{name}: meson test", False)
+
+
+def configuration(name, folder, setup_args, test_args=(), environment=None, targets=()):
+    """Configures and builds now, tests later; None for `test_args`: no tests."""
     say(name)
     environment = dict(os.environ, **(environment or {}))
     if not pathlib.Path(folder, "build.ninja").is_file():
@@ -86,20 +150,13 @@ def configuration(name, folder, setup_args, test_args=(), environment=None):
         if status != 0:
             count(f"{name}: configure", False)
             return False
-    status, output = run(["ninja", "-C", folder], env=environment)
+    status, output = run(["ninja", "-C", folder, *targets], env=environment)
     warned = re.search(r"\bwarning: ", output) is not None
     count(f"{name}: build" + (" (warnings)" if warned else ""), status == 0 and not warned)
     if status != 0:
         return False
     if test_args is not None:
-        log = pathlib.Path(folder, "meson-logs", "testlog.json")
-        log.unlink(missing_ok=True)
-        run(["meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", *test_args],
-            env=environment)
-        if log.is_file():
-            count_meson_tests(name, folder)
-        else:
-            count(f"{name}: meson test", False)
+        later(f"{name}: tests", meson_test, name, folder, test_args, environment)
     return True
 
 
@@ -116,61 +173,32 @@ def has_fuzzer():
     return linked.returncode == 0
 
 
-def fuzz():
-    """Each target for a minute, all at once. What is found lies in the build folder."""
-    folder = pathlib.Path("build-fuzz")
-    say(f"fuzzing, {FUZZ_SECONDS} s")
-    if not has_fuzzer():
-        print("skipped: fuzzing, as there is no clang++ with libFuzzer (Debian: clang, libclang-rt-dev)")
-        return
-    environment = dict(os.environ, CC="clang", CXX="clang++")
-    if not (folder / "build.ninja").is_file():
-        status, _ = run(["meson", "setup", folder, "-Dfuzz=enabled", "-Db_sanitize=address,undefined",
-                         "-Doptimization=1", "-Db_ndebug=false", "-Db_lundef=false", "-Dcpp_args=-g1",
-                         "-Dmimalloc=disabled", "-Dcli=disabled", "-Dbenches=disabled"], env=environment)
-        if status != 0:
-            count("fuzz: configure", False)
-            return
-    status, _ = run(["ninja", "-C", folder, "fuzzers"], env=environment)
-    count("fuzz: build", status == 0)
-    if status != 0:
-        return
-    running = {}
+def fuzz(folder):
+    """Each target for a minute, one job each. What is found lies in the build folder."""
     for target in FUZZ_TARGETS:
-        new = folder / f"new-{target}"
-        new.mkdir(exist_ok=True)
-        command = [folder / "tests/fuzz" / f"libfuzzer-{target}", f"-max_total_time={FUZZ_SECONDS}",
-                   "-timeout=10", "-rss_limit_mb=2048", f"-artifact_prefix={folder}/{target}-",
-                   new, pathlib.Path("tests/fuzz/corpus", target)]
-        print("+", " ".join(map(str, command)), flush=True)
-        log = open(folder / f"{target}.log", "w+", encoding="utf-8", errors="replace")
-        running[target] = log, subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-            env=dict(os.environ, UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1"))
-    for target, (log, process) in running.items():
-        try:
-            status = process.wait(timeout=STEP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            status = "hangs"
-        log.seek(0)
-        lines = log.read().splitlines()
-        log.close()
-        print("\n".join(lines[-30:] if status != 0 else lines[-1:]))
-        count(f"fuzz {target} ({status})", status == 0)
+        later(f"fuzzing {target}, {FUZZ_SECONDS} s", fuzz_one, pathlib.Path(folder), target)
+
+
+def fuzz_one(folder, target):
+    new = folder / f"new-{target}"
+    new.mkdir(exist_ok=True)
+    status, _ = run([folder / "tests/fuzz" / f"libfuzzer-{target}", f"-max_total_time={FUZZ_SECONDS}",
+                     "-timeout=10", "-rss_limit_mb=2048", "-verbosity=0",
+                     f"-artifact_prefix={folder}/{target}-", new,
+                     pathlib.Path("tests/fuzz/corpus", target)],
+                    env=dict(os.environ, **SANITIZED))
+    count(f"fuzz {target} ({status})", status == 0)
 
 
 def demo():
-    say("the command line tool")
     for spec in DEMO_SPECS:
         status, _ = run(["build/morello", "bench", "--show", spec])
         count(f"morello bench {spec}", status == 0)
 
 
 def rust():
-    say("Rust crates")
     if shutil.which("cargo") is None:
-        print("skipped: cargo is not installed and could not be")
+        skip("Rust crates", "cargo is not installed (Debian: cargo)")
         return
     environment = dict(os.environ, MORELLO_LIB_DIR=str(pathlib.Path("build/capi").resolve()))
     status, output = run(["cargo", "test", "--workspace", "--offline", "--color", "never"], cwd="capi/rust",
@@ -184,27 +212,34 @@ def rust():
 
 
 def main():
-    if configuration("g++, release", "build", []):
-        demo()
-        rust()
-    configuration("g++, without mimalloc", "build-plain",
-                  ["-Dmimalloc=disabled", "-Dcli=disabled", "-Dbenches=disabled"],
-                  ["--suite", "unit", "--suite", "abi"])
-    # Line numbers only and little optimization, as the compiler takes long; a tenth of the random
-    # kernels, as they run slowly; assertions.
-    configuration("g++, address and undefined-behaviour sanitizers", "build-asan",
-                  ["-Db_sanitize=address,undefined", "-Doptimization=1", "-Db_ndebug=false",
-                   "-Dcpp_args=-g1", "-Dmimalloc=disabled", "-Dcli=disabled", "-Dbenches=disabled"],
-                  ["--no-suite", "lint", "--timeout-multiplier", "4"],
-                  {"MORELLO_TEST_ROUNDS": "0.1",
-                   "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"})
-    if shutil.which("clang++"):
-        configuration("clang++, build only", "build-clang", ["-Doptimization=0", "-Db_ndebug=false"], None,
-                      {"CC": "clang", "CXX": "clang++"})
+    # Sanitizers: line numbers only and little optimization, as the compiler takes long; a tenth of the
+    # random kernels, as they run slowly; assertions. With clang++ it is the fuzzers' build as well.
+    sanitized = ["-Doptimization=1", "-Db_ndebug=false", "-Dcpp_args=-g1", "-Db_lundef=false",
+                 "-Dbenches=disabled"]
+    asan_tests = ["--no-suite", "lint", "--no-suite", "cli", "--timeout-multiplier", "6"]
+    fuzzers = has_fuzzer()
+    if fuzzers:
+        fuzzers = configuration("clang++, address and undefined-behaviour sanitizers", "build-clang",
+                                [*sanitized, "-Db_sanitize=address,undefined", "-Dfuzz=enabled"],
+                                asan_tests, dict(SANITIZED, CC="clang", CXX="clang++"))
     else:
-        print("skipped: the clang++ build, as clang++ is not installed")
-    fuzz()
+        skip("clang++, fuzzing", "there is no clang++ with libFuzzer (Debian: clang, libclang-rt-dev)")
+        configuration("g++, address and undefined-behaviour sanitizers", "build-asan",
+                      [*sanitized, "-Db_sanitize=address,undefined", "-Dcli=disabled"], asan_tests, SANITIZED)
+    if configuration("g++, release", "build", [], ["--timeout-multiplier", "2"]):
+        later("the command line tool", demo)
+        later("Rust crates", rust)
+    configuration("g++, thread sanitizer", "build-tsan",
+                  [*sanitized, "-Db_sanitize=thread", "-Dcli=disabled"],
+                  ["search", "runtime", "capi", "--timeout-multiplier", "6",
+                   "--test-args=--test-case-exclude=" + shlex.quote(",".join(SINGLE_THREADED))],
+                  SANITIZED, ["tests/morello-unit"])
+    if fuzzers:
+        fuzz("build-clang")
+    do_jobs()
     say("done")
+    for reason, names in sorted(skipped.items()):
+        print(f"skipped: {reason} ({'; '.join(dict.fromkeys(names))})")
     for name in failures:
         print(f"FAILED: {name}")
     print(f"{passed} passed, {len(failures)} failed", flush=True)

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "CLI/CLI.hpp"
+#include "check.hh"
 #include "fmt/format.h"
 #include "handles.hh"
 #include "nlohmann/json.hpp"
@@ -81,20 +82,21 @@ Subject prepare(const std::string& text, int32_t isa) {
   tools::Operands& operands = *subject.operands;
   operands.fill_random(1);
   if (operands.pack(kernel) != MORELLO_OK) return failed();
-  if (operands.expect(&error) != MORELLO_OK) return failed();
+  tools::Reference reference(spec, &operands);
+  if (reference.compute(tools::Extent::kFull, 1, nullptr, &error) != MORELLO_OK) return failed();
   if (morello_kernel_run(kernel, operands.pointers(), operands.scratch(), nullptr) != MORELLO_OK) {
     return failed();
   }
-  if (!operands.check(operands.result()).ok) {
-    subject.problem = "WRONG: " + operands.check(operands.result()).describe();
+  if (const tools::Check check = reference.check(operands.result(), nullptr); !check.ok) {
+    subject.problem = "WRONG: " + check.describe();
     return subject;
   }
   for (Peer& peer : peers_for(spec, &operands)) {
     tools::Buffer result(operands.result().count() * sizeof(float));
     std::copy(operands.initial_output().begin(), operands.initial_output().end(), result.begin());
     peer.run(result.data());
-    if (!operands.check(result).ok) {
-      subject.problem = peer.name + " is WRONG: " + operands.check(result).describe();
+    if (const tools::Check check = reference.check(result, nullptr); !check.ok) {
+      subject.problem = peer.name + " is WRONG: " + check.describe();
       return subject;
     }
     subject.peers.push_back(std::move(peer));

@@ -55,7 +55,7 @@ struct CountingAllocator {
 };
 
 struct HashPair {
-  size_t operator()(const Pair& pair) const { return hash_of(pair); }
+  size_t operator()(const Pair& pair) const { return hash_of(pair, 0); }
 };
 
 size_t bytes_of_map(const DecidedPairs& pairs) {

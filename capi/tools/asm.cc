@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // morello asm: the machine code of a kernel, disassembled.
-#include <fstream>
-
 #include "command.hh"
 #include "disassemble.hh"
-#include "fmt/format.h"
+#include "output.hh"
 
 namespace morello::tools {
 namespace {
@@ -18,10 +16,10 @@ std::string hex_of(const uint8_t* bytes, size_t count) {
 }
 
 void print_line(const Line& line, const uint8_t* code) {
-  if (!line.label.empty()) fmt::print("{}:\n", line.label);
+  if (!line.label.empty()) print("{}:\n", line.label);
   const std::string bytes =
       line.text.starts_with('.') ? "" : hex_of(code + line.offset, line.length);
-  fmt::print("{:6x}:  {:<{}} {}\n", line.offset, bytes, 3 * kShownBytes, line.text);
+  print("{:6x}:  {:<{}} {}\n", line.offset, bytes, 3 * kShownBytes, line.text);
 }
 
 }  // namespace
@@ -32,10 +30,9 @@ int asm_command(const Arguments& arguments, const std::string& text) {
   size_t size = 0;
   const uint8_t* code = morello_kernel_code(job->kernel.get(), &size);
   if (!arguments.bytes.empty()) {
-    std::ofstream file(arguments.bytes, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(code), static_cast<std::streamsize>(size));
-    file.close();
-    if (!file) return report_failure(arguments, text, arguments.bytes + ": cannot be written");
+    const std::string problem =
+        write_file(arguments.bytes, {{reinterpret_cast<const char*>(code), size}});
+    if (!problem.empty()) return report_failure(arguments, text, problem);
   }
   const std::vector<Line> lines = disassemble(code, size);
   if (arguments.json) {
@@ -50,7 +47,7 @@ int asm_command(const Arguments& arguments, const std::string& text) {
     print_json(report);
     return kExitOk;
   }
-  fmt::print("; {}\n; {}, {} bytes\n", job->text, morello_kernel_name(job->kernel.get()), size);
+  print("; {}\n; {}, {} bytes\n", job->text, morello_kernel_name(job->kernel.get()), size);
   for (const Line& line : lines) print_line(line, code);
   return kExitOk;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // morello bench: checks a kernel, then times it beside the core's peak rate of multiply-adds.
+#include "checked_run.hh"
 #include "command.hh"
 #include "compare.hh"
-#include "fmt/format.h"
-#include "operands.hh"
+#include "output.hh"
 #include "peak.hh"
 #include "rounds.hh"
 
@@ -51,6 +51,7 @@ Json figures_json(const Figures& figures) {
   return {{"best_ns", figures.kernel.best()},
           {"median_ns", figures.kernel.median()},
           {"spread", figures.kernel.spread()},
+          {"noise", !noise(figures.kernel.spread()).empty()},
           {"rounds", figures.kernel.samples.size()},
           {"calls_per_round", figures.kernel.calls},
           {"gflops", figures.gflops()},
@@ -62,17 +63,19 @@ Json figures_json(const Figures& figures) {
 }
 
 void print_figures(const Arguments& arguments, const Job& job, const Figures& figures) {
-  fmt::print("time     best {}, median {}, spread {:.0f}% over {} rounds of {} calls\n",
-             human_time(figures.kernel.best()), human_time(figures.kernel.median()),
-             100 * figures.kernel.spread(), figures.kernel.samples.size(), figures.kernel.calls);
-  fmt::print("rate     best {:.1f} GFLOP/s, median {:.1f}; {:.2f} GB/s of compulsory traffic\n",
-             figures.gflops(), figures.median_gflops(), figures.gbytes());
-  fmt::print(
+  print("time     best {}, median {}, spread {:.0f}% over {} rounds of {} calls\n",
+        human_time(figures.kernel.best()), human_time(figures.kernel.median()),
+        100 * figures.kernel.spread(), figures.kernel.samples.size(), figures.kernel.calls);
+  print("rate     best {:.1f} GFLOP/s, median {:.1f}; {:.2f} GB/s of compulsory traffic\n",
+        figures.gflops(), figures.median_gflops(), figures.gbytes());
+  print(
       "peak     best {:.1f}%, median {:.1f}% of this core's {:.1f} GFLOP/s ({} FMA, measured "
       "between the rounds){}\n",
       figures.percent(), figures.median_percent(), figures.peak_gflops(),
       isa_name(morello_kernel_isa(job.kernel.get())),
       arguments.threads > 1 ? fmt::format("; {} threads", arguments.threads) : "");
+  if (const std::string text = noise(figures.kernel.spread()); !text.empty())
+    print("noise    {}\n", text);
 }
 
 }  // namespace
@@ -87,35 +90,28 @@ int bench_command(const Arguments& arguments, const std::string& text) {
       arguments.tree
           ? text_of(morello_kernel_print, static_cast<const morello_kernel*>(job->kernel.get()))
           : std::string();
-  if (arguments.tree && !arguments.json) fmt::print("{}\n", tree);
+  if (arguments.tree && !arguments.json) print("{}\n", tree);
 
   Operands operands(job->spec.get(), job->kernel.get());
   operands.fill_random(arguments.seed);
-  morello_status status = operands.pack(job->kernel.get());
-  if (status != MORELLO_OK) return report_status(arguments, text, status);
-  morello_error* error = nullptr;
-  if (operands.expect(&error) != MORELLO_OK) {
-    return report_error(arguments, text, ErrorPtr(error).get());
-  }
-  status = morello_kernel_run(job->kernel.get(), operands.pointers(), operands.scratch(),
-                              job->executor());
-  if (status != MORELLO_OK) return report_status(arguments, text, status);
-  const Check check = operands.check(operands.result());
+  const Outcome outcome = run_checked(arguments, text, *job, &operands);
+  if (outcome.exit_code != kExitOk) return outcome.exit_code;
+  const Check& check = outcome.check;
   Json report = describe(*job);
   if (arguments.tree) report["impl"] = tree;
   report["threads"] = arguments.threads;
-  report["ok"] = check.ok;
-  report["worst_share_of_bound"] = check.worst_share;
+  add_outcome(check, &report);
   if (!arguments.json) {
-    fmt::print("spec     {}\n", job->text);
-    fmt::print("kernel   {}\n", morello_kernel_name(job->kernel.get()));
+    print("spec     {}\n", job->text);
+    print("kernel   {}\n", morello_kernel_name(job->kernel.get()));
     const morello_search_stats& stats = job->stats;
     const uint64_t search = stats.lookup_nanoseconds + stats.search_nanoseconds;
     const uint64_t code = stats.plan_nanoseconds + stats.emit_nanoseconds;
-    fmt::print("made     search {}, code {}\n", human_time(static_cast<double>(search)),
-               human_time(static_cast<double>(code)));
-    if (job->stats.optimal != 1) fmt::print("cost     {}\n", describe_proof(*job));
-    fmt::print("result   {}: {}\n", check.ok ? "ok" : "WRONG", check.describe());
+    print("made     search {}, code {}\n", human_time(static_cast<double>(search)),
+          human_time(static_cast<double>(code)));
+    if (job->stats.optimal != 1) print("cost     {}\n", describe_proof(*job));
+    print_outcome(check);
+    flush_out();
   }
   if (check.ok) {
     Comparison comparison(arguments, *job, &operands);

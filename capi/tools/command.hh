@@ -28,14 +28,21 @@ inline constexpr int kExitUsage = 2;    // the command line
 inline constexpr int kExitLibrary = 3;  // the library refused: bad Spec, no implementation, ...
 inline constexpr int kExitInterrupted = 130;  // by a signal; what was done until then is kept
 
+/// What --check takes.
+inline constexpr int32_t kCheckAuto = 0, kCheckFull = 1, kCheckSample = 2, kCheckNone = 3;
+inline constexpr uint64_t kLargestGroup = UINT64_MAX;
+
 struct Arguments {
-  std::string spec;  // "-": one per line of standard input
+  std::string spec;         // "-": one per line of standard input
+  uint64_t input_line = 0;  // of standard input, from 1; 0: the Spec is not from there
   int32_t target = MORELLO_ISA_AUTO;
   uint32_t threads = 1;
   uint32_t search_threads = 1;
-  double time_budget = 0;           // seconds; 0: none
+  uint64_t time_budget = 0;         // microseconds; 0: none
   uint64_t memory_budget = 0;       // MiB; 0: none
+  uint64_t table_memory = 0;        // MiB; 0: what the library says
   std::vector<std::string> tables;  // files, to be merged
+  bool strict_table = false;
   bool read_machine = false;
   bool json = false;
 
@@ -46,16 +53,17 @@ struct Arguments {
   std::vector<std::string> inputs;  // run
   std::string output;               // run, precompute, table merge, table plot
   uint64_t rounds = 30;             // bench
+  int32_t check = kCheckAuto;       // run, bench
   std::string bytes;                // asm
 
-  uint64_t points = 100;  // table verify
-  int64_t group = -1;     // table plot: -1: the largest
-  std::string x, y;       // table plot: axes; "": the widest
+  uint64_t points = 100;           // table verify
+  uint64_t group = kLargestGroup;  // table plot
+  std::string x, y;                // table plot: axes; "": the widest
 
   std::vector<std::string> families;  // precompute
   uint32_t workers = 0;               // precompute: 0: one per processor
   std::string block;                  // precompute: "3/16"; "": all
-  double save_every = 2;              // precompute: seconds
+  uint64_t save_every = 2000000;      // precompute: microseconds
 };
 
 /// What --target takes; the name of a kernel's instruction set.
@@ -88,6 +96,9 @@ int report_error(const Arguments& arguments, const std::string& text, const more
 int report_status(const Arguments& arguments, const std::string& text, morello_status status);
 /// The same for the tool's own failures. Returns kExitFailed.
 int report_failure(const Arguments& arguments, const std::string& text, const std::string& message);
+/// The same for text that cannot be given to the library. Returns kExitLibrary.
+int report_text(const Arguments& arguments, const std::string& text, const std::string& message,
+                uint32_t column);
 
 /// One line of standard output.
 void print_json(const Json& json);
@@ -97,10 +108,15 @@ Json describe(const Job& job);
 /// Whether the program is known to be the cheapest, or else how much cheaper one may be.
 std::string describe_proof(const Job& job);
 const char* isa_name(int32_t isa);
-/// 1234567.0 as "1,234,567".
+/// 1234567.0 as "1,234,567"; numbers that nobody would count as "1.23e+308".
 std::string grouped(double value);
 /// "12.3 us" from nanoseconds.
 std::string human_time(double nanoseconds);
+
+/// Calls `command` for the Spec of the arguments, or for every line of standard input that is
+/// neither empty nor a comment. Returns the highest exit code.
+using Command = int (*)(const Arguments&, const std::string&);
+int for_each_spec(const Arguments& arguments, Command command);
 
 // One subcommand each, for one Spec. They return the exit code.
 int synth_command(const Arguments& arguments, const std::string& text);
@@ -110,8 +126,12 @@ int bench_command(const Arguments& arguments, const std::string& text);
 int asm_command(const Arguments& arguments, const std::string& text);
 int cpu_command(const Arguments& arguments);
 
+/// So that bytes fit in 64 bits with room.
+inline constexpr uint64_t kMostMebibytes = uint64_t{1} << 40;
+
 /// --target, --threads, --read-machine
 void add_target_options(CLI::App* command, Arguments* arguments);
+void add_table_memory(CLI::App* command, Arguments* arguments);
 
 CLI::App* add_precompute_command(CLI::App* app, Arguments* arguments);
 int precompute_command(const Arguments& arguments);

@@ -3,7 +3,8 @@
 
 #include <sstream>
 
-#include "fmt/format.h"
+#include "check.hh"
+#include "output.hh"
 
 namespace morello::tools {
 namespace {
@@ -35,11 +36,14 @@ Comparison::Comparison(const Arguments& arguments, const Job& job, Operands* ope
     return;
   }
   const int32_t isa = morello_kernel_isa(job.kernel.get());
+  const CheckProgress silent = [](uint64_t, uint64_t) {};
+  Reference reference(job.spec.get(), operands);
+  if (reference.compute(Extent::kSample, arguments.seed, silent, nullptr) != MORELLO_OK) return;
   for (const Rival& rival : {plain_loop(isa, *product), openblas(isa, *product)}) {
     Entry entry = {rival, Buffer(operands->output_elements() * sizeof(float)), {}};
     if (rival.run) {
       rival.run(entry.result.data());
-      const Check check = operands->check(entry.result);
+      const Check check = reference.check(entry.result, silent);
       if (!check.ok) entry.problem = "WRONG: " + check.describe();
     } else {
       entry.problem = "not here";
@@ -80,7 +84,7 @@ void Comparison::report(const Arguments& arguments, const std::vector<Timing>& t
       line = entry.rival.run ? entry.problem : entry.rival.about;
     }
     rows.push_back(row);
-    if (!arguments.json) fmt::print("compare  {}: {}\n", entry.rival.name, line);
+    if (!arguments.json) print("compare  {}: {}\n", entry.rival.name, line);
   }
   if (arguments.compare) (*json)["compare"] = rows;
 }

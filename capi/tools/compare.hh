@@ -16,7 +16,8 @@ namespace morello::tools {
 
 class Comparison {
  public:
-  /// Has no rivals unless --compare was given. REQUIRES: operands->expect() was called.
+  /// Has no rivals unless --compare was given. REQUIRES: the inputs of
+  /// `operands` stay as they are.
   Comparison(const Arguments& arguments, const Job& job, Operands* operands);
 
   /// Those that can be timed. They refer to this object.

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 // morello cpu: this machine as the library sees it, and the versions of the library.
 #include "command.hh"
-#include "fmt/format.h"
+#include "output.hh"
 
 namespace morello::tools {
 
 int cpu_command(const Arguments& arguments) {
+  morello_error* error = nullptr;
+  const ContextPtr context = make_context(arguments, &error);  // says in words what is refused
+  const ErrorPtr own(error);
+  if (!context) return report_error(arguments, "", error);
   morello_cpu_info info;
   if (const morello_status status = morello_cpu_info_get(&info, sizeof info);
       status != MORELLO_OK) {
@@ -27,14 +31,14 @@ int cpu_command(const Arguments& arguments) {
   const auto size = [](uint64_t bytes) {
     return bytes == 0 ? std::string("unknown") : fmt::format("{} KiB", bytes / 1024);
   };
-  fmt::print("cpu         {}\n", info.name);
-  fmt::print("isa         {}\n", isa_name(info.isa));
-  fmt::print("processors  {}\n", info.processors);
-  fmt::print("caches      L1 {}, L2 {}, L3 {}\n", size(info.l1_bytes), size(info.l2_bytes),
-             size(info.l3_bytes));
-  fmt::print("jit         {}\n", info.jit != 0 ? "available" : "refused by the system");
-  fmt::print("morello     {}, ABI {}, cost model {}\n", morello_version_string(),
-             morello_abi_version(), morello_cost_model_version());
+  print("cpu         {}\n", info.name);
+  print("isa         {}\n", isa_name(info.isa));
+  print("processors  {}\n", info.processors);
+  print("caches      L1 {}, L2 {}, L3 {}\n", size(info.l1_bytes), size(info.l2_bytes),
+        size(info.l3_bytes));
+  print("jit         {}\n", info.jit != 0 ? "available" : "refused by the system");
+  print("morello     {}, ABI {}, cost model {}\n", morello_version_string(), morello_abi_version(),
+        morello_cost_model_version());
   return kExitOk;
 }
 

@@ -1,44 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Making a kernel as the arguments say: tables, options, and a line of progress on a terminal.
-#include <unistd.h>
-
 #include <cmath>
-#include <cstdio>
+#include <utility>
 
 #include "command.hh"
-#include "fmt/format.h"
+#include "output.hh"
 
 namespace morello::tools {
 namespace {
 
-/// The line that says where the search is, while somebody may be looking.
-class ProgressLine {
- public:
-  explicit ProgressLine(morello_options* options) {
-    if (isatty(STDERR_FILENO) == 0) return;
-    shown_ = true;
-    fmt::print(stderr, "searching...");
-    options->progress = show;
-  }
-  ~ProgressLine() {
-    if (shown_) fmt::print(stderr, "{}", kClear);
-  }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
- private:
-  static constexpr const char* kClear = "\r\033[K";
-
-  static void show(void*, const morello_progress* p) {
-    std::string best = "no program yet";
-    if (std::isfinite(p->best_cost)) best = fmt::format("best {} cycles", grouped(p->best_cost));
-    fmt::print(stderr, "{}searching {:.1f} s, {} states, {} MiB: {}, at least {}", kClear,
-               static_cast<double>(p->microseconds) / 1e6, grouped(static_cast<double>(p->states)),
-               p->bytes >> 20, best, grouped(p->lower_bound));
-  }
-
-  bool shown_ = false;
-};
+void show_progress(void* line, const morello_progress* p) {
+  std::string best = "no program yet";
+  if (std::isfinite(p->best_cost)) best = fmt::format("best {} cycles", grouped(p->best_cost));
+  static_cast<StatusLine*>(line)->show(fmt::format(
+      "searching {:.1f} s, {} states, {} MiB: {}, at least {}",
+      static_cast<double>(p->microseconds) / 1e6, grouped(static_cast<double>(p->states)),
+      p->bytes >> 20, best, grouped(p->lower_bound)));
+}
 
 morello_options options_of(const Arguments& arguments, bool search_only) {
   morello_options options;
@@ -46,7 +24,7 @@ morello_options options_of(const Arguments& arguments, bool search_only) {
   options.target = arguments.target;
   options.threads = arguments.threads;
   options.search_threads = arguments.search_threads;
-  options.time_budget = static_cast<uint64_t>(std::llround(arguments.time_budget * 1e6));
+  options.time_budget = arguments.time_budget;
   options.memory_budget = arguments.memory_budget << 20;
   options.search_only = search_only ? 1 : 0;
   return options;
@@ -91,10 +69,14 @@ std::optional<Job> make_job(const Arguments& arguments, const std::string& text,
   if (!load_tables(arguments, context, &table, &error)) return failed();
   morello_options options = options_of(arguments, search_only);
   options.table = table.get();
+  options.strict_table = arguments.strict_table ? 1 : 0;
   morello_kernel* kernel = nullptr;
   morello_status status;
   {
-    const ProgressLine line(&options);
+    StatusLine line;
+    line.show("searching...");
+    options.progress = show_progress;
+    options.progress_user = &line;
     status = morello_synthesize(context, spec, &options, &kernel, &error);
   }
   if (status != MORELLO_OK) return failed();

@@ -1,34 +1,37 @@
 // SPDX-License-Identifier: MIT
 // The `morello` command: reads the command line and calls one subcommand for every Spec.
-#include <algorithm>
-#include <cstdio>
-#include <iostream>
 #include <map>
 #include <new>
+#include <sstream>
 
 #include "CLI/CLI.hpp"
+#include "checked_run.hh"
 #include "command.hh"
-#include "fmt/format.h"
+#include "flags.hh"
+#include "output.hh"
+#include "usage.hh"
 
 namespace morello::tools {
 
 void add_target_options(CLI::App* command, Arguments* arguments) {
-  std::string targets = "what to make kernels for, one of";
-  for (const auto& [name, number] : kTargets) targets += std::string(" ") + name;
-  command->add_option("--target,--isa", arguments->target, targets)
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, int32_t>(std::begin(kTargets), std::end(kTargets))))
-      ->option_text("ISA");
-  command->add_option("--threads", arguments->threads, "most threads that the kernel may use")
-      ->check(CLI::Range(1, 1024))
-      ->option_text("N");
+  add_choice(command, "--target,--isa", "what to make kernels for: auto, avx2, avx512",
+             {std::begin(kTargets), std::end(kTargets)}, &arguments->target, "ISA");
+  add_whole(command, "--threads", "most threads that the kernel may use", {1, 1024},
+            &arguments->threads);
   command->add_flag("--read-machine", arguments->read_machine,
                     "search for this machine's caches, not for the named model");
+  add_table_memory(command, arguments);
+}
+
+void add_table_memory(CLI::App* command, Arguments* arguments) {
+  command
+      ->add_option("--table-memory", arguments->table_memory,
+                   "most memory that reading a table may take (default 256)")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40))
+      ->option_text("MIB");
 }
 
 namespace {
-
-using Command = int (*)(const Arguments&, const std::string&);
 
 constexpr const char* kFooter =
     "SPEC is one line of text, or - to read one per line from standard input, for example\n"
@@ -39,40 +42,25 @@ constexpr const char* kFooter =
 void add_common(CLI::App* command, Arguments* arguments) {
   command->add_option("SPEC", arguments->spec, "the computation, or -")->required();
   add_target_options(command, arguments);
-  command
-      ->add_option("--search-threads", arguments->search_threads,
-                   "threads that search (default 1; 0: one per processor)")
-      ->check(CLI::Range(0, 1024))
-      ->option_text("N");
+  add_whole(command, "--search-threads", "threads that search (default 1; 0: one per processor)",
+            {0, 1024}, &arguments->search_threads);
   command
       ->add_option("--table", arguments->tables,
                    "look here before searching; several files are merged")
       ->allow_extra_args(false)
       ->option_text("FILE.mtab (repeat)");
-  command->add_option("--time-budget", arguments->time_budget, "end the search after this time")
-      ->check(CLI::Range(0.0, 1e9))
-      ->option_text("SECONDS");
-  command->add_option("--memory-budget", arguments->memory_budget, "memory that the search may use")
-      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40))
-      ->option_text("MIB");
+  command->add_flag("--strict-table", arguments->strict_table,
+                    "fail if the table is for another target or number of threads");
+  add_seconds(command, "--time-budget", "end the search after this time (default 0: no limit)", 1e9,
+              &arguments->time_budget);
+  add_whole(command, "--memory-budget", "memory that the search may use (default 0: no limit)",
+            {0, kMostMebibytes}, &arguments->memory_budget, "MIB");
 }
 
 CLI::App* add(CLI::App* app, const char* name, const char* description, Arguments* arguments) {
   CLI::App* command = app->add_subcommand(name, description);
   command->add_flag("--json", arguments->json, "one line of JSON per SPEC on standard output");
   return command;
-}
-
-/// Every line of standard input that is neither empty nor a comment. Returns the highest exit code.
-int for_each_spec(const Arguments& arguments, Command command) {
-  if (arguments.spec != "-") return command(arguments, arguments.spec);
-  int exit_code = kExitOk;
-  for (std::string line; std::getline(std::cin, line);) {
-    const size_t first = line.find_first_not_of(" \t\r");
-    if (first == line.npos || line[first] == '#') continue;
-    exit_code = std::max(exit_code, command(arguments, line));
-  }
-  return exit_code;
 }
 
 int run(int argc, char** argv) {
@@ -94,15 +82,14 @@ int run(int argc, char** argv) {
   CLI::App* show = add_command("show", "print the Impl tree", show_command);
   show->add_flag("--plan", arguments.plan, "print the plan too");
   CLI::App* run = add_command("run", "run once and check the result", run_command);
-  run->add_option("--seed", arguments.seed, "of the random inputs (default 1)");
+  add_check_options(run, &arguments);
   run->add_option("--input", arguments.inputs, "one .npy per operand, in order; others are random")
       ->allow_extra_args(false)
       ->option_text("FILE.npy (repeat)");
   run->add_option("--output", arguments.output, "write the result here")->option_text("FILE.npy");
   CLI::App* bench = add_command("bench", "check the result, then measure", bench_command);
-  bench->add_option("--seed", arguments.seed, "of the random inputs (default 1)");
-  bench->add_option("--rounds", arguments.rounds, "how often to measure (default 30)")
-      ->check(CLI::Range(1, 100000));
+  add_check_options(bench, &arguments);
+  add_whole(bench, "--rounds", "how often to measure (default 30)", {1, 100000}, &arguments.rounds);
   bench->add_flag("--show", arguments.tree, "print the Impl tree first");
   bench->add_flag("--compare", arguments.compare,
                   "time a plain compiled loop and OpenBLAS too, for matmuls of two matrices");
@@ -118,7 +105,14 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    if (error.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream text;
+      app.exit(error, text, text);
+      write_out(text.str());
+      return kExitOk;
+    }
+    print_error("{}\n", explain(app, error, {argv + 1, argv + argc}));
+    return kExitUsage;
   }
   const CLI::App* chosen = app.get_subcommands().front();
   if (chosen == precompute) return precompute_command(arguments);
@@ -131,10 +125,15 @@ int run(int argc, char** argv) {
 }  // namespace morello::tools
 
 int main(int argc, char** argv) {
+  using namespace morello::tools;
+  prepare_output();
+  int exit_code = kExitFailed;
   try {
-    return morello::tools::run(argc, argv);
+    exit_code = run(argc, argv);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "morello: out of memory\n");
-    return morello::tools::kExitFailed;
+    write_error("morello: out of memory\n");
+  } catch (const std::exception& error) {
+    print_error("morello: {}\n", error.what());
   }
+  return finish_output(exit_code);
 }

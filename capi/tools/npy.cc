@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "fmt/format.h"
+#include "output.hh"
 
 namespace morello::tools {
 namespace {
@@ -121,13 +122,13 @@ std::string write_npy(const std::string& path, const Array& array) {
   header.append((64 - unpadded % 64) % 64, ' ');
   header += '\n';
 
-  std::ofstream file(path, std::ios::binary);
-  file << kMagic << '\x01' << '\0' << static_cast<char>(header.size() & 0xff)
-       << static_cast<char>(header.size() >> 8) << header;
-  file.write(reinterpret_cast<const char*>(array.values.data()),
-             static_cast<std::streamsize>(array.values.size() * sizeof(float)));
-  file.close();
-  return file ? std::string() : fmt::format("{}: cannot be written", path);
+  const char version_and_length[] = {1, 0, static_cast<char>(header.size() & 0xff),
+                                     static_cast<char>(header.size() >> 8)};
+  return write_file(path, {kMagic,
+                           {version_and_length, sizeof version_and_length},
+                           header,
+                           {reinterpret_cast<const char*>(array.values.data()),
+                            array.values.size() * sizeof(float)}});
 }
 
 }  // namespace morello::tools

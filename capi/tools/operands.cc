@@ -2,9 +2,7 @@
 #include "operands.hh"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <limits>
 #include <new>
 #include <random>
 
@@ -12,34 +10,6 @@
 
 namespace morello::tools {
 namespace {
-
-std::vector<int64_t> strides_of(const morello_tensor& tensor) {
-  std::vector<int64_t> strides(tensor.strides, tensor.strides + tensor.rank);
-  if (tensor.layout != MORELLO_LAYOUT_FREE) return strides;
-  int64_t stride = 1;
-  for (uint32_t axis = tensor.rank; axis-- > 0;) {
-    strides[axis] = stride;
-    stride *= tensor.shape[axis];
-  }
-  return strides;
-}
-
-/// Calls visit(offset) for every element, in row-major order of the shape.
-template <typename Visit>
-void for_each_element(const morello_tensor& tensor, Visit visit) {
-  const std::vector<int64_t> strides = strides_of(tensor);
-  int64_t index[MORELLO_MAX_RANK] = {};
-  int64_t offset = 0;
-  for (uint64_t left = element_count(tensor); left != 0; --left) {
-    visit(static_cast<size_t>(offset));
-    for (uint32_t axis = tensor.rank; axis-- > 0;) {
-      offset += strides[axis];
-      if (++index[axis] < tensor.shape[axis]) break;
-      offset -= strides[axis] * tensor.shape[axis];
-      index[axis] = 0;
-    }
-  }
-}
 
 /// Floats from the first to past the last element.
 size_t extent(const morello_tensor& tensor) {
@@ -50,8 +20,6 @@ size_t extent(const morello_tensor& tensor) {
   }
   return static_cast<size_t>(last) + 1;
 }
-
-float absolute_finite(float x) { return std::isfinite(x) ? std::fabs(x) : 0.0f; }
 
 }  // namespace
 
@@ -73,6 +41,28 @@ uint64_t element_count(const morello_tensor& tensor) {
   return count;
 }
 
+std::vector<int64_t> strides_of(const morello_tensor& tensor) {
+  std::vector<int64_t> strides(tensor.strides, tensor.strides + tensor.rank);
+  if (tensor.layout != MORELLO_LAYOUT_FREE) return strides;
+  int64_t stride = 1;
+  for (uint32_t axis = tensor.rank; axis-- > 0;) {
+    strides[axis] = stride;
+    stride *= tensor.shape[axis];
+  }
+  return strides;
+}
+
+size_t offset_of(const morello_tensor& tensor, uint64_t number) {
+  const std::vector<int64_t> strides = strides_of(tensor);
+  uint64_t offset = 0;
+  for (uint32_t axis = tensor.rank; axis-- > 0;) {
+    const uint64_t size = static_cast<uint64_t>(tensor.shape[axis]);
+    offset += number % size * static_cast<uint64_t>(strides[axis]);
+    number /= size;
+  }
+  return offset;
+}
+
 std::string unsupported(const morello_spec* spec) {
   for (uint32_t i = 0; i < morello_spec_operand_count(spec); ++i) {
     morello_tensor tensor = {};
@@ -83,22 +73,15 @@ std::string unsupported(const morello_spec* spec) {
   return {};
 }
 
-std::string Check::describe() const {
-  return fmt::format(
-      "worst error {:.3g}, {:.2g} of what rounding allows{}", worst_error, worst_share,
-      ok ? std::string()
-         : fmt::format("; element {} is {:.9g}, expected {:.9g}", worst_index, got, want));
-}
-
 Operands::Operands(const morello_spec* spec, const morello_kernel* kernel)
-    : spec_(morello_spec_retain(spec)),
-      scratch_(morello_kernel_scratch_size(kernel), morello_kernel_scratch_alignment(kernel)) {
+    : scratch_(morello_kernel_scratch_size(kernel), morello_kernel_scratch_alignment(kernel)) {
   for (uint32_t i = 0; i < morello_spec_operand_count(spec); ++i) {
     morello_tensor tensor = {};
     morello_spec_operand(spec, i, &tensor);
     tensors_.push_back(tensor);
     given_.emplace_back(extent(tensor) * sizeof(float));
     packed_.emplace_back(morello_kernel_operand_size(kernel, i));
+    given_pointers_.push_back(given_.back().data());
     pointers_.push_back(packed_.back().data());
   }
 }
@@ -145,72 +128,6 @@ double Operands::compulsory_bytes() const {
     elements += static_cast<double>(element_count(tensor));
   }
   return elements * sizeof(float);
-}
-
-morello_status Operands::expect(morello_error** err) {
-  std::vector<void*> pointers;
-  for (Buffer& buffer : given_) pointers.push_back(buffer.data());
-  Buffer want(given_.back().count() * sizeof(float));
-  std::copy(given_.back().begin(), given_.back().end(), want.begin());
-  pointers.back() = want.data();
-  scale_.clear();
-  const morello_status status = morello_spec_evaluate(spec_.get(), pointers.data(), err);
-  if (status == MORELLO_OK) want_.assign(want.begin(), want.end());
-  return status;
-}
-
-/// Rounding errors grow with the size of the terms, not with that of their sum. The same Spec of
-/// the absolute values has the size of the terms.
-void Operands::measure_terms() {
-  float largest_input = 0;
-  std::vector<Buffer> absolute;
-  std::vector<void*> pointers;
-  for (const Buffer& buffer : given_) {
-    const bool is_input = &buffer != &given_.back();
-    absolute.emplace_back(buffer.count() * sizeof(float));
-    for (size_t e = 0; e < buffer.count(); ++e) {
-      const float value = absolute_finite(buffer.data()[e]);
-      absolute.back().data()[e] = value;
-      if (is_input) largest_input = std::max(largest_input, value);
-    }
-    pointers.push_back(absolute.back().data());
-  }
-  scale_.assign(want_.size(), 0);
-  if (morello_spec_evaluate(spec_.get(), pointers.data(), nullptr) != MORELLO_OK) return;
-  for (size_t e = 0; e < want_.size(); ++e) {
-    // A difference of two steps can cancel in both; what is left is then as small as an input.
-    scale_[e] = std::max(
-        {largest_input, absolute_finite(want_[e]), absolute_finite(absolute.back().data()[e])});
-  }
-}
-
-Check Operands::check(const Buffer& result) {
-  const auto same = [](float got, float want) {
-    return got == want || (std::isnan(got) && std::isnan(want));
-  };
-  Check check;
-  check.ok = true;
-  // Random values are such that most results are exact.
-  if (std::equal(want_.begin(), want_.end(), result.begin(), same)) return check;
-  if (scale_.empty()) measure_terms();
-  std::vector<bool> is_element(want_.size(), false);
-  for_each_element(tensors_.back(), [&](size_t offset) { is_element[offset] = true; });
-  const double length = morello_spec_flops(spec_.get()) / static_cast<double>(output_elements());
-  const double relative = std::numeric_limits<float>::epsilon() * (length + 8);
-
-  for (size_t e = 0; e < want_.size(); ++e) {
-    const float got = result.data()[e], want = want_[e];
-    if (same(got, want)) continue;
-    const double error = std::fabs(static_cast<double>(got) - want);
-    const double allowed = is_element[e] ? relative * static_cast<double>(scale_[e]) : 0;
-    // Not finite where one of the two is NaN or infinite, or nothing is allowed.
-    const double share =
-        std::isfinite(error / allowed) ? error / allowed : std::numeric_limits<double>::max();
-    check.worst_error = std::max(check.worst_error, std::isfinite(error) ? error : share);
-    if (share <= check.worst_share) continue;
-    check = {share <= 1, check.worst_error, share, e, got, want};
-  }
-  return check;
 }
 
 }  // namespace morello::tools

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tensors of one run: memory for every operand, random values, and the check of a kernel's
-// result against morello_spec_evaluate().
+// The tensors of one run: memory for every operand, and random values.
 #ifndef MORELLO_CAPI_TOOLS_OPERANDS_HH
 #define MORELLO_CAPI_TOOLS_OPERANDS_HH
 
@@ -34,16 +33,6 @@ class Buffer {
   std::unique_ptr<float, Free> data_;
 };
 
-/// What one output element may differ by, and where it differed most.
-struct Check {
-  bool ok = false;
-  double worst_error = 0;   // of all elements: |got - want|
-  double worst_share = 0;   // of all elements: error as a share of what that element may differ by
-  size_t worst_index = 0;   // element of the output's buffer where worst_share was seen
-  float got = 0, want = 0;  // there
-  std::string describe() const;
-};
-
 /// Operands of one kernel. `given` are as the Spec states them (free layouts: row-major); the
 /// kernel reads `packed`, which differ from them only where a layout was free.
 class Operands {
@@ -59,8 +48,11 @@ class Operands {
   /// Reads the output, in row-major order of its shape.
   std::vector<float> output() const;
 
-  /// Operand `index` as the Spec states it.
+  /// Operand `index` as the Spec states it; the output as it was before the kernel ran.
   const float* given(uint32_t index) const { return given_[index].data(); }
+  const Buffer& given_buffer(uint32_t index) const { return given_[index]; }
+  /// All of them, as morello_spec_evaluate_at() takes them, which writes none.
+  void* const* given_pointers() const { return given_pointers_.data(); }
 
   /// Copies the given operands to what the kernel reads. Call after the last change of an input.
   morello_status pack(const morello_kernel* kernel);
@@ -72,26 +64,14 @@ class Operands {
   /// Bytes that must be read and written at least once.
   double compulsory_bytes() const;
 
-  /// Computes the expected result from the current operands. REQUIRES: pack() was called, and the
-  /// kernel has not run since the output was filled.
-  morello_status expect(morello_error** err);
-  /// Compares `result`, a buffer as large as the output's, with what expect() found. What lies
-  /// between the elements must be unchanged.
-  Check check(const Buffer& result);
   const Buffer& result() const { return packed_.back(); }
-  /// The output as it was before the kernel ran.
   const Buffer& initial_output() const { return given_.back(); }
 
  private:
-  void measure_terms();
-
-  SpecPtr spec_;
   std::vector<morello_tensor> tensors_;
   std::vector<Buffer> given_, packed_;
-  std::vector<void*> pointers_;
+  std::vector<void*> given_pointers_, pointers_;
   Buffer scratch_;
-  std::vector<float> want_;
-  std::vector<float> scale_;  // how large the terms of each element are; empty until needed
 };
 
 /// Empty, or why the tool cannot run this Spec.
@@ -99,6 +79,27 @@ std::string unsupported(const morello_spec* spec);
 
 /// Elements of a tensor.
 uint64_t element_count(const morello_tensor& tensor);
+/// Elements from one to the next along each axis; of a free layout, row-major.
+std::vector<int64_t> strides_of(const morello_tensor& tensor);
+/// Where element `number` in row-major order of the shape is.
+size_t offset_of(const morello_tensor& tensor, uint64_t number);
+
+/// Calls visit(offset) for every element, in row-major order of the shape.
+template <typename Visit>
+void for_each_element(const morello_tensor& tensor, Visit visit) {
+  const std::vector<int64_t> strides = strides_of(tensor);
+  int64_t index[MORELLO_MAX_RANK] = {};
+  int64_t offset = 0;
+  for (uint64_t left = element_count(tensor); left != 0; --left) {
+    visit(static_cast<size_t>(offset));
+    for (uint32_t axis = tensor.rank; axis-- > 0;) {
+      offset += strides[axis];
+      if (++index[axis] < tensor.shape[axis]) break;
+      offset -= strides[axis] * tensor.shape[axis];
+      index[axis] = 0;
+    }
+  }
+}
 
 }  // namespace morello::tools
 

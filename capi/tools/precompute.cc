@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // morello precompute: families of Specs into a table file, with a view of how far it is.
 #include <signal.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
@@ -9,7 +8,9 @@
 
 #include "CLI/CLI.hpp"
 #include "command.hh"
-#include "fmt/format.h"
+#include "flags.hh"
+#include "output.hh"
+#include "usage.hh"
 
 namespace morello::tools {
 namespace {
@@ -34,20 +35,16 @@ std::string clock_time(double seconds) {
   return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
 }
 
-/// How far it is, on standard error: a line that is written over on a terminal, else a new line
-/// now and then.
+/// How far it is.
 class View {
  public:
   static void show(void* view, const morello_precompute_progress* now) {
     static_cast<View*>(view)->show(*now);
   }
   const morello_precompute_progress& last() const { return last_; }
-  void clear() const {
-    if (on_terminal_) fmt::print(stderr, "\r\x1b[K");
-  }
+  void clear() { line_.clear(); }
 
  private:
-  static constexpr double kLineSeconds = 5;  // between lines
   static constexpr double kRateSeconds = 2;  // that rates are of, at least
 
   void show(const morello_precompute_progress& now) {
@@ -58,13 +55,11 @@ class View {
       rate_from_ = seconds;
       rate_done_ = now.done - now.found;
     }
-    if (on_terminal_) {
-      fmt::print(stderr, "\r[{}] {}\x1b[K", bar(now), text(now));
-    } else if (seconds >= next_line_ && now.done < now.members) {
-      next_line_ = seconds + kLineSeconds;
-      fmt::print(stderr, "{}\n", text(now));
+    if (line_.on_terminal()) {
+      line_.show(fmt::format("[{}] {}", bar(now), text(now)));
+    } else if (now.done < now.members) {
+      line_.show(text(now));
     }
-    std::fflush(stderr);
   }
 
   /// By time, for most of the time goes into the largest members.
@@ -86,9 +81,9 @@ class View {
     return s + fmt::format(", {} saved, {} MiB", count(now.saved), now.bytes >> 20);
   }
 
-  const bool on_terminal_ = isatty(STDERR_FILENO) != 0;
+  StatusLine line_;
   morello_precompute_progress last_ = {};
-  double next_line_ = kLineSeconds, rate_from_ = 0, rate_ = 0;
+  double rate_from_ = 0, rate_ = 0;
   uint64_t rate_done_ = 0;
 };
 
@@ -130,15 +125,14 @@ void report_end(const Arguments& arguments, const morello_precompute_progress& e
                 {"microseconds", end.microseconds}});
     return;
   }
-  fmt::print("members   {} of {}: {} solved, {} were in the file{}\n", count(end.done),
-             count(end.members), count(end.saved), count(end.found),
-             end.without_program == 0
-                 ? ""
-                 : fmt::format(", {} have no program", count(end.without_program)));
-  fmt::print("table     {}: {} decisions in {} boxes, {} bytes\n", arguments.output,
-             count(end.pairs), count(end.boxes), count(file_bytes));
-  fmt::print("time      {:.1f} s\n", static_cast<double>(end.microseconds) / 1e6);
-  if (!whole) fmt::print("stopped; what was solved is kept, and the same command goes on\n");
+  print("members   {} of {}: {} solved, {} were in the file{}\n", count(end.done),
+        count(end.members), count(end.saved), count(end.found),
+        end.without_program == 0 ? ""
+                                 : fmt::format(", {} have no program", count(end.without_program)));
+  print("table     {}: {} decisions in {} boxes, {} bytes\n", arguments.output, count(end.pairs),
+        count(end.boxes), count(file_bytes));
+  print("time      {:.1f} s\n", static_cast<double>(end.microseconds) / 1e6);
+  if (!whole) print("stopped; what was solved is kept, and the same command goes on\n");
 }
 
 }  // namespace
@@ -154,19 +148,14 @@ CLI::App* add_precompute_command(CLI::App* app, Arguments* arguments) {
       ->required()
       ->option_text("FILE.mtab");
   add_target_options(command, arguments);
-  command->add_option("--workers", arguments->workers, "threads that solve (default: all)")
-      ->check(CLI::Range(1, 1024))
-      ->option_text("N");
+  add_whole(command, "--workers", "threads that solve (default: all)", {1, 1024},
+            &arguments->workers);
   command->add_option("--block", arguments->block, "solve one of N parts: 1/N, 2/N, ..")
       ->option_text("I/N");
-  command
-      ->add_option("--memory-budget", arguments->memory_budget,
-                   "memory that the search may use, about (default 4096)")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40))
-      ->option_text("MIB");
-  command->add_option("--save-every", arguments->save_every, "at least this long (default 2)")
-      ->check(CLI::Range(0.0, 86400.0))
-      ->option_text("SECONDS");
+  add_whole(command, "--memory-budget", "memory that the search may use, about (default 4096)",
+            {1, kMostMebibytes}, &arguments->memory_budget, "MIB");
+  add_seconds(command, "--save-every", "at least this long (default 2)", 86400,
+              &arguments->save_every);
   command->add_flag("--json", arguments->json, "one line of JSON on standard output");
   return command;
 }
@@ -177,11 +166,11 @@ int precompute_command(const Arguments& arguments) {
   options.target = arguments.target;
   options.threads = arguments.threads;
   options.workers = arguments.workers;
-  options.save_interval = static_cast<uint32_t>(std::lround(arguments.save_every * 1000));
+  options.save_interval = static_cast<uint32_t>((arguments.save_every + 999) / 1000);
   if (arguments.memory_budget > 0) options.memory_budget = arguments.memory_budget << 20;
   if (!read_block(arguments.block, options)) {
-    fmt::print(stderr, "--block: {} is no block; valid are 1/N to N/N, such as 3/16\n",
-               arguments.block);
+    print_error("morello: --block: {} is no block; valid are 1/N to N/N, such as 3/16\n",
+                in_quotes(arguments.block));
     return kExitUsage;
   }
   View view;
@@ -200,8 +189,12 @@ int precompute_command(const Arguments& arguments) {
               : morello_error_status(error);
   view.clear();
   const ErrorPtr owner(error);
-  if (status != MORELLO_OK && status != MORELLO_CANCELLED)
-    return report_error(arguments, family_of(arguments, error), error);
+  if (status != MORELLO_OK && status != MORELLO_CANCELLED) {
+    const int exit_code = report_error(arguments, family_of(arguments, error), error);
+    const bool is_word = arguments.families.front().find(' ') == std::string::npos;
+    if (is_word && families.size() > 1) print_error("{}\n", quotes_hint("precompute"));
+    return exit_code;
+  }
   report_end(arguments, view.last(), status == MORELLO_OK);
   return status == MORELLO_OK ? kExitOk : kExitInterrupted;
 }

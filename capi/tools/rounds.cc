@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "fmt/format.h"
+
 namespace morello::tools {
 namespace {
 
@@ -27,7 +29,19 @@ uint64_t calibrate(const Contender& contender, double round_seconds) {
 
 }  // namespace
 
-double Timing::spread() const { return (samples[(samples.size() - 1) * 9 / 10] - best()) / best(); }
+double Timing::spread() const {
+  const size_t last = samples.size() - 1;
+  return (samples[last - last / 10] - best()) / best();
+}
+
+std::string noise(double spread) {
+  constexpr double kMost = 0.5;
+  if (spread <= kMost) return {};
+  return fmt::format(
+      "rounds differ by {:.0f}%: the machine did other work, and these figures are noise; measure "
+      "again when it is quiet",
+      100 * spread);
+}
 
 void Timing::add(const Timing& other) {
   samples.insert(samples.end(), other.samples.begin(), other.samples.end());

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace morello::tools {
@@ -31,6 +32,9 @@ struct Timing {
   /// Adds the rounds of another measurement of the same contender.
   void add(const Timing& other);
 };
+
+/// An empty string, or in words that figures of this spread say nothing.
+std::string noise(double spread);
 
 struct Effort {
   uint64_t rounds = 30;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // morello run: runs a kernel once, on random or given inputs, and checks the result.
-#include "command.hh"
-#include "fmt/format.h"
+#include "checked_run.hh"
 #include "npy.hh"
-#include "operands.hh"
+#include "output.hh"
 
 namespace morello::tools {
 namespace {
@@ -50,16 +49,8 @@ int run_command(const Arguments& arguments, const std::string& text) {
   if (const std::string problem = load_inputs(arguments, &operands); !problem.empty()) {
     return report_failure(arguments, text, problem);
   }
-  morello_status status = operands.pack(job->kernel.get());
-  if (status != MORELLO_OK) return report_status(arguments, text, status);
-  morello_error* error = nullptr;
-  if (operands.expect(&error) != MORELLO_OK) {
-    return report_error(arguments, text, ErrorPtr(error).get());
-  }
-  status = morello_kernel_run(job->kernel.get(), operands.pointers(), operands.scratch(),
-                              job->executor());
-  if (status != MORELLO_OK) return report_status(arguments, text, status);
-  const Check check = operands.check(operands.result());
+  const Outcome outcome = run_checked(arguments, text, *job, &operands);
+  if (outcome.exit_code != kExitOk) return outcome.exit_code;
   if (!arguments.output.empty()) {
     const std::string problem = write_npy(
         arguments.output, {shape_of(operands.tensor(operands.count() - 1)), operands.output()});
@@ -69,17 +60,15 @@ int run_command(const Arguments& arguments, const std::string& text) {
   if (arguments.json) {
     Json report = describe(*job);
     report["seed"] = arguments.seed;
-    report["ok"] = check.ok;
-    report["worst_error"] = check.worst_error;
-    report["worst_share_of_bound"] = check.worst_share;
+    add_outcome(outcome.check, &report);
     print_json(report);
   } else {
-    fmt::print("spec     {}\n", job->text);
-    fmt::print("kernel   {}\n", morello_kernel_name(job->kernel.get()));
-    if (job->stats.optimal != 1) fmt::print("cost     {}\n", describe_proof(*job));
-    fmt::print("result   {}: {}\n", check.ok ? "ok" : "WRONG", check.describe());
+    print("spec     {}\n", job->text);
+    print("kernel   {}\n", morello_kernel_name(job->kernel.get()));
+    if (job->stats.optimal != 1) print("cost     {}\n", describe_proof(*job));
+    print_outcome(outcome.check);
   }
-  return check.ok ? kExitOk : kExitFailed;
+  return outcome.check.ok ? kExitOk : kExitFailed;
 }
 
 }  // namespace morello::tools

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // morello show: the Impl tree of the chosen program, and the plan that code is emitted from.
 #include "command.hh"
-#include "fmt/format.h"
+#include "output.hh"
 
 namespace morello::tools {
 
@@ -20,8 +20,8 @@ int show_command(const Arguments& arguments, const std::string& text) {
     print_json(report);
     return kExitOk;
   }
-  fmt::print("{}", tree);
-  if (arguments.plan) fmt::print("\n{}", plan);
+  write_out(tree);
+  if (arguments.plan) print("\n{}", plan);
   return kExitOk;
 }
 

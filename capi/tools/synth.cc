@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: MIT
 // morello synth: finds the program for a Spec, and says what the search did.
 #include "command.hh"
-#include "fmt/format.h"
+#include "output.hh"
 
 namespace morello::tools {
 namespace {
 
-const char* table_answer(int32_t use) {
-  if (use == MORELLO_TABLE_ANSWERED) return "the program is the table's";
-  if (use == MORELLO_TABLE_WRONG) return "covers the Spec, but with wrong decisions";
+const char* table_answer(const morello_search_stats& stats) {
+  if (stats.table_use == MORELLO_TABLE_ANSWERED) return "the program is the table's";
+  if (stats.table_use == MORELLO_TABLE_WRONG) return "covers the Spec, but with wrong decisions";
+  if (stats.table_reason == MORELLO_TABLE_REASON_TARGET) return "is for another target";
+  if (stats.table_reason == MORELLO_TABLE_REASON_THREADS) return "is for another --threads";
   return "does not cover the Spec";
 }
 
 void print_search(const morello_search_stats& stats) {
-  fmt::print("search   {}; {} specs, {} states, {} expanded, {} previews, {} memo hits, {} KiB\n",
-             human_time(static_cast<double>(stats.search_nanoseconds)),
-             grouped(static_cast<double>(stats.specs)), grouped(static_cast<double>(stats.states)),
-             grouped(static_cast<double>(stats.expanded)),
-             grouped(static_cast<double>(stats.previews)),
-             grouped(static_cast<double>(stats.memo_hits)),
-             grouped(static_cast<double>(stats.bytes) / 1024));
+  print("search   {}; {} specs, {} states, {} expanded, {} previews, {} memo hits, {} KiB\n",
+        human_time(static_cast<double>(stats.search_nanoseconds)),
+        grouped(static_cast<double>(stats.specs)), grouped(static_cast<double>(stats.states)),
+        grouped(static_cast<double>(stats.expanded)), grouped(static_cast<double>(stats.previews)),
+        grouped(static_cast<double>(stats.memo_hits)),
+        grouped(static_cast<double>(stats.bytes) / 1024));
 }
 
 }  // namespace
@@ -54,20 +55,19 @@ int synth_command(const Arguments& arguments, const std::string& text) {
     print_json(report);
     return kExitOk;
   }
-  fmt::print("spec     {}\n", job->text);
-  fmt::print("kernel   {} ({}, {} bytes of code, {} of scratch)\n", morello_kernel_name(kernel),
-             isa_name(morello_kernel_isa(kernel)), grouped(static_cast<double>(code_bytes)),
-             grouped(static_cast<double>(morello_kernel_scratch_size(kernel))));
-  fmt::print("cost     {} cycles, {}\n", grouped(morello_kernel_cost(kernel)),
-             describe_proof(*job));
+  print("spec     {}\n", job->text);
+  print("kernel   {} ({}, {} bytes of code, {} of scratch)\n", morello_kernel_name(kernel),
+        isa_name(morello_kernel_isa(kernel)), grouped(static_cast<double>(code_bytes)),
+        grouped(static_cast<double>(morello_kernel_scratch_size(kernel))));
+  print("cost     {} cycles, {}\n", grouped(morello_kernel_cost(kernel)), describe_proof(*job));
   if (stats.table_use != MORELLO_TABLE_NONE)
-    fmt::print("table    {}; {}\n", table_answer(stats.table_use),
-               human_time(static_cast<double>(stats.lookup_nanoseconds)));
+    print("table    {}; {}\n", table_answer(stats),
+          human_time(static_cast<double>(stats.lookup_nanoseconds)));
   if (stats.table_use != MORELLO_TABLE_ANSWERED) print_search(stats);
-  fmt::print("codegen  {}: plan {}, emission {}\n",
-             human_time(static_cast<double>(stats.plan_nanoseconds + stats.emit_nanoseconds)),
-             human_time(static_cast<double>(stats.plan_nanoseconds)),
-             human_time(static_cast<double>(stats.emit_nanoseconds)));
+  print("codegen  {}: plan {}, emission {}\n",
+        human_time(static_cast<double>(stats.plan_nanoseconds + stats.emit_nanoseconds)),
+        human_time(static_cast<double>(stats.plan_nanoseconds)),
+        human_time(static_cast<double>(stats.emit_nanoseconds)));
   return kExitOk;
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // morello table: what is in files of tables, whether it is right, and several as one.
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
 
 #include "CLI/CLI.hpp"
 #include "command.hh"
-#include "fmt/format.h"
+#include "flags.hh"
+#include "output.hh"
 
 namespace morello::tools {
 namespace {
@@ -35,13 +34,11 @@ TablePtr load(const Arguments& arguments, const std::string& path) {
 /// To the file that --output names, or standard output.
 int write(const Arguments& arguments, const std::string& path, const std::string& text) {
   if (arguments.output.empty()) {
-    fmt::print("{}", text);
+    write_out(text);
     return kExitOk;
   }
-  std::ofstream out(arguments.output, std::ios::binary);
-  out << text;
-  out.close();
-  return out ? kExitOk : report_failure(arguments, path, arguments.output + " cannot be written");
+  const std::string problem = write_file(arguments.output, {text});
+  return problem.empty() ? kExitOk : report_failure(arguments, path, problem);
 }
 
 /// How many members a family has, and how many of them the table covers. Not known if the text is
@@ -100,18 +97,18 @@ int info(const Arguments& arguments, const std::string& path, const morello_tabl
     return kExitOk;
   }
   const auto count = [](uint64_t n) { return grouped(static_cast<double>(n)); };
-  fmt::print("table     {}\n", path);
-  fmt::print("kernels   {}, machine {}, {} thread{}\n", isa_name(info.target), info.machine,
-             info.threads, info.threads == 1 ? "" : "s");
+  print("table     {}\n", path);
+  print("kernels   {}, machine {}, {} thread{}\n", isa_name(info.target), info.machine,
+        info.threads, info.threads == 1 ? "" : "s");
   for (const Coverage& c : families)
-    fmt::print("family    {}: {}\n", c.family,
-               c.known ? fmt::format("{} of {} members", count(c.covered), count(c.members))
-                       : "not counted");
-  fmt::print("points    {} Specs covered\n", count(info.points));
-  fmt::print("boxes     {} in {} groups\n", count(info.boxes), count(info.groups));
-  fmt::print("bytes     {} in memory, {} in the file\n", count(info.bytes), count(file_bytes));
-  fmt::print("morello   {}, cost model {}: those of the table\n", morello_version_string(),
-             morello_cost_model_version());
+    print("family    {}: {}\n", c.family,
+          c.known ? fmt::format("{} of {} members", count(c.covered), count(c.members))
+                  : "not counted");
+  print("points    {} Specs covered\n", count(info.points));
+  print("boxes     {} in {} groups\n", count(info.boxes), count(info.groups));
+  print("bytes     {} in memory, {} in the file\n", count(info.bytes), count(file_bytes));
+  print("morello   {}, cost model {}: those of the table\n", morello_version_string(),
+        morello_cost_model_version());
   return kExitOk;
 }
 
@@ -131,11 +128,10 @@ int verify(const Arguments& arguments, const std::string& path, const morello_ta
                 {"failure", found.failure},
                 {"seed", arguments.seed}});
   } else {
-    fmt::print("{}: {} Specs covered, {} decisions checked, {} Specs searched for (seed {}): {}\n",
-               path, found.promised, found.pairs, found.searched, arguments.seed,
-               found.failures == 0 ? "ok" : fmt::format("{} FAILED", found.failures));
-    std::fflush(stdout);
-    if (found.failures != 0) fmt::print(stderr, "morello: {}: {}\n", path, found.failure);
+    print("{}: {} Specs covered, {} decisions checked, {} Specs searched for (seed {}): {}\n", path,
+          found.promised, found.pairs, found.searched, arguments.seed,
+          found.failures == 0 ? "ok" : fmt::format("{} FAILED", found.failures));
+    if (found.failures != 0) print_error("morello: {}: {}\n", path, found.failure);
   }
   return found.failures == 0 ? kExitOk : kExitFailed;
 }
@@ -152,8 +148,8 @@ int plot(const Arguments& arguments, const std::string& path, const morello_tabl
   size_t length = 0;
   morello_error* error = nullptr;
   const auto draw = [&](char* buffer, size_t size) {
-    return morello_table_plot(table, arguments.group, name(arguments.x), name(arguments.y), buffer,
-                              size, &length, &error);
+    return morello_table_plot(table, static_cast<int64_t>(arguments.group), name(arguments.x),
+                              name(arguments.y), buffer, size, &length, &error);
   };
   if (draw(nullptr, 0) != MORELLO_OK) return failed(arguments, path, error);
   std::string svg(length, '\0');
@@ -192,6 +188,7 @@ CLI::App* add(CLI::App* table, const char* name, const char* description, Argume
   CLI::App* command = table->add_subcommand(name, description);
   command->add_flag("--read-machine", arguments->read_machine,
                     "the tables are for this machine's caches, not for the named model");
+  add_table_memory(command, arguments);
   return command;
 }
 
@@ -217,9 +214,8 @@ CLI::App* add_table_command(CLI::App* app, Arguments* arguments) {
   CLI::App* verify = add(table, "verify", "check decisions, and search again for some", arguments);
   add_files(verify, arguments, kAny);
   verify->add_flag("--json", arguments->json, kJson);
-  verify->add_option("--points", arguments->points, "Specs to search for (default 100)")
-      ->option_text("N");
-  verify->add_option("--seed", arguments->seed, "that chooses them (default 1)");
+  add_whole(verify, "--points", "Specs to search for (default 100)", {}, &arguments->points);
+  add_whole(verify, "--seed", "that chooses them (default 1)", {}, &arguments->seed);
 
   CLI::App* merge = add(table, "merge", "write what either covers as one table", arguments);
   add_files(merge, arguments, kAny);
@@ -235,8 +231,8 @@ CLI::App* add_table_command(CLI::App* app, Arguments* arguments) {
 
   CLI::App* plot = add(table, "plot", "draw the boxes of a group as SVG", arguments);
   add_files(plot, arguments, 1);
-  plot->add_option("--group", arguments->group, "its number in a dump (default: the largest)")
-      ->check(CLI::NonNegativeNumber);
+  add_whole(plot, "--group", "its number in a dump (default: the largest)", {0, INT64_MAX},
+            &arguments->group);
   plot->add_option("--x", arguments->x, "axis by its name in a dump (default: the widest)");
   plot->add_option("--y", arguments->y, "likewise");
   plot->add_option("-o,--output", arguments->output, "write it here")->option_text("FILE.svg");

@@ -43,6 +43,12 @@
  * - Documents: docs/ here and in messages is share/doc/morello of an installed library.
  * - Growing structs begin with `struct_size`: set by the matching `_init` call, which is given the
  *   caller's sizeof. Never change it.
+ * - Fork: what a child process has of contexts, Specs, kernels and tables is as good as the
+ *   parent's. Not so a pool, whose threads stay behind: in a child that was forked after it was
+ *   created, running a kernel on it gives MORELLO_INVALID_ARGUMENT, releasing it is safe, and new
+ *   ones can be created. A child that is forked inside of a loop body must not return from it.
+ * - Stack: every call makes do with 64 KiB of its thread's stack (in a build with optimization and
+ *   without sanitizers).
  * - The library never aborts, never prints, never changes process state (signal handlers, locale,
  *   floating-point control), and replaces no malloc, free, new or delete of the process.
  */
@@ -90,7 +96,8 @@ typedef enum morello_status {
   MORELLO_IO_ERROR = -17,           /**< a file cannot be opened, read, locked or written */
   MORELLO_CORRUPT_TABLE = -18,      /**< no table, or damaged: nothing of it was used */
   MORELLO_INCOMPATIBLE_TABLE = -19, /**< a table of another format, target, cost model or actions */
-  MORELLO_CANCELLED = -20           /**< the caller cancelled the search */
+  MORELLO_CANCELLED = -20,          /**< the caller cancelled the search */
+  MORELLO_TABLE_TOO_LARGE = -21     /**< loading it takes more memory than the context allows */
 } morello_status;
 
 typedef struct morello_error morello_error;
@@ -136,8 +143,10 @@ typedef struct morello_cpu_info {
 } morello_cpu_info;
 
 /** @param info_size sizeof(morello_cpu_info) of the caller.
- *  The environment variable MORELLO_MAX_ISA ("avx2" or "avx512") caps `isa`.
- *  @return MORELLO_INVALID_ARGUMENT if info is NULL or info_size is of no released version. */
+ *  The environment variable MORELLO_MAX_ISA ("avx2" or "avx512", in any case; empty is as good as
+ *  unset) caps `isa`.
+ *  @return MORELLO_INVALID_ARGUMENT if info is NULL, info_size is of no released version, or
+ *  MORELLO_MAX_ISA has another value: morello_context_create() says so in words. */
 MORELLO_API morello_status morello_cpu_info_get(morello_cpu_info *info, size_t info_size);
 
 /* ---------------------------------------------------------------------------------------------
@@ -152,6 +161,10 @@ typedef struct morello_context_options {
   uint32_t read_machine; /**< 0 (default): search for the fixed, named machine model, so that
                               results do not depend on where the search ran; 1: use this machine's
                               cache sizes and processor count */
+  uint64_t table_memory; /**< most bytes that loading a table may take at any time, its file
+                              included; default 268435456 (256 MiB), which is also what 0 means.
+                              morello_table_load(), .._load_memory() and morello_precompute() refuse
+                              a larger one before they allocate it */
 } morello_context_options;
 
 MORELLO_API void morello_context_options_init(morello_context_options *options,
@@ -160,7 +173,8 @@ MORELLO_API void morello_context_options_init(morello_context_options *options,
 /** Creates a context: settings, plus the ISA cap read once from MORELLO_MAX_ISA (the lower of the
  *  two caps counts; the variable is ignored in set-user-id programs).
  *  @param options NULL: defaults.
- *  @return MORELLO_INVALID_ARGUMENT, MORELLO_OUT_OF_MEMORY. */
+ *  @return MORELLO_INVALID_ARGUMENT (an option, or a value of MORELLO_MAX_ISA that is none: nobody
+ *  who asked for less gets more), MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_context_create(const morello_context_options *options,
                                                   morello_context **context, morello_error **err);
 MORELLO_API void morello_context_release(morello_context *context);
@@ -290,6 +304,14 @@ MORELLO_API double morello_spec_flops(const morello_spec *spec);
  *  @return MORELLO_NULL_OPERAND, MORELLO_MISALIGNED, MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_spec_evaluate(const morello_spec *spec, void *const *operands,
                                                  morello_error **err);
+/** The same for `count` elements of the output alone, to check a large result at some places:
+ *  values[i] receives what morello_spec_evaluate() would write to the element at elements[i]
+ *  elements from the output's first. Nothing else is written; the output is read if the Spec
+ *  accumulates. `operands` as above.
+ *  @return as above; MORELLO_INVALID_ARGUMENT if no element of the output has such an offset. */
+MORELLO_API morello_status morello_spec_evaluate_at(const morello_spec *spec, void *const *operands,
+                                                    const int64_t *elements, size_t count,
+                                                    double *values, morello_error **err);
 MORELLO_API morello_spec *morello_spec_retain(const morello_spec *spec);
 MORELLO_API void morello_spec_release(morello_spec *spec);
 
@@ -333,6 +355,9 @@ typedef struct morello_options {
   const int32_t *cancel; /**< read now and then, atomically: not 0 ends the search. Any thread may
                               set it. Default NULL */
   const morello_table *table; /**< asked before searching; borrowed for the call; default NULL */
+  uint32_t strict_table; /**< 0 (default): a table of another target or number of threads covers
+                              nothing; 1: it is an error, MORELLO_INCOMPATIBLE_TABLE */
+  uint32_t reserved1;    /**< must be 0 */
 } morello_options;
 
 MORELLO_API void morello_options_init(morello_options *options, size_t options_size);
@@ -348,7 +373,8 @@ MORELLO_API void morello_options_init(morello_options *options, size_t options_s
  *  @param options NULL: the defaults.
  *  @return MORELLO_ISA_UNAVAILABLE, MORELLO_UNSUPPORTED, MORELLO_NO_IMPLEMENTATION,
  *  MORELLO_BUDGET_EXCEEDED (no program was found until then), MORELLO_CANCELLED,
- *  MORELLO_INCOMPATIBLE_TABLE (of another target than the kernel, or another number of threads),
+ *  MORELLO_INCOMPATIBLE_TABLE (with strict_table: of another target than the kernel, or another
+ *  number of threads),
  *  MORELLO_EXEC_MEMORY_DENIED, MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
 MORELLO_API morello_status morello_synthesize(morello_context *context, const morello_spec *spec,
                                               const morello_options *options,
@@ -370,16 +396,21 @@ typedef struct morello_executor {
 /** Runs the kernel. No allocation, lock or system call of its own if `scratch` is given.
  *  @param operands  one pointer per operand, in the order of the Spec, output last. Each must be
  *      aligned to its element size and hold morello_kernel_operand_size() bytes; nothing outside is
- *      read or written. Inputs may overlap one another; the output must overlap no input.
+ *      read or written. Inputs may overlap one another; the output must share no element with an
+ *      input, not even in place, for a program may write it before it has read all. Elements of
+ *      the one between elements of the other are fine.
  *  @param scratch   morello_kernel_scratch_size() bytes, used by this call alone, aligned to
  *      morello_kernel_scratch_alignment(); or NULL: the library allocates it for this call.
  *  @param executor  NULL: everything runs on the calling thread.
  *  @return MORELLO_NULL_OPERAND, MORELLO_MISALIGNED, MORELLO_OUT_OF_MEMORY,
- *  MORELLO_INVALID_ARGUMENT (kernel is NULL, or was made with search_only). */
+ *  MORELLO_INVALID_ARGUMENT (kernel is NULL, or was made with search_only; executor is a pool of
+ *  the process that this one was forked from). */
 MORELLO_API morello_status morello_kernel_run(const morello_kernel *kernel, void *const *operands,
                                               void *scratch, const morello_executor *executor);
 /** The same, after checking the size of every buffer: operand_bytes[i] is the size of operands[i].
- *  @return also MORELLO_OPERAND_TOO_SMALL, with a message that names the operand. */
+ *  @return also MORELLO_OPERAND_TOO_SMALL, and MORELLO_INVALID_ARGUMENT if the output shares an
+ *  element with an input, with a message that names the operands. Where strides are so odd that
+ *  this cannot be told quickly, it is not refused. */
 MORELLO_API morello_status morello_kernel_run_checked(
     const morello_kernel *kernel, void *const *operands, const size_t *operand_bytes,
     uint32_t operand_count, void *scratch, size_t scratch_bytes, const morello_executor *executor,
@@ -427,6 +458,14 @@ typedef enum morello_table_use {
   MORELLO_TABLE_WRONG = 3        /**< what it decides for the Spec is no program: likewise */
 } morello_table_use;
 
+/** Why a table does not cover a Spec. */
+typedef enum morello_table_reason {
+  MORELLO_TABLE_REASON_NONE = 0,   /**< table_use is not MORELLO_TABLE_NOT_COVERED */
+  MORELLO_TABLE_REASON_SPEC = 1,   /**< no family of the table has the Spec */
+  MORELLO_TABLE_REASON_TARGET = 2, /**< it is for another target than the kernel */
+  MORELLO_TABLE_REASON_THREADS = 3 /**< it is for another number of threads */
+} morello_table_reason;
+
 /** What the search did. Fill with morello_kernel_stats(). */
 typedef struct morello_search_stats {
   size_t struct_size;
@@ -448,6 +487,8 @@ typedef struct morello_search_stats {
   double lower_bound;            /**< cycles; no program costs less */
   uint32_t optimal;              /**< 1: proven; 0: a budget ended the search */
   int32_t table_use;             /**< morello_table_use */
+  int32_t table_reason;          /**< morello_table_reason */
+  uint32_t reserved0;
 } morello_search_stats;
 MORELLO_API morello_status morello_kernel_stats(const morello_kernel *kernel,
                                                 morello_search_stats *stats, size_t stats_size);
@@ -460,13 +501,15 @@ MORELLO_API void morello_kernel_release(morello_kernel *kernel);
  * ------------------------------------------------------------------------------------------- */
 
 /* A table is immutable. It is for one target and one number of threads, and covers a set of Specs.
- * Files of tables are untrusted data: whatever their bytes are, loading them ends in bounded time
- * and memory, and decisions are checked before use. */
+ * Files of tables are untrusted data: whatever their bytes are, loading them takes no more memory
+ * than morello_context_options.table_memory and time in proportion to what they decompress to
+ * (times its logarithm), and decisions are checked before use. */
 
 /** Reads a table from a file.
  *  @return MORELLO_IO_ERROR, MORELLO_CORRUPT_TABLE, MORELLO_INCOMPATIBLE_TABLE (format version,
  *  target, cost model or actions are not those of this library and context; the message names
- *  them), MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
+ *  them), MORELLO_TABLE_TOO_LARGE (the message says what the limit is and how to raise it),
+ *  MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
 MORELLO_API morello_status morello_table_load(morello_context *context, const char *path,
                                               morello_table **table, morello_error **err);
 /** The same from the bytes of a file, which are not needed afterwards.
@@ -474,12 +517,14 @@ MORELLO_API morello_status morello_table_load(morello_context *context, const ch
 MORELLO_API morello_status morello_table_load_memory(morello_context *context, const void *data,
                                                      size_t size, morello_table **table,
                                                      morello_error **err);
-/** Writes a table to a file, which is replaced as a whole or not at all. Writers take turns: beside
- *  the file they keep one named like it with ".lock" behind, which stays.
+/** Writes a table to a file, which is replaced as a whole or not at all, and keeps its permissions
+ *  and, as far as permitted, its owner. Writers take turns: beside the file they keep one named
+ * like it with ".lock" behind, which stays.
  *  @return MORELLO_IO_ERROR, MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
 MORELLO_API morello_status morello_table_save(const morello_table *table, const char *path,
                                               morello_error **err);
-/** A new table that covers what either covers; neither is changed.
+/** A new table that covers what either covers; neither is changed. Follows every program that they
+ *  promise: at most 4,194,304 pairs of Specs and memory limits each, about 0.5 KiB a pair.
  *  @return MORELLO_INCOMPATIBLE_TABLE (of different targets or numbers of threads),
  *  MORELLO_CORRUPT_TABLE (a covered Spec has no program, or two that contradict each other),
  *  MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
@@ -537,7 +582,7 @@ MORELLO_API morello_status morello_table_verify(const morello_table *table, uint
 MORELLO_API size_t morello_table_dump(const morello_table *table, int json, char *buffer,
                                       size_t size);
 /** Draws boxes of one group as an SVG document, coloured by decision: those that lie at one place
- * of the axes that are not drawn, the place where most meet.
+ * of the axes that are not drawn, the place where most meet. At most 4,096, the largest.
  *  @param group its number in a dump; -1: the one with the most boxes.
  *  @param x,y axes by their names in a dump; NULL: the widest ones.
  *  @param length receives the length of the whole text, like the result of other text functions.
@@ -591,7 +636,8 @@ MORELLO_API void morello_precompute_options_init(morello_precompute_options *opt
  *  (docs/spec-language.md), 2^24 members at most.
  *  @return as morello_spec_parse(), with line and column, and of several families "families[1]: "
  *  before the message; MORELLO_CANCELLED, MORELLO_IO_ERROR, MORELLO_CORRUPT_TABLE,
- *  MORELLO_INCOMPATIBLE_TABLE (an existing file, which is left alone), MORELLO_ISA_UNAVAILABLE,
+ *  MORELLO_INCOMPATIBLE_TABLE and MORELLO_TABLE_TOO_LARGE (an existing file, which is left alone),
+ *  MORELLO_ISA_UNAVAILABLE,
  *  MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
 MORELLO_API morello_status morello_precompute(morello_context *context, const char *const *families,
                                               size_t family_count, const char *path,
@@ -612,9 +658,11 @@ typedef struct morello_pool morello_pool;
  *  @return MORELLO_INVALID_ARGUMENT (over 1024), MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_pool_create(uint32_t threads, morello_pool **pool,
                                                morello_error **err);
-/** The pool as an executor; lives as long as the pool. */
+/** The pool as an executor; lives as long as the pool. In a forked child its parallel_for runs
+ *  everything on the calling thread. */
 MORELLO_API const morello_executor *morello_pool_executor(const morello_pool *pool);
-/** Waits for the workers to end. No kernel may be running on the pool. */
+/** Waits for the workers to end, if they are in this process (see "Fork" above). No kernel may be
+ *  running on the pool. */
 MORELLO_API void morello_pool_release(morello_pool *pool);
 
 #ifdef __cplusplus

@@ -95,7 +95,7 @@ class ActionList {
 struct ActionFamily {
   ActionKind kind;
   void (*list)(const Spec&, const Limits&, const ActionContext&, ActionList&);
-  /// False if it does not fit the limits. REQUIRES: listed for this Spec, or checked by may_apply.
+  /// False if it does not fit the limits. REQUIRES: listed for this Spec: see is_listed().
   bool (*derive)(const Spec&, const Limits&, const Action&, const ActionContext&, Derivation&);
   /// The Impl node of the decision, children aside.
   decltype(ImplNode::kind) (*node)(const Spec&, const Action&, const ActionContext&);

@@ -27,7 +27,9 @@ Child part_of(const Spec& spec, const Limits& limits, int first, int last, const
   for (int i = first; i < last; i++) {
     Stage stage = spec.stage[i];
     for (i8* in : {&stage.in0, &stage.in1}) {
-      if (*in >= 0)
+      if (*in == spec.out_index() && out_parent == *in)
+        *in = std::numeric_limits<i8>::max();
+      else if (*in >= 0)
         *in = operand(spec.operand[*in], static_cast<u8>(*in));
       else if (*in == kPrevious && i == first)
         *in = in_place ? std::numeric_limits<i8>::max() : operand(*previous, previous_parent);
@@ -87,7 +89,8 @@ decltype(ImplNode::kind) accumulate_node(const Spec&, const Action&, const Actio
 
 void list_bufferize(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
   if (!combines(spec) || spec.stage_count < 2 || has_free_operand(spec)) return;
-  out.add({ActionKind::kBufferize, 0, Level::kRegister, {}, 0});
+  // In the output, the value of stage 0 would overwrite what a later stage reads.
+  if (!spec.reads_output_late()) out.add({ActionKind::kBufferize, 0, Level::kRegister, {}, 0});
   if (has_register_operand(spec)) return;
   for (Level level : {Level::kL1, Level::kL2})
     if (level < spec.out().level) out.add({ActionKind::kBufferize, 0, level, {}, 0});

@@ -70,9 +70,9 @@ class Decider {
 
 }  // namespace
 
-u64 hash_of(const Pair& pair) {
+u64 hash_of(const Pair& pair, u64 seed) {
   u64 use = u64{pair.limits.use[0]} | u64{pair.limits.use[1]} << 8 | u64{pair.limits.use[2]} << 16;
-  return hash_of(pair.spec) ^ use * 0x9e3779b97f4a7c15u;
+  return hash_of(pair.spec, seed ^ use * 0x9e3779b97f4a7c15u);
 }
 
 std::optional<ImplTree> decide(const Spec& spec, const Limits& limits, const ActionContext& context,

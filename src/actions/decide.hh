@@ -18,7 +18,7 @@ struct Pair {
   Limits limits;
   friend bool operator==(const Pair&, const Pair&) = default;
 };
-u64 hash_of(const Pair& pair);
+u64 hash_of(const Pair& pair, u64 seed);
 
 /// The action of a Spec at clamped limits, or nothing if it is not known.
 using Decisions = std::function<std::optional<Action>(const Spec&, const Limits&)>;

@@ -94,7 +94,8 @@ decltype(ImplNode::kind) pack_node(const Spec& spec, const Action& a, const Acti
 Operand register_tile(const Operand& out) {
   Operand x = out;
   x.level = Level::kRegister;
-  x.far = false;
+  x.far = false;  // where its memory was makes no difference
+  x.alias = 0;
   int rank = x.layout.rank();
   x.contig = static_cast<u8>(unit_dim(out) != kNoDim ? rank : 0);
   return x;
@@ -104,7 +105,7 @@ void list_registers(const Spec& spec, const Limits& limits, const ActionContext&
                     ActionList& out) {
   const Operand& x = spec.out();
   if (!combines(spec) || x.level == Level::kRegister || has_free_operand(spec)) return;
-  if (x.layout.rank() > 2 || x.layout.packed()) return;
+  if (x.layout.rank() > 2 || x.layout.packed() || spec.reads_output_late()) return;
   u64 tile = vectors(spec, register_tile(x), context.target->lanes(size_of(x.dtype)));
   if (tile + 2 <= limits.at(Level::kRegister))
     out.add({ActionKind::kRegisters, static_cast<u8>(spec.out_index()), Level::kRegister, {}, 0});

@@ -15,7 +15,7 @@ bool may_loop(const Spec& spec, int dim) {
     // of 1.
     return has_dim(spec.reduced(), dim) && spec.accumulates() && std::popcount(spec.reduced()) > 1;
   }
-  return !has_dim(spec.reduced(), dim) || (spec.accumulates() && spec.stage_count == 1);
+  return !has_dim(spec.reduced(), dim) || (spec.accumulates());
 }
 
 /// A dimension that every operand of the contraction has, and no register tile: loops over it reuse

@@ -9,8 +9,8 @@ using namespace morello;
 
 namespace {
 
-constexpr morello_context_options kDefaults = {sizeof(morello_context_options), MORELLO_ISA_AUTO,
-                                               0};
+constexpr morello_context_options kDefaults = {sizeof(morello_context_options), MORELLO_ISA_AUTO, 0,
+                                               kDefaultTableMemory};
 
 std::optional<Error> find_bad_cap(i32 max_isa) {
   std::string valid = isa_constant("auto", MORELLO_ISA_AUTO);
@@ -38,12 +38,15 @@ morello_status morello_context_create(const morello_context_options* options,
     if (given->read_machine > 1)
       return invalid_argument("options.read_machine is " + std::to_string(given->read_machine) +
                               "; valid are 0 and 1");
+    const Result<Isa> cap = isa_cap_from_environment();
+    if (!cap) return cap.error();
     auto made = std::make_unique<morello_context>();
     made->machine = read_machine();
-    made->cap = isa_cap_from_environment();
+    made->cap = *cap;
     if (given->max_isa != MORELLO_ISA_AUTO)
       made->cap = std::min(made->cap, static_cast<Isa>(given->max_isa));
     made->use_machine = given->read_machine == 1;
+    if (given->table_memory != 0) made->table_memory = given->table_memory;
     *context = made.release();
     return Done{};
   });

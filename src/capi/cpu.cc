@@ -12,10 +12,12 @@ morello_status morello_cpu_info_get(morello_cpu_info* info, size_t info_size) {
   if (info == nullptr || info_size < kFirstCpuInfo || info_size > kLargestStruct)
     return MORELLO_INVALID_ARGUMENT;
   return guarded(nullptr, [&]() -> Result<Done> {
+    const Result<Isa> cap = isa_cap_from_environment();
+    if (!cap) return cap.error();
     const Machine machine = read_machine();
     morello_cpu_info facts{};
     machine.name.copy(facts.name, sizeof(facts.name) - 1);
-    facts.isa = static_cast<int32_t>(std::min(machine.isa, isa_cap_from_environment()));
+    facts.isa = static_cast<int32_t>(std::min(machine.isa, *cap));
     facts.processors = machine.processors;
     facts.l1_bytes = machine.l1_bytes;
     facts.l2_bytes = machine.l2_bytes;

@@ -3,6 +3,7 @@
 #include "capi/boundary.hh"
 #include "capi/objects.hh"
 #include "capi/operands.hh"
+#include "spec/overlap.hh"
 
 using namespace morello;
 
@@ -15,14 +16,20 @@ std::optional<Error> find_unusable(const morello_executor* executor) {
   if (executor->parallel_for == nullptr)
     return invalid_argument(
         "executor.parallel_for is NULL; it must be a function, or the executor NULL");
+  if (const Pool* pool = Pool::of(*executor); pool != nullptr && pool->was_forked())
+    return invalid_argument(
+        "the executor is a pool whose threads are in the process that this one was forked from; "
+        "create one here with morello_pool_create()");
   return std::nullopt;
 }
 
 /// find_unusable() for the path of every run, where the common cases are a comparison or two.
 bool usable(const morello_executor* executor) {
   if (executor == nullptr) return true;
-  if (executor->struct_size == sizeof(morello_executor) && executor->parallel_for != nullptr)
-    return true;
+  const bool known =
+      executor->struct_size == sizeof(morello_executor) && executor->parallel_for != nullptr;
+  const Pool* pool = known ? Pool::of(*executor) : nullptr;
+  if (known && (pool == nullptr || !pool->was_forked())) return true;
   return guarded(nullptr, [&]() -> Result<Done> {
            if (auto e = find_unusable(executor)) return *e;
            return Done{};
@@ -39,6 +46,26 @@ std::optional<Error> check_buffers(const Kernel& k, void* const* operands,
     if (auto e = check_pointer({i, count}, operands[i], k.operands[i].alignment)) return e;
     if (auto e = check_bytes({i, count}, operand_bytes[i], k.operands[i].bytes)) return e;
   }
+  return std::nullopt;
+}
+
+PlacedTensor placed(const KernelOperand& o, const void* pointer) {
+  PlacedTensor t{reinterpret_cast<uintptr_t>(pointer), o.alignment, o.shape, o.strides};
+  if (o.pack) {  // the packed form is the library's from end to end
+    t.shape = {static_cast<i64>(o.bytes / o.alignment)};
+    t.strides = {1};
+  }
+  return t;
+}
+
+std::optional<Error> check_overlap(const Kernel& k, void* const* operands) {
+  const u32 count = static_cast<u32>(k.operands.size()), out = count - 1;
+  const PlacedTensor output = placed(k.operands[out], operands[out]);
+  for (u32 i = 0; i < out; i++)
+    if (find_overlap(placed(k.operands[i], operands[i]), output) == Overlap::kSome)
+      return invalid_argument(
+          OperandName{out, count}.text() + " shares memory with " + OperandName{i, count}.text() +
+          "; no element may belong to both, not even in place: give one of them other memory");
   return std::nullopt;
 }
 
@@ -103,6 +130,7 @@ morello_status morello_kernel_run_checked(const morello_kernel* kernel, void* co
                               "; the kernel has " + std::to_string(k.operands.size()) +
                               " operands");
     if (auto e = check_buffers(k, operands, operand_bytes)) return *e;
+    if (auto e = check_overlap(k, operands)) return *e;
     if (auto e = check_scratch(*program, scratch, scratch_bytes)) return *e;
     if (auto e = find_unusable(executor)) return *e;
     program->run(operands, scratch, executor);
@@ -197,6 +225,7 @@ morello_status morello_kernel_stats(const morello_kernel* kernel, morello_search
   known.lower_bound = static_cast<double>(s.bound) / static_cast<double>(kUnitsPerCycle);
   known.optimal = s.optimal ? 1 : 0;
   known.table_use = static_cast<i32>(k.solving.table_use);
+  known.table_reason = static_cast<i32>(k.solving.table_reason);
   write_struct(stats, stats_size, known);
   return MORELLO_OK;
 }

@@ -11,6 +11,7 @@
 #include "runtime/kernel.hh"
 #include "runtime/pool.hh"
 #include "spec/statement.hh"
+#include "table/allowance.hh"
 #include "table/table.hh"
 #include "target/isa.hh"
 
@@ -51,6 +52,7 @@ struct morello_context {
   morello::Machine machine;
   morello::Isa cap = morello::kBestIsa;
   bool use_machine = false;  // its cache sizes and processors, instead of the fixed model
+  morello::u64 table_memory = morello::kDefaultTableMemory;  // for loading a table
 };
 
 struct morello_spec {

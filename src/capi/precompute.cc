@@ -49,6 +49,7 @@ PrecomputeOptions internal_options(const morello_context& context,
   PrecomputeOptions options;
   options.workers = o.workers == 0 ? std::max(1u, context.machine.processors) : o.workers;
   options.memory_bytes = o.memory_budget;
+  options.table_bytes = context.table_memory;
   options.part = o.part;
   options.parts = o.parts;
   options.save_us = u64{o.save_interval} * 1000;

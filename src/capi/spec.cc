@@ -36,6 +36,16 @@ u64 hash_of(const morello_spec& spec) {
   return hash;
 }
 
+/// What is wrong with the pointers to the elements of all operands.
+std::optional<Error> check_operands(const Spec& spec, void* const* operands) {
+  if (auto e = check_list(operands)) return e;
+  for (int i = 0; i < spec.operand_count; i++) {
+    const OperandName name{static_cast<u32>(i), spec.operand_count};
+    if (auto e = check_pointer(name, operands[i], size_of(spec.operand[i].dtype))) return e;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<Done> make_spec(Statement statement, morello_spec** spec) {
@@ -112,14 +122,26 @@ morello_status morello_spec_evaluate(const morello_spec* spec, void* const* oper
                                      morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"spec", spec}})) return *e;
-    if (auto e = check_list(operands)) return *e;
-    const Spec& s = spec->lowered.spec;
-    for (int i = 0; i < s.operand_count; i++) {
-      const OperandName name{static_cast<u32>(i), s.operand_count};
-      if (auto e = check_pointer(name, operands[i], size_of(s.operand[i].dtype))) return *e;
-    }
-    evaluate(s, spec->lowered.view, operands);
+    if (auto e = check_operands(spec->lowered.spec, operands)) return *e;
+    evaluate(spec->lowered.spec, spec->lowered.view, operands);
     return Done{};
+  });
+}
+
+morello_status morello_spec_evaluate_at(const morello_spec* spec, void* const* operands,
+                                        const int64_t* elements, size_t count, double* values,
+                                        morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    if (auto e = find_null({{"spec", spec}})) return *e;
+    if (auto e = check_operands(spec->lowered.spec, operands)) return *e;
+    if (count == 0) return Done{};
+    if (auto e = find_null({{"elements", elements}, {"values", values}})) return *e;
+    const size_t good =
+        evaluate_at(spec->lowered.spec, spec->lowered.view, operands, {elements, count}, values);
+    if (good == count) return Done{};
+    return invalid_argument("elements[" + std::to_string(good) + "] is " +
+                            std::to_string(elements[good]) +
+                            "; no element of the output has that offset");
   });
 }
 

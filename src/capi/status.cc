@@ -46,6 +46,8 @@ const char* morello_status_string(morello_status status) {
       return "MORELLO_INCOMPATIBLE_TABLE";
     case MORELLO_CANCELLED:
       return "MORELLO_CANCELLED";
+    case MORELLO_TABLE_TOO_LARGE:
+      return "MORELLO_TABLE_TOO_LARGE";
   }
   return "unknown status";
 }

@@ -35,16 +35,29 @@ std::optional<Error> find_invalid(const morello_options& o) {
   if (o.reserved0 != 0)
     return invalid_argument("options.reserved0 is " + std::to_string(o.reserved0) +
                             "; it must be 0");
+  if (o.strict_table > 1)
+    return invalid_argument("options.strict_table is " + std::to_string(o.strict_table) +
+                            "; valid are 0 and 1");
+  if (o.reserved1 != 0)
+    return invalid_argument("options.reserved1 is " + std::to_string(o.reserved1) +
+                            "; it must be 0");
   return std::nullopt;
 }
 
-/// Of a table whose decisions say nothing about kernels for `target`.
-std::optional<Error> find_unfit(const morello_table* table, const Target& target) {
-  if (table == nullptr || table->target == target) return std::nullopt;
+/// Why the decisions of a table say nothing about kernels for `target`.
+TableReason find_unfit(const morello_table* table, const Target& target) {
+  if (table == nullptr || table->target == target) return TableReason::kNone;
+  Target same_threads = table->target;
+  same_threads.processors = target.processors;
+  return same_threads == target ? TableReason::kThreads : TableReason::kTarget;
+}
+
+Error unfit(const morello_table* table, const Target& target) {
   return Error{MORELLO_INCOMPATIBLE_TABLE,
                "options.table is of another " +
                    difference(table->table.identity(), identity_of(target)) +
-                   "; set options.target and options.threads as for the table, or give none"};
+                   "; set options.target and options.threads as for the table, give none, or "
+                   "leave options.strict_table 0"};
 }
 
 double cycles(i64 units) {
@@ -93,13 +106,19 @@ morello_status morello_synthesize(morello_context* context, const morello_spec* 
     if (!chosen) return chosen.error();
     const Target target = make_target(*context, **chosen, given->threads);
     const morello_table* table = given->table;
-    if (auto e = find_unfit(table, target)) return *e;
-    Result<Kernel> built = build_kernel(spec->statement, spec->lowered, target,
-                                        search_options(*context, *given, target),
-                                        table == nullptr ? nullptr : &table->table, search_only);
+    const TableReason reason = find_unfit(table, target);
+    const bool fits = reason == TableReason::kNone;
+    if (!fits && given->strict_table != 0) return unfit(table, target);
+    Result<Kernel> built = build_kernel(
+        spec->statement, spec->lowered, target, search_options(*context, *given, target),
+        table == nullptr || !fits ? nullptr : &table->table, search_only);
     if (!built) return std::move(built.error());
     auto made = std::make_unique<morello_kernel>();
     made->kernel = std::move(*built);
+    if (!fits) {
+      made->kernel.solving.table_use = TableUse::kNotCovered;
+      made->kernel.solving.table_reason = reason;
+    }
     *kernel = made.release();
     return Done{};
   });

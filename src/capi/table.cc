@@ -26,6 +26,7 @@ Target target_for(const morello_context& context, const TableIdentity& found) {
 template <class Decode>
 Result<Done> load(const morello_context& context, Decode&& decode, morello_table** table) {
   DecodeOptions options;
+  options.max_bytes = context.table_memory;
   options.wanted_of = [&](const TableIdentity& found) {
     return identity_of(target_for(context, found));
   };

@@ -15,7 +15,7 @@ std::string at_axis(const char* name, u32 axis, const char* field) {
 
 std::string list_dtypes() {
   std::string list;
-  for (Dtype d : kAllDtypes) {
+  for (Dtype d : kComputedDtypes) {
     if (!list.empty()) list += ", ";
     list += std::to_string(static_cast<int>(d)) + " (" + std::string(name_of(d)) + ")";
   }
@@ -39,6 +39,8 @@ std::optional<Error> check_shape(const morello_tensor& t, const char* name) {
     if (size < 1)
       return Error{MORELLO_INVALID_SHAPE, at_axis(name, axis, "shape") + " is " +
                                               std::to_string(size) + "; sizes are 1 or more"};
+    const bool repeats = t.layout == MORELLO_LAYOUT_STRIDED && t.strides[axis] == 0;
+    if (repeats && size <= kMaxElements) continue;  // its elements share an address
     if (size > kMaxElements / elements)
       return Error{MORELLO_SIZE_OVERFLOW,
                    "`" + std::string(name) +
@@ -98,7 +100,7 @@ Result<Tensor> to_tensor(const morello_tensor* tensor, const char* name) {
   const Dtype* dtype = std::find_if(std::begin(kAllDtypes), std::end(kAllDtypes), is_dtype);
   if (dtype == std::end(kAllDtypes))
     return Error{MORELLO_UNKNOWN_DTYPE, std::string(name) + ".dtype is " + std::to_string(t.dtype) +
-                                            "; valid are " + list_dtypes()};
+                                            "; this version computes " + list_dtypes()};
   made.dtype = *dtype;
   if (t.reserved0 != 0)
     return Error{MORELLO_INVALID_ARGUMENT, std::string(name) + ".reserved0 is " +

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "codegen/routines.hh"
 #include "codegen/x64/family.hh"
 
 namespace morello {
@@ -21,9 +22,23 @@ struct Place {
 };
 using Places = std::array<Place, kMaxOperands>;
 
+/// What an emitter sees of a Spec: equal code, equal bytes.
+Spec in_code(const Spec& spec) {
+  Spec s = spec;
+  s.serial = false;
+  for (int o = 0; o < s.operand_count; o++) {
+    Operand& x = s.operand[o];
+    if (x.level == Level::kRegister) continue;
+    x.level = Level::kL1;
+    forget_pitch(x);
+  }
+  return s;
+}
+
 class Planner {
  public:
-  explicit Planner(const ImplTree& tree) : tree_(tree), target_(*tree.target) {}
+  explicit Planner(const ImplTree& tree)
+      : tree_(tree), target_(*tree.target), routines_(plan_, target_) {}
 
   Result<Plan> run(const std::array<View, kMaxOperands>& root_views) {
     const Spec& spec = tree_.nodes[0].spec;
@@ -39,6 +54,7 @@ class Planner {
     std::vector<PlanId> body;
     if (!add_node(0, places, body)) return std::move(*error_);
     plan_.functions[0].body = std::move(body);
+    routines_.finish();
     return std::move(plan_);
   }
 
@@ -69,8 +85,11 @@ class Planner {
   }
 
   bool add_node(NodeId id, const Places& places, std::vector<PlanId>& out) {
-    return std::visit([&](const auto& kind) { return add_kind(id, kind, places, out); },
-                      tree_.nodes[id].kind);
+    const size_t start = out.size();
+    auto add = [&](const auto& kind) { return add_kind(id, kind, places, out); };
+    if (!std::visit(add, tree_.nodes[id].kind)) return false;
+    routines_.share(out, start);
+    return true;
   }
 
   bool add_kind(NodeId id, const Move& move, const Places& places, std::vector<PlanId>& out) {
@@ -208,7 +227,7 @@ class Planner {
     PlanCall call;
     call.id = family->id;
     call.first_free = registers_used_;
-    call.spec = spec;
+    call.spec = in_code(spec);
     for (int o = 0; o < spec.operand_count; o++) {
       const Operand& operand = spec.operand[o];
       PlanOperand& at = call.operand[o];
@@ -260,6 +279,7 @@ class Planner {
   const ImplTree& tree_;
   const Target& target_;
   Plan plan_;
+  Routines routines_;
   std::optional<Error> error_;
   u32 function_ = 0;        // the one that nodes are added to
   u64 scratch_used_ = 0;    // of it

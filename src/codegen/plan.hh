@@ -23,9 +23,10 @@ using CursorId = u32;
 /// loop that stepped it.
 struct Cursor {
   enum class Base : u8 {
-    kOperand,  // operand number `value` of the kernel
-    kScratch,  // `value` bytes into the scratch memory of this function
-    kOuter,    // cursor number `value` of the function that started the parallel loop
+    kOperand,   // operand number `value` of the kernel
+    kScratch,   // `value` bytes into the scratch memory of this function
+    kOuter,     // cursor number `value` of the function that started the parallel loop
+    kArgument,  // argument number `value` of a routine
   };
   Base base = Base::kOperand;
   u64 value = 0;
@@ -76,11 +77,19 @@ struct PlanParallel {
   std::vector<PlanId> rest;
 };
 
-using PlanNode = std::variant<PlanLoop, PlanParallel, PlanCall>;
+/// Runs function `function`, a routine: what occurs at several places with other cursors. Vector
+/// registers are the same at all of them, and pass through.
+struct PlanInvoke {
+  u32 function = 0;
+  std::vector<CursorId> cursors;  // its arguments
+};
 
-/// The kernel itself, or the body of a parallel loop, which steps its cursors by `steps` after each
-/// trip.
+using PlanNode = std::variant<PlanLoop, PlanParallel, PlanCall, PlanInvoke>;
+
+/// The kernel itself; the body of a parallel loop, which steps its cursors by `steps` after each
+/// trip; or a routine.
 struct PlanFunction {
+  bool routine = false;
   std::vector<Cursor> cursors;
   std::vector<PlanId> body;
   std::vector<CursorStep> steps;

@@ -25,7 +25,9 @@ class Printer {
 
   void print_function(size_t f) {
     const PlanFunction& function = plan_.functions[f];
-    std::string s = f == 0 ? "kernel" : "task " + std::to_string(f);
+    if (f != 0 && function.body.empty()) return;
+    std::string s =
+        f == 0 ? "kernel" : (function.routine ? "routine " : "task ") + std::to_string(f);
     if (f != 0 && function.scratch_bytes != 0)
       s += ", " + std::to_string(function.scratch_bytes) + " bytes of scratch";
     s += ':';
@@ -42,11 +44,15 @@ class Printer {
         case Cursor::Base::kOuter:
           s += "outer c" + std::to_string(cursor.value);
           break;
+        case Cursor::Base::kArgument:
+          s += "argument " + std::to_string(cursor.value);
+          break;
       }
     }
     line(0, s);
-    if (f != 0) line(1, "each trip:" + steps(function.steps));
-    print_nodes(function.body, f == 0 ? 1 : 2);
+    bool task = f != 0 && !function.routine;
+    if (task) line(1, "each trip:" + steps(function.steps));
+    print_nodes(function.body, task ? 2 : 1);
   }
 
   void print_nodes(const std::vector<PlanId>& ids, int depth) {
@@ -63,6 +69,10 @@ class Printer {
                         std::to_string(parallel->function) + ":" + steps(parallel->steps));
         if (!parallel->rest.empty()) line(depth, "rest:");
         print_nodes(parallel->rest, depth + 1);
+      } else if (const auto* invoke = std::get_if<PlanInvoke>(&node)) {
+        std::string s = "routine " + std::to_string(invoke->function) + ':';
+        for (CursorId c : invoke->cursors) s += " c" + std::to_string(c);
+        line(depth, s);
       } else {
         line(depth, call(std::get<PlanCall>(node)));
       }

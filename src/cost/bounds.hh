@@ -5,9 +5,7 @@
 #ifndef MORELLO_COST_BOUNDS_HH
 #define MORELLO_COST_BOUNDS_HH
 
-#include <vector>
-
-#include "cost/model.hh"
+#include "cost/contraction_bound.hh"
 #include "spec/limits.hh"
 
 namespace morello {
@@ -22,8 +20,6 @@ class Bounds {
   i64 quick(const Spec& spec, const Limits& limits) const { return bound(spec, limits, true); }
 
  private:
-  i64 contraction(const Spec& spec) const;
-  i64 epilogue(const Spec& spec) const;
   i64 leaf(const Spec& spec) const;
   i64 map(const Spec& spec) const;
   i64 bound(const Spec& spec, const Limits& limits, bool quick) const;
@@ -31,14 +27,11 @@ class Bounds {
     i64 l2 = 0, memory = 0;  // units from L2 to L1, and from memory to L2
   };
   Traffic traffic(const Spec& spec) const;
-  i64 blocked(const Spec& spec, const Limits& limits, i64 contraction, const Traffic& once) const;
-  size_t index(u64 rows, u64 vecs) const;
+  i64 blocked(const Spec& spec, const Limits& limits, const ContractionBound& work,
+              const Traffic& once) const;
 
-  static constexpr int kFraction = 10;
   const Target& target_;
-  // Of all register tiles of up to rows x vecs vectors, at index(rows, vecs):
-  std::vector<i64> rate_;  // units per vector FMA of the best, fixed point (1 << kFraction)
-  std::vector<u32> tile_;  // vectors of the largest
+  TileRates rates_;
 };
 
 }  // namespace morello

@@ -16,20 +16,67 @@ using Offsets = std::array<i64, kMaxOperands>;
 
 class Evaluator {
  public:
-  Evaluator(const Spec& spec, const Views& views, void* const* operands)
+  Evaluator(const Spec& spec, const Views& views, const void* const* operands)
       : spec_(spec), views_(views), operands_(operands), line_dim_(choose_line_dim()) {
     for (int d = 0; d < spec.rank; d++) {
-      if (d == line_dim_) continue;
       if (has_dim(spec.reduced(), d))
         inner_[inner_count_++] = d;
-      else
+      else if (d != line_dim_)
         outer_[outer_count_++] = d;
+      if (!has_dim(spec.reduced(), d)) by_stride_[out_count_++] = d;
+    }
+    std::sort(by_stride_.begin(), by_stride_.begin() + out_count_,
+              [&](int a, int b) { return out_view()[a].stride > out_view()[b].stride; });
+  }
+
+  void run(float* output) {
+    output_ = output;
+    run_outer(0, Offsets{});
+  }
+
+  /// REQUIRES: seek() finds all.
+  void run_at(std::span<const i64> offsets, double* values) {
+    for (size_t begin = 0; begin < offsets.size(); begin += kLine) {
+      length_ = static_cast<u32>(std::min<size_t>(kLine, offsets.size() - begin));
+      for (u32 j = 0; j < length_; j++) {
+        seek(offsets[begin + j]);
+        for (int o = 0; o < spec_.operand_count; o++) at_[o][j] = here_[o];
+      }
+      find_patterns();
+      compute_line(Offsets{});
+      std::copy_n(value_.begin(), length_, values + begin);
     }
   }
 
-  void run() { run_outer(0, Offsets{}); }
+  /// Sets here_ to where all operands of the output's element at `offset` are. False if there is
+  /// no element.
+  bool seek(i64 offset) {
+    if (neighbours_ > 0 && offset == position_ + 1) {
+      for (int o = 0; o < spec_.operand_count; o++)
+        if (has_dim(spec_.operand[o].dims, fastest_)) here_[o] += views_[o].dim[fastest_].stride;
+      neighbours_--;
+      position_++;
+      return true;
+    }
+    neighbours_ = 0;
+    position_ = offset;
+    here_ = {};
+    // Each dimension of an output steps over all those with smaller strides.
+    for (int i = 0; i < out_count_; i++) {
+      const int d = by_stride_[i];
+      const i64 stride = out_view()[d].stride, index = offset / stride;
+      if (offset < 0 || index >= static_cast<i64>(spec_.size[d])) return false;
+      here_ = moved(here_, d, index);
+      offset -= index * stride;
+      fastest_ = d;
+      if (stride == 1) neighbours_ = static_cast<i64>(spec_.size[d]) - 1 - index;
+    }
+    return offset == 0;
+  }
 
  private:
+  const std::array<DimView, kMaxDims>& out_view() const { return views_[spec_.out_index()].dim; }
+
   /// The output's fastest dimension, unless it is short; kNoDim if the output is a scalar.
   u8 choose_line_dim() const {
     const Layout& l = spec_.out().layout;
@@ -59,18 +106,32 @@ class Evaluator {
         bool moves = line_dim_ != kNoDim && has_dim(spec_.operand[o].dims, line_dim_);
         for (u32 j = 0; j < length_; j++)
           at_[o][j] = moves ? views_[o].dim[line_dim_].at(begin + j) : 0;
-        broadcast_[o] = !moves;
       }
-      run_line(offsets);
+      find_patterns();
+      compute_line(offsets);
+      store(offsets);
     }
   }
 
-  void run_line(const Offsets& offsets) {
+  /// Which operands of a line are one element, or neighbours in memory.
+  void find_patterns() {
+    for (int o = 0; o < spec_.operand_count; o++) {
+      const auto& at = at_[o];
+      broadcast_[o] = contiguous_[o] = true;
+      for (u32 j = 1; j < length_; j++) {
+        broadcast_[o] &= at[j] == at[0];
+        contiguous_[o] &= at[j] == at[0] + j;
+      }
+    }
+  }
+
+  /// Leaves the values in value_.
+  void compute_line(const Offsets& offsets) {
     const Stage& first = spec_.stage[0];
     if (is_reduction(first)) {
       value_.fill(identity_of(first.op));
       reduce(0, offsets);
-      if (spec_.out().access == Access::kInOut) {
+      if (spec_.stage_count == 1 && spec_.out().access == Access::kInOut) {
         load(spec_.out_index(), offsets, y_);
         combine(first.op, y_, value_);
         value_ = y_;
@@ -83,7 +144,6 @@ class Evaluator {
       apply(spec_.stage[s], offsets);
       round_value();
     }
-    store(offsets);
   }
 
   void reduce(int depth, const Offsets& offsets) {
@@ -161,8 +221,8 @@ class Evaluator {
     const float* p = static_cast<const float*>(operands_[input]) + offsets[input];
     const auto& at = at_[input];
     if (broadcast_[input]) {
-      std::fill_n(line.begin(), length_, *p);
-    } else if (length_ > 1 && at[length_ - 1] - at[0] == length_ - 1 && at[1] - at[0] == 1) {
+      std::fill_n(line.begin(), length_, p[at[0]]);
+    } else if (contiguous_[input]) {
       std::copy_n(p + at[0], length_, line.begin());
     } else {
       for (u32 j = 0; j < length_; j++) line[j] = p[at[j]];
@@ -171,19 +231,28 @@ class Evaluator {
 
   void store(const Offsets& offsets) const {
     int out = spec_.out_index();
-    float* p = static_cast<float*>(operands_[out]) + offsets[out];
+    float* p = output_ + offsets[out];
     for (u32 j = 0; j < length_; j++) p[at_[out][j]] = static_cast<float>(value_[j]);
   }
 
   const Spec& spec_;
   const Views& views_;
-  void* const* operands_;
+  const void* const* operands_;
+  float* output_ = nullptr;
   u8 line_dim_;
   std::array<int, kMaxDims> outer_{}, inner_{};  // the other dimensions: of the output, and reduced
   int outer_count_ = 0, inner_count_ = 0;
+  std::array<int, kMaxDims> by_stride_{};  // dimensions of the output, largest strides first
+  int out_count_ = 0;
+  // The element that seek() found: its offset, those of all operands, and how many more follow it
+  // in memory along `fastest_`.
+  i64 position_ = 0;
+  Offsets here_{};
+  i64 neighbours_ = 0;
+  int fastest_ = 0;
   u32 length_ = 0;                                       // of the current line
   std::array<std::array<i64, kLine>, kMaxOperands> at_;  // offsets along it
-  std::array<bool, kMaxOperands> broadcast_{};
+  std::array<bool, kMaxOperands> broadcast_{}, contiguous_{};
   Line value_{}, x_{}, y_{};
 };
 
@@ -195,7 +264,17 @@ bool is_reduction(const Stage& stage) {
 
 void evaluate(const Spec& spec, const Views& views, void* const* operands) {
   for (int o = 0; o < spec.operand_count; o++) assert(spec.operand[o].dtype == Dtype::kF32);
-  Evaluator(spec, views, operands).run();
+  Evaluator(spec, views, operands).run(static_cast<float*>(operands[spec.out_index()]));
+}
+
+size_t evaluate_at(const Spec& spec, const Views& views, const void* const* operands,
+                   std::span<const i64> offsets, double* values) {
+  for (int o = 0; o < spec.operand_count; o++) assert(spec.operand[o].dtype == Dtype::kF32);
+  Evaluator evaluator(spec, views, operands);
+  for (size_t i = 0; i < offsets.size(); i++)
+    if (!evaluator.seek(offsets[i])) return i;
+  evaluator.run_at(offsets, values);
+  return offsets.size();
 }
 
 }  // namespace morello

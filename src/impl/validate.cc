@@ -161,7 +161,7 @@ class Validator {
     for (int o = 0; o < spec.operand_count; o++)
       require(spec.operand[o].level != Level::kRegister || !has_dim(spec.operand[o].dims, loop.dim),
               "the loop tiles operand " + std::to_string(o) + ", which is in registers");
-    require(!has_dim(spec.reduced(), loop.dim) || (spec.accumulates() && spec.stage_count == 1),
+    require(!has_dim(spec.reduced(), loop.dim) || (spec.accumulates()),
             "the loop splits a reduction that does not accumulate");
     require(!loop.parallel || (!spec.serial && !has_dim(spec.reduced(), loop.dim)),
             "the loop must not be parallel");

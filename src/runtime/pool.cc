@@ -4,8 +4,26 @@
 #include <immintrin.h>
 #include <signal.h>
 
+#include <new>
+
 namespace morello {
 namespace {
+
+/// How many forks lead from the first pool's process to this one.
+std::atomic<u32> forks{0};
+
+void count_fork() { forks.fetch_add(1, std::memory_order_relaxed); }
+
+/// `forks`, which is counted from the first call on. Registering throws where it fails, so that a
+/// later call tries again.
+u32 forks_counted() {
+  static const bool counting = [] {
+    if (pthread_atfork(nullptr, nullptr, count_fork) != 0) throw std::bad_alloc();
+    return true;
+  }();
+  static_cast<void>(counting);
+  return forks.load(std::memory_order_relaxed);
+}
 
 // How often an idle worker, or a caller that waits for the last bodies, looks before it sleeps:
 // some microseconds, about what a sleep and a wake-up cost.
@@ -46,7 +64,13 @@ struct Pool::Loop {
   }
 };
 
-Pool::Pool() : executor_{sizeof(morello_executor), this, run_in_pool} {}
+Pool::Pool() : forks_(forks_counted()), executor_{sizeof(morello_executor), this, run_in_pool} {}
+
+bool Pool::was_forked() const { return forks.load(std::memory_order_relaxed) != forks_; }
+
+const Pool* Pool::of(const morello_executor& executor) {
+  return executor.parallel_for == run_in_pool ? static_cast<const Pool*>(executor.user) : nullptr;
+}
 
 Result<std::unique_ptr<Pool>> Pool::make(u32 threads) {
   std::unique_ptr<Pool> pool(new Pool);
@@ -71,12 +95,13 @@ Result<std::unique_ptr<Pool>> Pool::make(u32 threads) {
 }
 
 Pool::~Pool() {
+  if (was_forked()) return;
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
     added_.fetch_add(1, std::memory_order_release);
   }
-  loop_added_.notify_all();
+  loop_added_.value.notify_all();
   for (pthread_t worker : workers_) pthread_join(worker, nullptr);
 }
 
@@ -96,14 +121,14 @@ void Pool::work() {
       loop->run();
       lock.lock();
       // Release: the caller that sees 0 without the mutex sees all that the bodies wrote.
-      if (loop->helpers.fetch_sub(1, std::memory_order_release) == 1) loop_left_.notify_all();
+      if (loop->helpers.fetch_sub(1, std::memory_order_release) == 1) loop_left_.value.notify_all();
       continue;
     }
     const u32 seen = added_.load(std::memory_order_relaxed);
     lock.unlock();
     spin_until([&] { return added_.load(std::memory_order_acquire) != seen; });
     lock.lock();
-    loop_added_.wait(lock, [&] { return ending_ || first_ != nullptr; });
+    loop_added_.value.wait(lock, [&] { return ending_ || first_ != nullptr; });
   }
 }
 
@@ -116,9 +141,9 @@ void Pool::enlist(Loop& loop) {
     added_.fetch_add(1, std::memory_order_release);
   }
   if (loop.count == 2) {
-    loop_added_.notify_one();
+    loop_added_.value.notify_one();
   } else {
-    loop_added_.notify_all();
+    loop_added_.value.notify_all();
   }
 }
 
@@ -134,12 +159,12 @@ void Pool::retire(Loop& loop) {
   // Off the list, no worker can join any more: `helpers` only falls.
   if (spin_until([&] { return loop.helpers.load(std::memory_order_acquire) == 0; })) return;
   std::unique_lock lock(mutex_);
-  loop_left_.wait(lock, [&] { return loop.helpers.load(std::memory_order_acquire) == 0; });
+  loop_left_.value.wait(lock, [&] { return loop.helpers.load(std::memory_order_acquire) == 0; });
 }
 
 void Pool::parallel_for(size_t count, Body body, void* arg) {
   Loop loop{count, body, arg};
-  const bool share = count > 1 && !workers_.empty();
+  const bool share = count > 1 && !workers_.empty() && !was_forked();
   if (share) enlist(loop);
   loop.run();
   if (share) retire(loop);

@@ -21,11 +21,13 @@
 #include <cassert>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "search/counts.hh"
 #include "search/open_actions.hh"
+#include "search/pair_state.hh"
 #include "table/memo.hh"
 
 namespace morello {
@@ -132,6 +134,18 @@ class BestFirst {
     e.open.list(problem_, out);
   }
 
+  /// A pair that costs less than a lower bound that was reported for it: then the bounds are wrong,
+  /// and other pairs may have lost their optimum. The search stops at the first one it meets.
+  struct Violation {
+    Key key;
+    Limits limits;
+    i64 bound, cost;
+  };
+  /// The first one, or null.
+  const Violation* violation() const {
+    return violated_.load(std::memory_order_acquire) ? &*violation_ : nullptr;
+  }
+
   /// Stops all threads that are searching; they may resume after allow().
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
   void allow() { stopped_.store(false, std::memory_order_relaxed); }
@@ -157,38 +171,8 @@ class BestFirst {
   }
 
  private:
-  enum class Phase : u8 { kNew, kExpanding, kOpen };
-
-  struct State {
-    bool answers(const Limits& limits) const {
-      return solved.load(std::memory_order_acquire) && (!feasible || peaks.within(limits));
-    }
-    i64 low() const { return low_.load(std::memory_order_relaxed); }
-    void raise(i64 low) {
-      i64 have = this->low();
-      while (have < low && !low_.compare_exchange_weak(have, low, std::memory_order_relaxed)) {
-      }
-    }
-
-    /// Those who wait should look again. REQUIRES: the lock is held.
-    void changed() {
-      version.store(version.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-    }
-
-    SpinLock lock;
-    std::atomic<bool> solved{false};  // peaks, action and feasible do not change afterwards
-    bool feasible = false;
-    Phase phase = Phase::kNew;
-    std::atomic<u32> version{0};
-
-   private:
-    std::atomic<i64> low_{0};
-
-   public:
-    Open open;
-    Action action{};
-    Limits peaks{};
-  };
+  using State = PairState<Problem>;
+  using Phase = typename State::Phase;
   using Entries = Memo<Key, Limits, State>;
   using Entry = typename Entries::Entry;
   using Candidate = typename Open::Candidate;
@@ -258,11 +242,19 @@ class BestFirst {
 
   /// REQUIRES: e is locked, or not shared yet.
   void close(Entry& e, Worker& w, bool feasible, i64 cost) {
+    if (cost < e.low()) report_violation(e, cost);
     e.feasible = feasible;
     e.raise(cost);
     e.open.clear(w.pool_);
     e.solved.store(true, std::memory_order_release);
     e.changed();
+  }
+
+  void report_violation(const Entry& e, i64 cost) {
+    std::lock_guard guard(counts_lock_);
+    if (!violation_) violation_ = {e.key(), e.limits, e.low(), cost};
+    violated_.store(true, std::memory_order_release);
+    stop();
   }
 
   /// Raises e's lower bound to `bound`, or solves it, unless the search is stopped.
@@ -490,8 +482,10 @@ class BestFirst {
   std::vector<typename Open::Pool*> free_pools_;
   Entries memo_;
   std::atomic<bool> stopped_{false};
-  mutable SpinLock counts_lock_;
+  mutable SpinLock counts_lock_;  // of what follows
   SearchCounts counts_;
+  std::optional<Violation> violation_;  // constant once `violated_`
+  std::atomic<bool> violated_{false};
 };
 
 }  // namespace morello

@@ -7,12 +7,18 @@
 
 namespace morello {
 
-Keeper::Keeper(std::span<const Family> families, const Target& target, const std::string& path)
-    : families_(families), target_(target), path_(path), identity_(identity_of(target)) {}
+Keeper::Keeper(std::span<const Family> families, const Target& target, const std::string& path,
+               u64 table_bytes)
+    : families_(families),
+      target_(target),
+      path_(path),
+      table_bytes_(table_bytes),
+      identity_(identity_of(target)) {}
 
 DecodeOptions Keeper::options() const {
   DecodeOptions options;
   options.wanted = &identity_;
+  options.max_bytes = table_bytes_;
   return options;
 }
 

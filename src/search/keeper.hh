@@ -25,8 +25,9 @@ struct Solved {
 /// be called by any number.
 class Keeper {
  public:
-  /// All three are referred to.
-  Keeper(std::span<const Family> families, const Target& target, const std::string& path);
+  /// The first three are referred to. `table_bytes`: DecodeOptions.max_bytes.
+  Keeper(std::span<const Family> families, const Target& target, const std::string& path,
+         u64 table_bytes = kDefaultTableMemory);
 
   /// Makes the file if there is none, and notes what it has.
   /// @return what update() says (table/file.hh).
@@ -51,6 +52,7 @@ class Keeper {
   const std::span<const Family> families_;
   const Target& target_;
   const std::string& path_;
+  const u64 table_bytes_;
   const TableIdentity identity_;
   std::optional<Table> found_;
   u64 pairs_ = 0, boxes_ = 0;

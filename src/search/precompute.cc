@@ -15,6 +15,7 @@
 #include "search/best_first.hh"
 #include "search/blocks.hh"
 #include "search/keeper.hh"
+#include "search/soundness.hh"
 #include "search/spec_problem.hh"
 
 namespace morello {
@@ -67,7 +68,7 @@ class Precompute {
         options_(options),
         limits_(limits_of(target)),
         blocks_(blocks_of(families, options.part, options.parts)),
-        keeper_(families, target, path) {
+        keeper_(families, target, path, options.table_bytes) {
     for (const MemberBlock& block : blocks_) {
       members_ += members_of(block);
       each_member(block, [&](std::span<const u32> at) {
@@ -120,6 +121,11 @@ class Precompute {
       Seat seat;
       for (size_t i; !cancelled() && (i = next_.fetch_add(1)) < blocks_.size();) {
         solve_block(blocks_[i], seat, solved);
+        if (seat.search)
+          if (std::optional<Error> error = wrong_bound(seat.search->graph, target_)) {
+            fail(std::move(*error));
+            break;
+          }
         deliver(solved);
       }
     } catch (const std::bad_alloc&) {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "table/allowance.hh"
 #include "table/family.hh"
 #include "table/table.hh"
 #include "target/target.hh"
@@ -33,9 +34,10 @@ struct PrecomputeOptions {
   u32 workers = 1;  // threads that solve; no influence on the result
   /// The search begins anew, slower for a while, when it takes more than half of this.
   u64 memory_bytes = u64{4} << 30;
-  u32 part = 0, parts = 1;    // solve this one of so many parts of the families
-  u64 save_us = 2'000'000;    // between saves, at least
-  u64 progress_us = 100'000;  // between calls of `progress`, about
+  u64 table_bytes = kDefaultTableMemory;  // DecodeOptions.max_bytes, for the file
+  u32 part = 0, parts = 1;                // solve this one of so many parts of the families
+  u64 save_us = 2'000'000;                // between saves, at least
+  u64 progress_us = 100'000;              // between calls of `progress`, about
   std::function<void(const PrecomputeProgress&)> progress;  // called by the calling thread
   const volatile i32* cancel = nullptr;  // not 0: the call ends soon, and keeps what is solved
 };

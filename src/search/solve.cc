@@ -40,6 +40,7 @@ Result<ImplTree> solve(const Spec& spec, const Target& target, const SearchOptio
     return std::move(*tree);
   }
   stats.table_use = covered ? TableUse::kWrong : TableUse::kNotCovered;
+  if (!covered) stats.table_reason = TableReason::kSpec;
   SearchOptions hinted = options;
   if (tree) hinted.hint = &*tree;
   return search(spec, target, hinted, stats);

@@ -10,10 +10,13 @@ namespace morello {
 
 /// What became of a table. Numbers are those of morello_table_use.
 enum class TableUse : u8 { kNoTable = 0, kAnswered = 1, kNotCovered = 2, kWrong = 3 };
+/// Why a table does not cover a Spec. Numbers are those of morello_table_reason.
+enum class TableReason : u8 { kNone = 0, kSpec = 1, kTarget = 2, kThreads = 3 };
 
 struct SolveStats {
   SearchStats search;  // of a table's program: proven, its cost the bound
   TableUse table_use = TableUse::kNoTable;
+  TableReason table_reason = TableReason::kNone;
   u64 lookup_nanoseconds = 0, search_nanoseconds = 0;
 };
 

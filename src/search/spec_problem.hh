@@ -25,19 +25,19 @@ class SpecProblem {
   };
   static constexpr int kMaxChildren = morello::kMaxChildren;
 
-  /// `use_bounds` false: every lower bound is 0, for tests that compare with the unpruned search.
-  explicit SpecProblem(const ActionContext& context, bool use_bounds = true)
+  /// `bound_percent`: of every lower bound, for tests that compare with searches that prune less.
+  explicit SpecProblem(const ActionContext& context, u32 bound_percent = 100)
       : context_(context),
         bounds_(*context.target),
         most_(limits_of(*context.target)),
-        use_bounds_(use_bounds) {}
+        bound_percent_(bound_percent) {}
 
   u64 hash(const Spec& spec) const { return hash_of(spec); }
   i64 lower_bound(const Spec& spec, const Limits& limits) const {
-    return use_bounds_ ? bounds_.of(spec, limits) : 0;
+    return part_of(bounds_.of(spec, limits));
   }
   i64 quick_bound(const Spec& spec, const Limits& limits) const {
-    return use_bounds_ ? bounds_.quick(spec, limits) : 0;
+    return part_of(bounds_.quick(spec, limits));
   }
   void list(const Spec& spec, const Limits& limits, ActionList& out) const {
     list_actions(spec, limits, context_, out);
@@ -65,10 +65,14 @@ class SpecProblem {
   const ActionContext& context() const { return context_; }
 
  private:
+  i64 part_of(i64 bound) const {
+    return bound_percent_ == 100 ? bound : bound / 100 * bound_percent_;
+  }
+
   ActionContext context_;
   Bounds bounds_;
   Limits most_;
-  bool use_bounds_;
+  u32 bound_percent_;
 };
 
 }  // namespace morello

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "search/incumbent.hh"
+#include "search/soundness.hh"
 
 namespace morello {
 namespace {
@@ -25,7 +26,7 @@ class Synthesis {
         options_(options),
         adjusted_(with_machine(target, 0, 0, options.threads)),
         problem_({&adjusted_, options.disabled_actions, options.disabled_reductions},
-                 options.use_bounds),
+                 options.bound_percent),
         search_(problem_, {options.slack_shift, options.borrow}),
         worker_(search_),
         root_(spec),
@@ -40,14 +41,20 @@ class Synthesis {
     std::optional<ImplTree> tree;
     if (done && solution.feasible)
       tree = solved_tree();
-    else if (!done && stop_ != Stop::kCancelled)
+    else if (!done && stop_ != Stop::kCancelled && !search_.violation())
       tree = incumbent(search_, problem_, worker_, root_, limits_, target_);
     i64 bound = search_.low(root_, limits_, worker_);
     if (!done && stop_ != Stop::kCancelled && best_ &&
         (!tree || best_->nodes[0].cost < tree->nodes[0].cost))
       tree = std::move(best_);
     if (stats) *stats = stats_now(done, bound);
-    if (tree) return std::move(*tree);
+    if (std::optional<Error> error = wrong_bound(search_, adjusted_)) return std::move(*error);
+    if (tree) {
+      std::optional<Error> error =
+          done ? wrong_cost(*tree, solution.cost) : below_bound(*tree, bound);
+      if (error) return std::move(*error);
+      return std::move(*tree);
+    }
     return error_of(bound);
   }
 

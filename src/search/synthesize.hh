@@ -32,7 +32,7 @@ struct SearchOptions {
   const ImplTree* hint = nullptr;        // a program to have, should a budget end the search early
   u32 disabled_actions = 0;     // bit 1 << ActionKind: for tests of what a rewrite is worth
   u32 disabled_reductions = 0;  // bit 1 << Reduction (actions/action.hh): for tests
-  bool use_bounds = true;       // false: search without lower bounds, for tests
+  u32 bound_percent = 100;      // of every lower bound, for tests of searches that prune less
   bool borrow = true;           // see best_first.hh: no influence on the result
   int slack_shift = 7;          // likewise
 };

@@ -154,12 +154,13 @@ Stage without_reduction(Stage stage, bool accumulate, i8 out) {
 std::vector<Stage> make_stages(const Statement& s, DimMask reduced) {
   i8 out = static_cast<i8>(s.tensors.size() - 1);
   bool is_reduction = s.head == Head::kMatmul || s.head == Head::kEinsum || s.head == Head::kReduce;
+  bool combines = s.accumulate && is_reduction && s.steps.empty();
   std::vector<Stage> stages = {head_stage(s, reduced)};
-  if (is_reduction && reduced == 0) stages[0] = without_reduction(stages[0], s.accumulate, out);
+  if (is_reduction && reduced == 0) stages[0] = without_reduction(stages[0], combines, out);
   for (const Step& step : s.steps)
     stages.push_back(
         {step.op, kPrevious, step.operand < 0 ? kNone : static_cast<i8>(step.operand), 0});
-  if (s.accumulate && !is_reduction) stages.push_back({Op::kAdd, kPrevious, out, 0});
+  if (s.accumulate && !combines) stages.push_back({Op::kAdd, kPrevious, out, 0});
   if (stages[0].op == Op::kCopy && stages.size() > 1) {
     stages[1].in0 = stages[0].in0;
     stages.erase(stages.begin());

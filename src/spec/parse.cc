@@ -285,9 +285,9 @@ bool Parser::dtype(Tensor& tensor) {
   auto known = dtype_from_name(token_.text);
   if (token_.kind == Token::Kind::kName && !known && peek().is("[")) {
     std::string names;
-    for (Dtype d : kAllDtypes) names += concat(names.empty() ? "" : ", ", name_of(d));
+    for (Dtype d : kComputedDtypes) names += concat(names.empty() ? "" : ", ", name_of(d));
     return fail(MORELLO_UNKNOWN_DTYPE, token_.at, "unknown element type ", describe(token_),
-                "; known are ", names);
+                "; this version computes ", names);
   }
   if (!known) return expected("a tensor such as f32[64,768]");
   tensor.dtype = *known;

@@ -121,7 +121,7 @@ void forget_pitch(Operand& operand) {
   if (panel) operand.contig = std::min(operand.contig, static_cast<u8>(panel));
 }
 
-u64 hash_of(const Spec& spec) { return XXH3_64bits(&spec, sizeof spec); }
+u64 hash_of(const Spec& spec, u64 seed) { return XXH3_64bits_withSeed(&spec, sizeof spec, seed); }
 
 Binding identity_binding(const Spec& spec) {
   Binding b;

@@ -91,8 +91,13 @@ struct Spec {
   int out_index() const { return operand_count - 1; }
   DimMask reduced() const { return stage[0].reduce; }
   DimMask all_dims() const { return static_cast<DimMask>((1u << rank) - 1); }
-  /// A reduction that adds to its output (which is then kInOut).
-  bool accumulates() const { return reduced() != 0 && out().access == Access::kInOut; }
+  /// A reduction that adds to its output (which is then kInOut). Before other stages it does not:
+  /// there the old output is what a later stage reads.
+  bool accumulates() const {
+    return reduced() != 0 && stage_count == 1 && out().access == Access::kInOut;
+  }
+  /// A stage behind the first one reads what the output held before.
+  bool reads_output_late() const { return stage_count > 1 && out().access == Access::kInOut; }
 
   friend bool operator==(const Spec& a, const Spec& b) {
     return std::memcmp(&a, &b, sizeof(Spec)) == 0;
@@ -102,7 +107,8 @@ static_assert(std::has_unique_object_representations_v<Operand>);
 static_assert(sizeof(Spec) ==
               24 + 4 + 4 + kMaxOperands * sizeof(Operand) + kMaxStages * sizeof(Stage));
 
-u64 hash_of(const Spec& spec);
+/// Without a seed the same everywhere.
+u64 hash_of(const Spec& spec, u64 seed = 0);
 
 /// How a child's dimensions and operands are those of its parent. A child's operand that is the new
 /// buffer of the parent's node is kNewBuffer.

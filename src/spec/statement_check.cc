@@ -102,11 +102,6 @@ MaybeFault check_form(const Statement& s, bool has_output) {
   if (s.tensors.size() != wanted)
     return fault(MORELLO_INVALID_ARGUMENT, {}, "the Spec has ", s.tensors.size(), " tensors; ",
                  head_name(s.head, s.op), " with its steps has ", wanted);
-  bool reduces = s.head == Head::kMatmul || s.head == Head::kEinsum || s.head == Head::kReduce;
-  if (s.accumulate && reduces && !s.steps.empty())
-    return fault(MORELLO_UNSUPPORTED, {Place::Kind::kTensor, input_count(s)},
-                 "'+=' after steps of ", head_name(s.head, s.op),
-                 " is not supported; use '->', or '+=' without steps");
   return std::nullopt;
 }
 

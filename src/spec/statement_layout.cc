@@ -13,12 +13,14 @@ constexpr i64 kMaxSpanBytes = i64{1} << 47;
 
 MaybeFault check_sizes(const Statement& s, int index) {
   const Tensor& t = s.tensors[index];
-  i64 elements = 1;
+  i64 elements = 1;  // that have an address: an axis with stride 0 repeats them
   for (int axis = 0; axis < static_cast<int>(t.shape.size()); axis++) {
     Place place{Place::Kind::kSize, index, axis};
     if (t.shape[axis] < 1)
       return fault(MORELLO_INVALID_SHAPE, place, "axis ", axis, " of ", tensor_name(s, index),
                    " has size ", t.shape[axis], "; sizes must be at least 1");
+    if (t.shape[axis] <= kMaxElements && axis < std::ssize(t.strides) && t.strides[axis] == 0)
+      continue;
     if (__builtin_mul_overflow(elements, t.shape[axis], &elements) || elements > kMaxElements)
       return fault(MORELLO_SIZE_OVERFLOW, place, tensor_name(s, index),
                    " has more than 2147483647 elements, the most that is supported");

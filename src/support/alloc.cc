@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The arena and the aligned blocks, on mimalloc by explicit calls, or on malloc.
-//
-// Distributions build libmimalloc.so to define malloc, free and operator new as well, so naming it
-// on the link line would replace those of any program that loads this library. Instead it is opened
-// on first use, with its symbols visible to nobody else; where it is missing, malloc serves.
+// The arena and the aligned blocks, on libc.
 #include "support/alloc.hh"
 
 #include <sys/mman.h>
@@ -13,52 +9,12 @@
 #include <cstdlib>
 #include <new>
 
-#if defined(MORELLO_MIMALLOC_SONAME)
-#include <dlfcn.h>
-#include <mimalloc.h>
-#endif
-
 namespace morello {
 namespace {
 
 constexpr size_t kFirstChunk = size_t{16} << 10;
 constexpr size_t kLargestChunk = size_t{2} << 20;
 constexpr size_t kChunkAlign = 64;
-
-struct Allocator {
-  void* (*allocate)(size_t bytes, size_t align);  // null on failure
-  void (*free)(void* block);
-};
-
-void* libc_allocate(size_t bytes, size_t align) {
-  void* block = nullptr;
-  return posix_memalign(&block, align, bytes) == 0 ? block : nullptr;
-}
-
-#if defined(MORELLO_MIMALLOC_SONAME)
-
-// Never closed: mimalloc keeps per-thread data until the last thread ends.
-Allocator open_mimalloc() {
-  const Allocator libc{libc_allocate, std::free};
-  void* library = dlopen(MORELLO_MIMALLOC_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (library == nullptr) return libc;
-  const auto allocate =
-      reinterpret_cast<decltype(&mi_malloc_aligned)>(dlsym(library, "mi_malloc_aligned"));
-  const auto free = reinterpret_cast<decltype(&mi_free)>(dlsym(library, "mi_free"));
-  if (allocate == nullptr || free == nullptr) return libc;
-  return {allocate, free};
-}
-
-const Allocator& allocator() {
-  static const Allocator opened_once = open_mimalloc();
-  return opened_once;
-}
-
-#else
-
-Allocator allocator() { return {libc_allocate, std::free}; }
-
-#endif
 
 char* align_up(char* p, size_t align) {
   const auto address = reinterpret_cast<uintptr_t>(p);
@@ -69,13 +25,14 @@ char* align_up(char* p, size_t align) {
 
 void* aligned_allocate(size_t bytes, size_t align) {
   if (bytes > PTRDIFF_MAX) throw std::bad_alloc();
-  void* block =
-      allocator().allocate(std::max<size_t>(bytes, 1), std::max(align, alignof(std::max_align_t)));
-  if (block == nullptr) throw std::bad_alloc();
+  void* block = nullptr;
+  if (posix_memalign(&block, std::max(align, alignof(std::max_align_t)),
+                     std::max<size_t>(bytes, 1)) != 0)
+    throw std::bad_alloc();
   return block;
 }
 
-void aligned_free(void* block) { allocator().free(block); }
+void aligned_free(void* block) { std::free(block); }
 
 struct Arena::Chunk {
   Chunk* older;

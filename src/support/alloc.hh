@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Memory for the parts that allocate much: an arena for search nodes, and aligned blocks.
-// alloc.cc is the only file that knows which allocator is underneath.
+// alloc.cc is the only file that knows what is underneath.
 #ifndef MORELLO_SUPPORT_ALLOC_HH
 #define MORELLO_SUPPORT_ALLOC_HH
 

@@ -48,6 +48,8 @@ constexpr std::string_view name_of(Dtype d) {
 /// Every element type, for parsers and messages.
 inline constexpr Dtype kAllDtypes[] = {Dtype::kF32, Dtype::kBf16, Dtype::kF16,
                                        Dtype::kI8,  Dtype::kU8,   Dtype::kI32};
+/// Those that this version computes. Messages name no other: it would only be the next error.
+inline constexpr Dtype kComputedDtypes[] = {Dtype::kF32};
 
 constexpr std::optional<Dtype> dtype_from_name(std::string_view name) {
   for (Dtype d : kAllDtypes)

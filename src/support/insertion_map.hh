@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "support/types.hh"
+#include "support/hash_seed.hh"
 
 namespace morello {
 
-/// Key needs == and hash_of(key), found by argument. One thread at a time, or any number if none
-/// adds.
+/// Key needs == and hash_of(key, seed), found by argument. The seed is different in each process,
+/// so that nobody can plan keys that collide. One thread at a time, or any number if none adds.
 template <class Key, class Value>
 class InsertionMap {
  public:
@@ -60,7 +60,7 @@ class InsertionMap {
     u32 entry = 0;  // 1 + index into entries_, 0: empty
   };
 
-  static u32 short_hash(const Key& key) { return static_cast<u32>(hash_of(key) >> 32); }
+  u32 short_hash(const Key& key) const { return static_cast<u32>(hash_of(key, seed_) >> 32); }
 
   size_t probe(const Key& key, u32 hash) const {
     const size_t mask = slots_.size() - 1;
@@ -82,6 +82,7 @@ class InsertionMap {
     }
   }
 
+  u64 seed_ = hash_seed();
   std::vector<Entry> entries_;
   std::vector<Slot> slots_;  // open addressing, a power of two many
 };

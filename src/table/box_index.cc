@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "table/allowance.hh"
 #include "table/groups.hh"
 
 namespace morello {
@@ -66,6 +67,16 @@ std::optional<BoxIndex> BoxIndex::make(const std::vector<GridBox>& boxes,
   while (index.levels_.back().size() > kFanOut * index.chunks_) index.add_level();
   index.levels_.shrink_to_fit();
   return index;
+}
+
+BoxIndex::Memory BoxIndex::memory_to_make(u64 boxes, u64 axes) {
+  const u64 leaves = boxes * std::max<u64>(1, ceil_div(axes, u64{kChunk})) * sizeof(Chunk);
+  // Each box has two ends along an axis. Lists of these grow: up to three times their length.
+  const u64 cuts = std::min<u64>(2 * boxes, std::numeric_limits<u16>::max()) + 4;
+  constexpr u64 kBlocks = 24;
+  return {leaves + leaves / (kFanOut - 1) + boxes * sizeof(u32) + axes * cuts * sizeof(u32) +
+              kBlocks * kBlockBytes,
+          leaves + boxes * sizeof(u32) + 3 * (axes * cuts + 3 * 2 * boxes) * sizeof(u32)};
 }
 
 bool BoxIndex::set_cuts(const std::vector<GridBox>& boxes) {

@@ -23,20 +23,34 @@ class BoxIndex {
   static std::optional<BoxIndex> make(const std::vector<GridBox>& boxes,
                                       const std::vector<u32>& values);
 
+  /// The most memory that make() takes: of what it returns, and on top of that while it runs. Of
+  /// the boxes no more than `axes` axes vary.
+  struct Memory {
+    u64 kept = 0, temporary = 0;
+  };
+  static Memory memory_to_make(u64 boxes, u64 axes);
+
+  /// Most boxes, and boxes of boxes, that one look-up compares with: some 20 us. Look-ups in tables
+  /// of searches take a hundredth of that; boxes of a file may overlap such that a look-up would
+  /// compare with all of them.
+  static constexpr u32 kMostCompared = 1 << 13;
+
   /// Calls visit(box) for the boxes that contain `at` until it returns false, always in the same
-  /// order for the same list of boxes. Boxes are numbered in an order of their own.
+  /// order for the same list of boxes. Boxes are numbered in an order of their own. Boxes after the
+  /// first kMostCompared are not found.
   template <class Visit>
   void each_at(const Coordinates& at, const Visit& visit) const {
     Place place;
     if (!place_of(at, place)) return;
+    u32 left = kMostCompared;
     const size_t top = levels_.size() - 1, end = levels_.back().size() / chunks_;
     static_assert(kChunks == 3);
     if (chunks_ == 1)
-      descend<1>(top, 0, end, place, visit);
+      descend<1>(top, 0, end, place, left, visit);
     else if (chunks_ == 2)
-      descend<2>(top, 0, end, place, visit);
+      descend<2>(top, 0, end, place, left, visit);
     else
-      descend<3>(top, 0, end, place, visit);
+      descend<3>(top, 0, end, place, left, visit);
   }
 
   u32 value(size_t box) const { return values_[box]; }
@@ -78,15 +92,17 @@ class BoxIndex {
   }
 
   template <size_t kCount, class Visit>
-  bool descend(size_t level, size_t begin, size_t end, const Place& place,
+  bool descend(size_t level, size_t begin, size_t end, const Place& place, u32& left,
                const Visit& visit) const {
+    if (left < end - begin) return false;
+    left -= static_cast<u32>(end - begin);
     for (size_t i = begin; i < end; i++) {
       if (!contains<kCount>(&levels_[level][i * kCount], place)) continue;
       if (level == 0) {
         if (!visit(i)) return false;
       } else if (!descend<kCount>(level - 1, i * kFanOut,
                                   std::min((i + 1) * kFanOut, levels_[level - 1].size() / kCount),
-                                  place, visit)) {
+                                  place, left, visit)) {
         return false;
       }
     }

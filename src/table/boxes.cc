@@ -9,6 +9,10 @@
 namespace morello {
 namespace {
 
+/// Tables of searches take a tenth of that. Points of a file may be such that no box grows, and
+/// each finds that out in many steps: what is left then is not grown.
+constexpr u64 kStepsPerPoint = 1 << 15;
+
 /// Takes the points one after the other, and for each that no box has yet grows one as far as no
 /// point disagrees. Which axis grows first matters, so several orders are tried; the box with most
 /// points that no other has wins. What this leaves on the table is little: choosing the best box of
@@ -29,18 +33,12 @@ class Grower {
   std::vector<GridBox> grow_all(const std::vector<int>& axes) {
     const std::vector<std::vector<int>> orders = orders_of(axes);
     tree_.uncover();
+    const u64 most_steps = tree_.steps() + kStepsPerPoint * points_.size();
     std::vector<GridBox> boxes;
     for (size_t i = 0; i < points_.size(); i++) {
       if (tree_.is_covered(i)) continue;
-      GridBox best;
-      u32 most = 0;
-      for (const std::vector<int>& order : orders) {
-        GridBox box = grow(points_[i], order);
-        u32 count = tree_.count_uncovered(box);
-        if (count <= most) continue;
-        most = count;
-        best = box;
-      }
+      const GridBox best =
+          tree_.steps() < most_steps ? best_box(points_[i], orders) : box_of(points_[i]);
       tree_.cover(best);
       boxes.push_back(best);
     }
@@ -66,8 +64,24 @@ class Grower {
     return orders;
   }
 
+  static GridBox box_of(const DecidedPoint& p) { return {p.at, p.at, p.action}; }
+
+  /// The one with most points that no other box has.
+  GridBox best_box(const DecidedPoint& seed, const std::vector<std::vector<int>>& orders) const {
+    GridBox best;
+    u32 most = 0;
+    for (const std::vector<int>& order : orders) {
+      GridBox box = grow(seed, order);
+      u32 count = tree_.count_uncovered(box);
+      if (count <= most) continue;
+      most = count;
+      best = box;
+    }
+    return best;
+  }
+
   GridBox grow(const DecidedPoint& seed, const std::vector<int>& order) const {
-    GridBox box{seed.at, seed.at, seed.action};
+    GridBox box = box_of(seed);
     for (int axis : order) {
       // Ends are coordinates of points: past them nothing is known.
       const std::vector<u32>& values = values_[static_cast<size_t>(axis)];

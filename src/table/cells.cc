@@ -58,8 +58,8 @@ Error corrupt(Section section, const std::string& what) {
   return {MORELLO_CORRUPT_TABLE, "section '" + std::string(name_of(section)) + "': " + what};
 }
 
-Error too_large(Section section) {
-  return corrupt(section, "with it the table takes more memory than allowed");
+Error too_large(Section section, const Allowance& allowance) {
+  return allowance.too_large("section '" + std::string(name_of(section)) + "'");
 }
 
 Bytes write_texts(const std::vector<std::string>& texts) {
@@ -80,8 +80,8 @@ Result<std::vector<std::string>> read_texts(const SectionSource& source, Section
   if (count > in.left() / sizeof(u64))
     return corrupt(section, std::to_string(count) + " texts are said to be in " +
                                 std::to_string(in.left()) + " bytes");
-  if (!allowance.take(count, sizeof(std::string)) || !allowance.take(in.left(), 1))
-    return too_large(section);
+  if (!allowance.take(count, sizeof(std::string) + kBlockBytes) || !allowance.take(in.left(), 1))
+    return too_large(section, allowance);
   std::vector<std::string> texts(count);
   for (std::string& text : texts) {
     const u64 length = in.number();

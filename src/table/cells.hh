@@ -6,30 +6,17 @@
 
 #include <functional>
 
+#include "table/allowance.hh"
 #include "table/frame.hh"
 
 namespace morello {
 
-/// Gives one section after the other, so that no two need to be in memory.
+/// Gives one section after the other, so that no two need to be in memory. Whoever makes it counts
+/// the largest one.
 using SectionSource = std::function<Result<Bytes>(Section)>;
 
-/// What is still allowed to be allocated on behalf of a file.
-class Allowance {
- public:
-  explicit Allowance(u64 bytes) : left_(bytes) {}
-  bool take(u64 count, u64 size) {
-    u64 bytes = 0;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > left_) return false;
-    left_ -= bytes;
-    return true;
-  }
-
- private:
-  u64 left_;
-};
-
 Error corrupt(Section section, const std::string& what);
-Error too_large(Section section);
+Error too_large(Section section, const Allowance& allowance);
 
 Bytes write_texts(const std::vector<std::string>& texts);
 Result<std::vector<std::string>> read_texts(const SectionSource& source, Section section,

@@ -103,7 +103,8 @@ bool is_action(const Action& a) {
 std::string check(const Promise& p) {
   if (std::string bad = check_key(p.key); !bad.empty()) return bad;
   for (int axis = 0; axis < kAxes; axis++)
-    if (p.lo[axis] > p.hi[axis] || p.hi[axis] > largest_coordinate(p.key, axis))
+    if (p.lo[axis] > p.hi[axis] || p.hi[axis] > largest_coordinate(p.key, axis) ||
+        (axis >= kAxisLimit && p.lo[axis] != p.hi[axis]))
       return "axis " + std::to_string(axis) + " is out of range";
   return has_tensors(p.key, p.hi) ? "" : "a tensor has more than 2^31-1 elements";
 }
@@ -120,6 +121,9 @@ std::string check_boxes(const TableGroup& g) {
       if (lo[i] > lo[n + i] || lo[n + i] > largest[i])
         return "box " + std::to_string(box) + " is out of range";
     if (!is_action(g.actions[box])) return "box " + std::to_string(box) + " has no known action";
+    // Lowest and highest coordinates are beside each other: the order is that of the numbers.
+    if (box > 0 && !std::lexicographical_compare(lo - 2 * n, lo, lo, lo + 2 * n))
+      return "box " + std::to_string(box) + " is out of order";
   }
   return "";
 }
@@ -175,6 +179,10 @@ std::string check_key(const Spec& key) {
 std::string check(const TableContent& content) {
   if (std::string bad = check_families(content.families); !bad.empty()) return bad;
   if (std::string bad = check_all(content.promises, "promise "); !bad.empty()) return bad;
+  for (size_t i = 1; i < content.promises.size(); i++)
+    if (!std::equal(content.promises[i].lo.begin() + kAxisLimit, content.promises[i].lo.end(),
+                    content.promises[0].lo.begin() + kAxisLimit))
+      return "promise " + std::to_string(i) + ": its limits are others than those of promise 0";
   return check_all(content.groups, "group ");
 }
 

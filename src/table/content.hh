@@ -28,14 +28,15 @@ struct TableIdentity {
 
 /// The Specs that a table promises an optimal program for: those with this key, coordinates within
 /// lo..hi, limits clamped from the target's, and every size either fixed (lo == hi) or on the
-/// ladder of tile sizes.
+/// ladder of tile sizes. All promises of a table are at the same limits.
 struct Promise {
   Spec key;  // of a GridPoint
   std::array<u32, kAxes> lo{}, hi{};
   friend bool operator==(const Promise&, const Promise&) = default;
 };
 
-/// Boxes of one key: each decides every point inside.
+/// The boxes of one key: each decides every point inside. Ascending by lo, then hi, of the varying
+/// axes; no two are equal.
 struct TableGroup {
   Spec key;                       // of a GridPoint
   u32 axes = 0;                   // bit a: axis a varies within the group
@@ -45,19 +46,18 @@ struct TableGroup {
   friend bool operator==(const TableGroup&, const TableGroup&) = default;
 };
 
-/// Orders of promises and of groups: by the bytes of their keys, then their numbers.
+/// Orders of promises and of groups: by the bytes of their keys, then promises by their numbers. A
+/// key has one group.
 inline std::strong_ordering compare(const Promise& a, const Promise& b) {
   if (int c = std::memcmp(&a.key, &b.key, sizeof(Spec))) return c <=> 0;
   return std::tie(a.lo, a.hi) <=> std::tie(b.lo, b.hi);
 }
 inline std::strong_ordering compare(const TableGroup& a, const TableGroup& b) {
-  if (int c = std::memcmp(&a.key, &b.key, sizeof(Spec))) return c <=> 0;
-  return std::tie(a.axes, a.base) <=> std::tie(b.axes, b.base);
+  return std::memcmp(&a.key, &b.key, sizeof(Spec)) <=> 0;
 }
 
-/// Canonical: families, promises and groups in ascending order, each once; boxes in the order that
-/// the construction gives. Equal promises, equal bytes, whatever the order in which they were
-/// added.
+/// Canonical: families, promises, groups and boxes in ascending order, each once. Equal promises,
+/// equal bytes, whatever the order in which they were added.
 struct TableContent {
   TableIdentity identity;
   std::vector<std::string> families;  // as asked for, sorted, for people

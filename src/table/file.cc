@@ -72,12 +72,13 @@ Result<TableContent> load_from(const std::string& path, int fd, const DecodeOpti
   if (fstat(fd, &status) != 0) return failed(path, "read");
   if (std::optional<Error> bad = check_kind(path, status)) return *bad;
   const u64 size = static_cast<u64>(status.st_size);
-  if (size > options.max_bytes)
-    return io_error(path, "has " + std::to_string(size) + " bytes, more than the limit of " +
-                              std::to_string(options.max_bytes));
+  DecodeOptions counted = options;
+  counted.taken += size;
+  if (counted.taken > options.max_bytes)
+    return with_path(path, Allowance(options.max_bytes).too_large("the file"));
   Result<Bytes> bytes = read_all(path, fd, size);
   if (!bytes) return bytes.error();
-  Result<TableContent> content = decode(*bytes, options);
+  Result<TableContent> content = decode(*bytes, counted);
   if (!content) return with_path(path, content.error());
   return content;
 }
@@ -103,7 +104,7 @@ class LockedFile {
         folder_(std::move(folder)),
         lock_(std::move(lock)) {}
 
-  std::optional<Error> write_temporary(const Bytes& bytes) const;
+  std::optional<Error> write_temporary(const Bytes& bytes, const struct stat* replaced) const;
   std::string temporary() const { return name_ + ".tmp"; }
 
   std::string path_, name_;
@@ -134,12 +135,26 @@ Result<std::optional<TableContent>> LockedFile::load(const DecodeOptions& option
   return std::optional<TableContent>(std::move(*content));
 }
 
-std::optional<Error> LockedFile::write_temporary(const Bytes& bytes) const {
+/// Gives a new file the owner, group and permissions of the one that it will replace, as far as the
+/// system lets us: where the group stays another one, it gets no more than everybody has.
+void take_over(int fd, const struct stat& replaced) {
+  mode_t mode = replaced.st_mode & 0777;
+  if (fchown(fd, replaced.st_uid, replaced.st_gid) != 0 &&
+      fchown(fd, static_cast<uid_t>(-1), replaced.st_gid) != 0)
+    mode = (mode & 0707) | (mode & 0007) << 3;
+  // File systems that know no permissions refuse, and need not.
+  static_cast<void>(fchmod(fd, mode));
+}
+
+std::optional<Error> LockedFile::write_temporary(const Bytes& bytes,
+                                                 const struct stat* replaced) const {
   // Whoever left one behind is dead: we have the lock.
   unlinkat(folder_.get(), temporary().c_str(), 0);
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  Descriptor file(openat(folder_.get(), temporary().c_str(), kFlags, 0666));
+  const mode_t mode = replaced == nullptr ? 0666 : 0600;  // until it takes over the other's
+  Descriptor file(openat(folder_.get(), temporary().c_str(), kFlags, mode));
   if (!file) return failed(path_, "create " + temporary());
+  if (replaced != nullptr) take_over(file.get(), *replaced);
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t n =
         uninterrupted([&] { return write(file.get(), bytes.data() + done, bytes.size() - done); });
@@ -152,10 +167,11 @@ std::optional<Error> LockedFile::write_temporary(const Bytes& bytes) const {
 
 std::optional<Error> LockedFile::replace(const Bytes& bytes) const {
   struct stat status;
-  if (fstatat(folder_.get(), name_.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-      !S_ISLNK(status.st_mode))
+  const bool replaces = fstatat(folder_.get(), name_.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                        !S_ISLNK(status.st_mode);
+  if (replaces)
     if (std::optional<Error> bad = check_kind(path_, status)) return bad;
-  std::optional<Error> error = write_temporary(bytes);
+  std::optional<Error> error = write_temporary(bytes, replaces ? &status : nullptr);
   if (!error && renameat(folder_.get(), temporary().c_str(), folder_.get(), name_.c_str()) != 0)
     error = failed(path_, "replace");
   if (error) {

@@ -12,9 +12,11 @@
 
 namespace morello {
 
+/// The file counts among the memory that is taken.
 /// @return IO_ERROR if it is no file that can be read; what decode() says. Messages name the path.
 Result<TableContent> load(const std::string& path, const DecodeOptions& options = {});
 
+/// A file that is replaced keeps its permissions, and its owner and group where we may set them.
 /// Once it returns nothing, the new file is on disk. After an error the old one is as it was (or
 /// the new one is whole, but not known to be on disk). REQUIRES: check(content) finds nothing.
 std::optional<Error> save(const std::string& path, const TableContent& content);

@@ -80,9 +80,12 @@ Result<Header> read_header(std::span<const u8> file) {
                                                  ", wanted " +
                                                  std::to_string(MORELLO_TABLE_FORMAT_VERSION)};
   if (hash_of(h) != h.hash) return corrupt("the header is damaged: its checksum is wrong");
-  if (h.header_bytes != sizeof h || h.sections != kSections || h.processors == 0 ||
-      !is_name(h.target) || !is_name(h.machine))
+  if (h.header_bytes != sizeof h || h.sections != kSections || !is_name(h.target) ||
+      !is_name(h.machine))
     return corrupt("the header is malformed");
+  if (h.processors < 1 || h.processors > kMaxProcessors)
+    return corrupt("the header says " + std::to_string(h.processors) +
+                   " threads of a program; valid are 1 to " + std::to_string(kMaxProcessors));
   return h;
 }
 
@@ -109,6 +112,7 @@ Bytes write_frame(const TableIdentity& identity, const Sections& sections) {
   h.target_fingerprint = identity.target_fingerprint;
   h.cost_model_fingerprint = identity.cost_model_fingerprint;
   h.action_fingerprint = identity.action_fingerprint;
+  assert(identity.processors >= 1 && identity.processors <= kMaxProcessors);
   h.processors = identity.processors;
   h.sections = kSections;
   h.target = to_field(identity.target);
@@ -124,7 +128,7 @@ Bytes write_frame(const TableIdentity& identity, const Sections& sections) {
   return file;
 }
 
-Result<Frame> read_frame(std::span<const u8> file, u64 max_bytes) {
+Result<Frame> read_frame(std::span<const u8> file) {
   Result<Header> header = read_header(file);
   if (!header) return header.error();
   const Header& h = *header;
@@ -132,17 +136,12 @@ Result<Frame> read_frame(std::span<const u8> file, u64 max_bytes) {
                h.cost_model_fingerprint, h.action_fingerprint},
               {}};
   std::span<const u8> rest = file.subspan(sizeof h);
-  u64 allowed = max_bytes;
   for (size_t s = 0; s < kSections; s++) {
     const Header::Entry& entry = h.section[s];
     const Section section = static_cast<Section>(s);
     if (entry.stored_bytes > rest.size())
       return corrupt("the file ends within " + quoted(section) + ", of which " +
                      count(rest.size()) + " of " + count(entry.stored_bytes) + " are left");
-    if (entry.decoded_bytes > allowed)
-      return corrupt(quoted(section) + " has " + count(entry.decoded_bytes) +
-                     ": with it the table is larger than the limit of " + count(max_bytes));
-    allowed -= entry.decoded_bytes;
     frame.parts[s] = {rest.first(entry.stored_bytes), entry.decoded_bytes};
     rest = rest.subspan(entry.stored_bytes);
   }
@@ -156,7 +155,7 @@ Result<Frame> read_frame(std::span<const u8> file, u64 max_bytes) {
 }
 
 Result<Bytes> decompress(const Frame& frame, Section section) {
-  const Frame::Part& part = frame.parts[static_cast<size_t>(section)];
+  const Frame::Part& part = frame.part(section);
   if (!is_one_zstd_frame(part))
     return corrupt(quoted(section) + " is not one zstd frame of " + count(part.decoded_bytes));
   Bytes bytes(part.decoded_bytes);

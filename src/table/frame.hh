@@ -34,12 +34,16 @@ struct Frame {
   };
   TableIdentity identity;
   std::array<Part, kSections> parts;  // by number of the section
+  const Part& part(Section section) const { return parts[static_cast<size_t>(section)]; }
 };
 
-/// Checks all that can be checked without decompressing: every checksum, and every length against
-/// the file's and against `max_bytes`, of all decoded sections together. Allocates next to nothing.
+/// Most threads of a program that a table may be for.
+inline constexpr u32 kMaxProcessors = 1024;
+
+/// Checks all that can be checked without decompressing: every checksum, every number of the
+/// header, and every length against the file's. Allocates next to nothing.
 /// @return CORRUPT_TABLE; INCOMPATIBLE_TABLE for another format version.
-Result<Frame> read_frame(std::span<const u8> file, u64 max_bytes);
+Result<Frame> read_frame(std::span<const u8> file);
 
 /// One section, decompressed: exactly as long as the header says. CORRUPT_TABLE.
 Result<Bytes> decompress(const Frame& frame, Section section);

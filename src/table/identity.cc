@@ -28,20 +28,24 @@ class Fingerprint {
 
 u64 fingerprint_of(const Target& t) {
   Fingerprint f;
-  for (i64 number : {i64{t.number}, i64(t.isa), i64{t.vector_bytes}, i64{t.vector_registers},
-                     i64{t.has_masks}, i64{t.fma_per_cycle}, i64{t.fma_latency},
-                     i64{t.loads_per_cycle}, i64{t.stores_per_cycle}, t.parallel_units})
-    f.add(number);
-  for (const LevelModel& level : t.level) {
-    f.add(static_cast<i64>(level.bytes));
-    f.add(level.line_units);
-    f.add(level.run_units);
-  }
+  each_field(t, [&]<class T>(std::string_view name, const T& value) {
+    if (name == "processors") return;  // of which tables say the number
+    if constexpr (std::is_convertible_v<T, std::string_view>) {
+      (void)value;  // so are the names in words
+    } else if constexpr (std::is_same_v<T, decltype(t.level)>) {
+      for (const auto& [bytes, line_units, run_units] : value)
+        for (i64 number : {static_cast<i64>(bytes), line_units, run_units}) f.add(number);
+    } else {
+      f.add(static_cast<i64>(value));
+    }
+  });
   return f.value();
 }
 
 /// What is asked about. Between them their programs have every action and every microkernel.
 constexpr std::string_view kProbes[] = {
+    // Rows 1, 64 and 16 KiB apart: far, and in few sets of a cache.
+    "matmul f32[40,100]{strides=256,1} f32[100,48]{strides=16384,1} -> f32[40,48]{strides=4096,1}",
     "matmul f32[100,72] f32[72,200] + bias f32[200] -> relu -> f32[100,200]",
     "matmul f32[3,64] f32[64,5]{0,1} -> f32[3,5]",
     "matmul f32[6,40]{strides=1,9} f32[40,35]{*} += f32[6,35]",
@@ -50,7 +54,7 @@ constexpr std::string_view kProbes[] = {
     "reduce_sum f32[30,70] axis=1 -> f32[30]",
 };
 /// Ways from each of them down to a leaf.
-constexpr int kWalks = 2;
+constexpr int kWalks = 3;
 constexpr int kMaxSteps = 24;
 
 /// Asks on one target. Parallel loops are asked about for every table: how many threads a table is
@@ -60,7 +64,9 @@ class Prober {
   Prober(const Target& target, Fingerprint& actions, Fingerprint& costs)
       : target_(with_machine(target, 0, 0, 2)), actions_(actions), costs_(costs) {}
 
-  void probe() {
+  /// `seen`, if it is not null, is called with every Spec.
+  void probe(const std::function<void(const Spec&)>& seen = nullptr) {
+    seen_ = seen;
     for (std::string_view text : kProbes) {
       Result<Statement> statement = parse(text);
       Result<Lowered> lowered = lower(*statement);
@@ -72,6 +78,7 @@ class Prober {
   void walk(Spec spec, Limits limits) {
     for (int step = 0; step < kMaxSteps; step++) {
       clamp_limits(spec, limits);
+      if (seen_) seen_(spec);
       add_prices(spec);
       add_prices(with_register_tile(spec));
       std::vector<Child> next = add_actions(spec, limits);
@@ -135,6 +142,7 @@ class Prober {
   Fingerprint& actions_;
   Fingerprint& costs_;
   ActionList list_;
+  std::function<void(const Spec&)> seen_;
   u64 random_ = 1;
 };
 
@@ -184,6 +192,11 @@ TableIdentity identity_of(const Target& target) {
   identity.cost_model_fingerprint = library.cost_model;
   identity.action_fingerprint = library.actions;
   return identity;
+}
+
+void each_probe(const Target& target, const std::function<void(const Spec&)>& seen) {
+  Fingerprint actions, costs;
+  Prober(target, actions, costs).probe(seen);
 }
 
 std::string difference(const TableIdentity& found, const TableIdentity& wanted) {

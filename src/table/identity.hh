@@ -4,6 +4,7 @@
 #ifndef MORELLO_TABLE_IDENTITY_HH
 #define MORELLO_TABLE_IDENTITY_HH
 
+#include <functional>
 #include <string>
 
 #include "table/content.hh"
@@ -14,6 +15,9 @@ namespace morello {
 /// fingerprinted by what they say about a fixed set of Specs, so they change with the code and with
 /// nothing else. The first call in a process takes about a millisecond.
 TableIdentity identity_of(const Target& target);
+
+/// The Specs that the fingerprints ask about, on one target: for tests of what they notice.
+void each_probe(const Target& target, const std::function<void(const Spec&)>& seen);
 
 /// What of `found` is not as `wanted`, for people: "target: avx512 (generic-x86-64), wanted avx2
 /// (generic-x86-64); cost model". "" if they are equal.

@@ -78,7 +78,7 @@ Bytes write_keys(const std::vector<Spec>& keys) {
 Result<std::vector<Spec>> read_keys(const SectionSource& source, Allowance& allowance) {
   Result<Cells> cells = Cells::read(source, Section::kKeys, kKeyColumns);
   if (!cells) return cells.error();
-  if (!allowance.take(cells->rows(), sizeof(Spec))) return too_large(Section::kKeys);
+  if (!allowance.take(cells->rows(), sizeof(Spec))) return too_large(Section::kKeys, allowance);
   std::vector<Spec> keys(cells->rows());
   for (size_t k = 0; k < keys.size(); k++) {
     size_t column = 0;
@@ -147,7 +147,8 @@ Result<std::vector<Promise>> read_promises(const SectionSource& source,
                                            const std::vector<Spec>& keys, Allowance& allowance) {
   Result<Cells> cells = Cells::read(source, Section::kPromises, kPromiseColumns);
   if (!cells) return cells.error();
-  if (!allowance.take(cells->rows(), sizeof(Promise))) return too_large(Section::kPromises);
+  if (!allowance.take(cells->rows(), sizeof(Promise)))
+    return too_large(Section::kPromises, allowance);
   std::vector<Promise> promises(cells->rows());
   KeyNumbers numbers(keys);
   for (size_t i = 0; i < promises.size(); i++) {
@@ -184,8 +185,10 @@ Result<std::vector<TableGroup>> read_groups(const SectionSource& source,
                                             std::vector<u32>& boxes) {
   Result<Cells> cells = Cells::read(source, Section::kGroups, kGroupColumns);
   if (!cells) return cells.error();
-  if (!allowance.take(cells->rows(), sizeof(TableGroup) + sizeof(u32)))
-    return too_large(Section::kGroups);
+  // Of each group: itself, how many boxes, two blocks for these, and a counter when they are read.
+  if (!allowance.take(cells->rows(),
+                      sizeof(TableGroup) + sizeof(u32) + 2 * kBlockBytes + sizeof(size_t)))
+    return too_large(Section::kGroups, allowance);
   std::vector<TableGroup> groups(cells->rows());
   boxes.resize(groups.size());
   KeyNumbers numbers(keys);
@@ -196,6 +199,10 @@ Result<std::vector<TableGroup>> read_groups(const SectionSource& source,
     groups[i].axes = cells->at(i, 1);
     boxes[i] = cells->at(i, 2);
     for (size_t axis = 0; axis < kAxes; axis++) groups[i].base[axis] = cells->at(i, 3 + axis);
+    // Equal boxes would be many in few bytes.
+    if (boxes[i] > 1 && groups[i].axes == 0)
+      return corrupt(Section::kGroups,
+                     "row " + std::to_string(i) + " has boxes that differ along no axis");
   }
   return groups;
 }
@@ -240,7 +247,7 @@ MaybeError read_bounds(const SectionSource& source, const std::vector<u32>& boxe
   if (rows != cells->rows())
     return corrupt(Section::kBounds, std::to_string(cells->rows()) + " rows, but the groups have " +
                                          std::to_string(rows));
-  if (!allowance.take(rows, 2 * sizeof(u32))) return too_large(Section::kBounds);
+  if (!allowance.take(rows, 2 * sizeof(u32))) return too_large(Section::kBounds, allowance);
   for (size_t i = 0; i < groups.size(); i++)
     groups[i].bounds.resize(boxes[i] * 2 * varying(groups[i]));
   size_t row = 0;
@@ -276,7 +283,7 @@ MaybeError read_actions(const SectionSource& source, const std::vector<u32>& box
   if (rows != cells->rows())
     return corrupt(Section::kActions, std::to_string(cells->rows()) +
                                           " rows, but the groups have " + std::to_string(rows));
-  if (!allowance.take(rows, sizeof(Action))) return too_large(Section::kActions);
+  if (!allowance.take(rows, sizeof(Action))) return too_large(Section::kActions, allowance);
   size_t row = 0;
   for (size_t i = 0; i < groups.size(); i++) {
     groups[i].actions.resize(boxes[i]);
@@ -302,8 +309,7 @@ Sections write_payload(const TableContent& content) {
           write_bounds(content.groups),           write_actions(content.groups)};
 }
 
-Result<TableContent> read_payload(const SectionSource& source, u64 max_bytes) {
-  Allowance allowance(max_bytes);
+Result<TableContent> read_payload(const SectionSource& source, Allowance& allowance) {
   TableContent content;
   std::vector<u32> boxes;
   MaybeError error;

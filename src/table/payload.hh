@@ -10,10 +10,10 @@ namespace morello {
 /// Of everything but the identity. REQUIRES: check(content) finds nothing.
 Sections write_payload(const TableContent& content);
 
-/// The content, checked, without an identity. Whatever the bytes: it takes at most `max_bytes` for
-/// the content, and counts are believed only after they were compared with the bytes there are.
-/// @return CORRUPT_TABLE, or what `source` says.
-Result<TableContent> read_payload(const SectionSource& source, u64 max_bytes);
+/// The content, checked, without an identity. Whatever the bytes: what the content takes is counted
+/// first, and counts are believed only after they were compared with the bytes there are.
+/// @return CORRUPT_TABLE, TABLE_TOO_LARGE, or what `source` says.
+Result<TableContent> read_payload(const SectionSource& source, Allowance& allowance);
 
 }  // namespace morello
 

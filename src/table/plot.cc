@@ -129,25 +129,24 @@ class Legend {
   std::map<std::string, size_t> places_;
 };
 
-/// How many different places boxes begin at or end at.
-size_t places_along(const std::vector<GridBox>& boxes, size_t axis) {
-  return Scale(boxes, axis).cells();
-}
-
 /// The coordinate that most boxes contain, the largest of several.
 u32 fullest_place(const std::vector<GridBox>& boxes, size_t axis) {
-  std::map<u32, long> changes;  // in how many boxes contain a coordinate
+  std::vector<std::pair<u32, int>> changes;  // in how many boxes contain a coordinate
   for (const GridBox& box : boxes) {
-    changes[box.lo[axis]]++;
-    changes[box.hi[axis] + 1]--;
+    changes.emplace_back(box.lo[axis], 1);
+    changes.emplace_back(box.hi[axis] + 1, -1);
   }
+  std::sort(changes.begin(), changes.end());
   long inside = 0, most = 0;
   u32 place = 0;
-  for (const auto& [coordinate, change] : changes) {
+  for (size_t i = 0, end; i < changes.size(); i = end) {
+    long change = 0;
+    for (end = i; end < changes.size() && changes[end].first == changes[i].first; end++)
+      change += changes[end].second;
     inside += change;
     if (inside < most || change < 0) continue;
     most = inside;
-    place = coordinate;
+    place = changes[i].first;
   }
   return place;
 }
@@ -185,17 +184,38 @@ Result<size_t> find_group(const TableContent& content, const PlotOptions& option
 /// The axis with this name, or else, if it is "", the widest one but `taken`.
 Result<size_t> find_axis(const Spec& key, const std::vector<GridBox>& boxes,
                          const std::string& name, size_t taken) {
-  size_t widest = taken == 0 ? 1 : 0;
+  size_t widest = taken == 0 ? 1 : 0, most = Scale(boxes, widest).cells();
   std::string names;
   for (size_t a = 0; a < kAxes; a++) {
     if (!name.empty() && axis_name(key, a) == name) return a;
-    if (a != taken && places_along(boxes, a) > places_along(boxes, widest)) widest = a;
-    if (places_along(boxes, a) > 1) names += (names.empty() ? "" : ", ") + axis_name(key, a);
+    const size_t cells = Scale(boxes, a).cells();
+    if (a != taken && cells > most) {
+      widest = a;
+      most = cells;
+    }
+    if (cells > 1) names += (names.empty() ? "" : ", ") + axis_name(key, a);
   }
   if (name.empty()) return widest;
   return Error{MORELLO_INVALID_ARGUMENT, "there is no axis \"" + name +
                                              "\"; those that vary in this group are " +
                                              (names.empty() ? "none" : names)};
+}
+
+size_t area(const GridBox& box, const Scale& x, const Scale& y) {
+  return (x.end(box) - x.begin(box)) * (y.end(box) - y.begin(box));
+}
+
+/// The largest ones first, no more than can be drawn.
+std::vector<GridBox> largest(const std::vector<GridBox>& boxes, size_t axis_x, size_t axis_y) {
+  const Scale x(boxes, axis_x), y(boxes, axis_y);
+  std::vector<std::pair<size_t, const GridBox*>> areas;
+  for (const GridBox& box : boxes) areas.emplace_back(area(box, x, y), &box);
+  std::stable_sort(areas.begin(), areas.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  areas.resize(std::min(areas.size(), kMostPlotted));
+  std::vector<GridBox> drawn;
+  for (const auto& [_, box] : areas) drawn.push_back(*box);
+  return drawn;
 }
 
 struct Picture {
@@ -204,21 +224,20 @@ struct Picture {
   Scale x, y;
   Legend legend;
 
-  Picture(const TableGroup& g, std::vector<GridBox> all, size_t axis_x, size_t axis_y)
-      : group(g), boxes(std::move(all)), x(boxes, axis_x), y(boxes, axis_y), legend(g.key, boxes) {}
+  Picture(const TableGroup& g, const std::vector<GridBox>& all, size_t axis_x, size_t axis_y)
+      : group(g),
+        boxes(largest(all, axis_x, axis_y)),
+        x(boxes, axis_x),
+        y(boxes, axis_y),
+        legend(g.key, boxes) {}
 
   size_t width() const { return kLeft + x.length() + kLegendWidth; }
   size_t height() const {
     return kTop + std::max(y.length() + kBottom, (legend.lines() + 1) * kLineHeight);
   }
-  size_t area(const GridBox& box) const {
-    return (x.end(box) - x.begin(box)) * (y.end(box) - y.begin(box));
-  }
 
   /// Upwards is larger.
-  std::string rectangles() {
-    std::stable_sort(boxes.begin(), boxes.end(),
-                     [&](const GridBox& a, const GridBox& b) { return area(a) > area(b); });
+  std::string rectangles() const {
     std::string s = "<g stroke=\"#fff\" stroke-width=\"0.5\">\n";
     for (const GridBox& box : boxes) {
       const std::string decision = action_text(group.key, box.action);
@@ -267,16 +286,19 @@ Result<std::string> plot(const TableContent& content, const PlotOptions& options
   Slice slice(boxes, *x, *y);
   const u32 others = group.axes & ~(u32{1} << *x | u32{1} << *y);
   const std::string where = ranges_text(group.key, others, slice.place);
-  Picture picture(group, std::move(slice.boxes), *x, *y);
+  const Picture picture(group, slice.boxes, *x, *y);
+  const size_t left_out = slice.boxes.size() - picture.boxes.size();
   const std::string width = number(picture.width()), height = number(picture.height());
   return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + height +
          "\" viewBox=\"0 0 " + width + ' ' + height +
          "\" style=\"background:#fff\" font-family=\"sans-serif\" font-size=\"11\">\n" +
          text_at(12, 20, "group " + number(*chosen) + ": " + key_text(group.key),
                  " font-size=\"14\"") +
-         text_at(12, 40,
-                 number(picture.boxes.size()) + " of " + number(boxes.size()) + " boxes; " +
-                     content.identity.target + ", " + content.identity.machine) +
+         text_at(
+             12, 40,
+             number(picture.boxes.size()) + " of " + number(boxes.size()) + " boxes; " +
+                 content.identity.target + ", " + content.identity.machine +
+                 (left_out ? "; the largest: " + number(left_out) + " more are left out" : "")) +
          (where.empty() ? "" : text_at(12, 58, "where " + where)) + picture.rectangles() +
          picture.labels(axis_name(group.key, *x), axis_name(group.key, *y)) +
          picture.legend.svg(kLeft + picture.x.length() + 20, kTop + 6) + "</svg>\n";

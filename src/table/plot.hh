@@ -11,6 +11,9 @@
 
 namespace morello {
 
+/// As many as can still be told apart, and under 2 MB of text.
+inline constexpr size_t kMostPlotted = 4096;
+
 struct PlotOptions {
   std::optional<size_t> group;  // number as in a dump; none: the one with the most boxes
   std::string x, y;             // axes by name; "": the ones with the most different places
@@ -18,7 +21,8 @@ struct PlotOptions {
 
 /// An SVG document of the boxes that lie at one place of all other axes, the place where most meet,
 /// chosen axis by axis. Boxes that overlap (where nothing was decided) have the smaller one in
-/// front; each says on hovering what it is. The places where some box begins or ends are equally
+/// front; each says on hovering what it is. Of more than kMostPlotted only the largest are drawn,
+/// which the picture says. The places where some box begins or ends are equally
 /// far apart, so that small sizes and large ones can be read. @return INVALID_ARGUMENT, if there is
 /// no such group or axis.
 Result<std::string> plot(const TableContent& content, const PlotOptions& options);

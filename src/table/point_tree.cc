@@ -83,6 +83,7 @@ bool PointTree::contains(const GridBox& box, const Coordinates& at) const {
 }
 
 void PointTree::cut(u32 id, GridBox& slab, int axis, bool upper_end) const {
+  steps_++;
   const Node& node = nodes_[id];
   if (slab.lo[axis] > slab.hi[axis] || (node.same && node.action == slab.action)) return;
   if (overlap(node, slab) == Overlap::kApart) return;
@@ -123,6 +124,7 @@ u32 PointTree::free_below(const GridBox& box, int axis, u32 end) const {
 }
 
 u32 PointTree::count_uncovered(u32 id, const GridBox& box) const {
+  steps_++;
   const Node& node = nodes_[id];
   if (node.uncovered == 0) return 0;
   Overlap how = overlap(node, box);
@@ -136,6 +138,7 @@ u32 PointTree::count_uncovered(u32 id, const GridBox& box) const {
 }
 
 u32 PointTree::cover(u32 id, const GridBox& box) {
+  steps_++;
   Node& node = nodes_[id];
   if (node.uncovered == 0 || overlap(node, box) == Overlap::kApart) return 0;
   u32 count = 0;

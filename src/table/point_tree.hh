@@ -26,6 +26,9 @@ class PointTree {
   void cover(const GridBox& box) { cover(0, box); }
   void uncover();  // all
 
+  /// Nodes that were looked at so far. Depends on the points and the calls alone.
+  u64 steps() const { return steps_; }
+
   /// Along which points differ.
   const std::vector<int>& axes() const { return axes_; }
 
@@ -54,6 +57,7 @@ class PointTree {
   std::vector<u32> order_;
   std::vector<Node> nodes_;
   std::vector<bool> covered_;
+  mutable u64 steps_ = 0;
 };
 
 }  // namespace morello

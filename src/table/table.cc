@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: MIT
 #include "table/table.hh"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
+#include <bit>
 
 #include "actions/clamp.hh"
+#include "table/allowance.hh"
 #include "table/groups.hh"
 #include "table/promise.hh"
 
 namespace morello {
 
-static u64 hash_of(const Action& action) {
-  constexpr u64 kOdd = 0x9e3779b97f4a7c15u;
-  const u64 h = order_of(action) * kOdd;
-  return (h ^ h >> 32) * kOdd;
+static u64 hash_of(const Action& action, u64 seed) {
+  static_assert(std::has_unique_object_representations_v<Action>);
+  return XXH3_64bits_withSeed(&action, sizeof action, seed);
 }
 
 namespace {
+
+using Numbers = InsertionMap<Action, u32>;
 
 /// Elements from `begin` on that have the key of the first one.
 template <class T>
@@ -60,15 +66,34 @@ Result<Table> Table::make(const TableContent& content) {
   return table;
 }
 
+u64 Table::bytes_to_make(const TableContent& content) {
+  u64 kept = 0, temporary = 0;
+  auto add = [&](u64 boxes, u64 axes) {
+    const BoxIndex::Memory index = BoxIndex::memory_to_make(boxes, axes);
+    // The entry of a map, and its slots while they grow.
+    kept += index.kept + sizeof(Indices::Entry) + 6 * 2 * sizeof(u32);
+    temporary = std::max(temporary, index.temporary + boxes * (sizeof(GridBox) + sizeof(u32)));
+  };
+  for (const std::string& family : content.families)
+    kept += sizeof(std::string) + family.size() + kBlockBytes;
+  for (const TableGroup& group : content.groups) {
+    add(group.actions.size(), static_cast<u64>(std::popcount(group.axes)));
+    // Actions and their numbers: lists that grow up to three times their length, and slots.
+    constexpr u64 kAction = 3 * (sizeof(Action) + sizeof(Numbers::Entry)) + 6 * 2 * sizeof(u32);
+    kept += group.actions.size() * kAction;
+  }
+  for (size_t i = 0, end; i < content.promises.size(); i = end) {
+    end = end_of_key(content.promises, i);
+    add(end - i, kAxisLimit);
+  }
+  return kept + temporary;
+}
+
 bool Table::add_groups(const std::vector<TableGroup>& groups) {
-  InsertionMap<Action, u32> numbers;
-  for (size_t i = 0, end; i < groups.size(); i = end) {
-    end = end_of_key(groups, i);
-    std::vector<GridBox> boxes = boxes_in(groups[i]);
-    for (size_t g = i + 1; g < end; g++) {
-      const std::vector<GridBox> more = boxes_in(groups[g]);
-      boxes.insert(boxes.end(), more.begin(), more.end());
-    }
+  Numbers numbers;
+  decisions_.reserve(groups.size());
+  for (const TableGroup& group : groups) {
+    const std::vector<GridBox> boxes = boxes_in(group);
     std::vector<u32> values;
     values.reserve(boxes.size());
     for (const GridBox& box : boxes) {
@@ -77,31 +102,30 @@ bool Table::add_groups(const std::vector<TableGroup>& groups) {
                               : numbers.add(box.action, static_cast<u32>(actions_.size())));
       if (!number) actions_.push_back(box.action);
     }
-    if (!add_index(decisions_, groups[i].key, boxes, values)) return false;
+    if (!add_index(decisions_, group.key, boxes, values)) return false;
     box_count_ += boxes.size();
   }
   actions_.shrink_to_fit();
-  decisions_.shrink_to_fit();
   return true;
 }
 
 bool Table::add_promises(const std::vector<Promise>& promises) {
+  if (!promises.empty()) limits_ = limits_at(promises[0].lo);
+  size_t keys = 0;
+  for (size_t i = 0; i < promises.size(); i = end_of_key(promises, i)) keys++;
+  promised_.reserve(keys);
   for (size_t i = 0, end; i < promises.size(); i = end) {
     end = end_of_key(promises, i);
     std::vector<GridBox> boxes;
-    std::vector<u32> values;
+    boxes.reserve(end - i);
     for (size_t p = i; p < end; p++) {
-      const Limits limits = limits_at(promises[p].lo);
-      auto known = std::find(limits_.begin(), limits_.end(), limits);
-      values.push_back(static_cast<u32>(known - limits_.begin()));
-      if (known == limits_.end()) limits_.push_back(limits);
       boxes.push_back({promises[p].lo, promises[p].hi, {}});
       set_limits(boxes.back().lo, {});
       set_limits(boxes.back().hi, {});
     }
+    const std::vector<u32> values(boxes.size());
     if (!add_index(promised_, promises[i].key, boxes, values)) return false;
   }
-  promised_.shrink_to_fit();
   return true;
 }
 
@@ -110,8 +134,8 @@ std::vector<Promise> Table::promises() const {
   for (const auto& [key, index] : promised_)
     for (size_t i = 0; i < index.size(); i++) {
       GridBox box = index.box(i);
-      set_limits(box.lo, limits_[index.value(i)]);
-      set_limits(box.hi, limits_[index.value(i)]);
+      set_limits(box.lo, limits_);
+      set_limits(box.hi, limits_);
       promises.push_back({key, box.lo, box.hi});
     }
   std::sort(promises.begin(), promises.end(),
@@ -123,14 +147,14 @@ bool Table::promises(const Spec& spec, const Limits& limits) const {
   const GridPoint point = to_grid(spec, {});
   const BoxIndex* index = promised_.find(point.key);
   if (!index) return false;
-  Limits asked = limits;
+  Limits asked = limits, promised = limits_;
   clamp_limits(spec, asked);
+  clamp_limits(spec, promised);
+  if (asked != promised) return false;
   bool found = false;
   index->each_at(point.at, [&](size_t number) {
     const GridBox box = index->box(number);
-    Limits full = limits_[index->value(number)];
-    clamp_limits(spec, full);
-    found = full == asked && is_member({point.key, box.lo, box.hi}, point.at);
+    found = is_member({point.key, box.lo, box.hi}, point.at);
     return !found;
   });
   return found;
@@ -176,8 +200,7 @@ TableContent Table::content() const {
 
 size_t Table::bytes() const {
   size_t bytes = sizeof(Table) + bytes_of(promised_) + bytes_of(decisions_) +
-                 limits_.capacity() * sizeof(Limits) + actions_.capacity() * sizeof(Action) +
-                 families_.capacity() * sizeof(std::string);
+                 actions_.capacity() * sizeof(Action) + families_.capacity() * sizeof(std::string);
   for (const std::string& family : families_) bytes += family.capacity();
   return bytes;
 }

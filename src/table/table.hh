@@ -19,6 +19,8 @@ class Table {
   /// @return CORRUPT_TABLE, if one key has boxes with more than 65535 different ends along an axis.
   /// REQUIRES: check(content) (table/check.hh) finds nothing.
   static Result<Table> make(const TableContent& content);
+  /// The most memory that make() takes at any time.
+  static u64 bytes_to_make(const TableContent& content);
 
   const TableIdentity& identity() const { return identity_; }
   const std::vector<std::string>& families() const { return families_; }
@@ -49,8 +51,8 @@ class Table {
 
   TableIdentity identity_;
   std::vector<std::string> families_;
-  Indices promised_;  // at limits 0; values: into limits_
-  std::vector<Limits> limits_;
+  Indices promised_;   // at limits 0
+  Limits limits_;      // of all promises
   Indices decisions_;  // values: into actions_
   std::vector<Action> actions_;
   size_t box_count_ = 0;

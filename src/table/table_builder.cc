@@ -2,9 +2,9 @@
 #include "table/table_builder.hh"
 
 #include <algorithm>
-#include <cassert>
 
 #include "actions/clamp.hh"
+#include "table/check.hh"
 #include "table/groups.hh"
 #include "table/promise.hh"
 
@@ -20,8 +20,7 @@ bool contradict(std::vector<DecidedPoint>& points) {
   return false;
 }
 
-[[maybe_unused]] bool agrees(const Table& table, const Spec& key,
-                             const std::vector<DecidedPoint>& points) {
+bool agrees(const Table& table, const Spec& key, const std::vector<DecidedPoint>& points) {
   return std::all_of(points.begin(), points.end(), [&](const DecidedPoint& p) {
     Spec spec;
     Limits limits;
@@ -67,9 +66,13 @@ Result<Table> TableBuilder::build(const BoxForm& form) {
   }
   std::sort(content.groups.begin(), content.groups.end(),
             [](const TableGroup& a, const TableGroup& b) { return compare(a, b) < 0; });
+  if (std::string bad = check(content); !bad.empty())
+    return Error{MORELLO_CORRUPT_TABLE, std::move(bad)};
   Result<Table> table = Table::make(content);
-  for ([[maybe_unused]] const auto& [key, points] : points_)
-    assert(!table || agrees(*table, key, points));
+  if (table)
+    for (const auto& [key, points] : points_)
+      if (!agrees(*table, key, points))
+        return Error{MORELLO_INTERNAL, "a new table does not find what was put into it"};
   return table;
 }
 

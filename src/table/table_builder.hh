@@ -24,7 +24,8 @@ class TableBuilder {
   /// The limits are clamped if they are not.
   void add(const Spec& spec, Limits limits, const Action& action);
 
-  /// @return CORRUPT_TABLE, if a pair was added with two actions; what Table::make() says.
+  /// @return CORRUPT_TABLE, if a pair was added with two actions, or Specs were promised at
+  /// different limits; what Table::make() says.
   Result<Table> build(const BoxForm& form = {});
 
  private:

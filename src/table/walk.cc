@@ -20,9 +20,17 @@ class Walker {
         target_(with_machine(target, 0, 0, table.identity().processors)),
         max_pairs_(max_pairs) {}
 
+  /// Are there few enough members to follow them all? Promises may overlap without end. False:
+  /// found() has an error.
+  bool may_promise(const std::vector<Promise>& promises) {
+    u64 members = 0;
+    for (const Promise& promise : promises)
+      if (__builtin_add_overflow(members, member_count(promise), &members)) return too_many();
+    return members <= max_pairs_ || too_many();
+  }
+
   /// False: found() has an error.
   bool walk(const Spec& spec, const Limits& limits) {
-    if (++promised_ > max_pairs_) return too_many();  // promises may overlap without end
     reach(spec, limits);
     while (!open_.empty()) {
       const Pair pair = open_.back();
@@ -70,7 +78,6 @@ class Walker {
   const ActionContext context_{&target_};
   const size_t max_pairs_;
   DecidedPairs pairs_;
-  size_t promised_ = 0;
   std::vector<Pair> open_;
   ActionList list_;
   std::string problem_;
@@ -117,7 +124,8 @@ std::optional<ImplTree> guess(const Table& table, const Spec& spec, const Target
 
 Result<DecidedPairs> decided_pairs(const Table& table, const Target& target, size_t max_pairs) {
   Walker walker(table, target, max_pairs);
-  bool good = true;
+  bool good = walker.may_promise(table.promises());
+  if (!good) return walker.found();
   for (const Promise& promise : table.promises()) {
     each_member(promise, [&](const Spec& spec, const Limits& limits) {
       return good = walker.walk(spec, limits);

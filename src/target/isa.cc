@@ -102,6 +102,15 @@ bool equal_ignoring_case(std::string_view a, std::string_view lower) {
   return true;
 }
 
+/// What of a text fits into a message, whatever its bytes are.
+std::string printable(std::string_view text) {
+  constexpr size_t kMost = 40;
+  std::string clean(text.substr(0, kMost));
+  for (char& c : clean)
+    if (c < ' ' || c > '~') c = '?';
+  return text.size() > kMost ? clean + "..." : clean;
+}
+
 }  // namespace
 
 Machine read_machine() {
@@ -131,10 +140,16 @@ Isa isa_from_name(std::string_view text) {
   return Isa::kNone;
 }
 
-Isa isa_cap_from_environment() {
+Result<Isa> isa_cap_from_environment() {
   const char* text = secure_getenv("MORELLO_MAX_ISA");
-  const Isa cap = text == nullptr ? Isa::kNone : isa_from_name(text);
-  return cap == Isa::kNone ? kBestIsa : cap;
+  if (text == nullptr || *text == '\0') return kBestIsa;
+  const Isa cap = isa_from_name(text);
+  if (cap != Isa::kNone) return cap;
+  std::string valid;
+  for (Isa isa : kAllIsas) valid += (valid.empty() ? "" : ", ") + std::string(name_of(isa));
+  return Error{MORELLO_INVALID_ARGUMENT, "the environment variable MORELLO_MAX_ISA is \"" +
+                                             printable(text) + "\"; valid are " + valid +
+                                             " in any case, or unset it"};
 }
 
 }  // namespace morello

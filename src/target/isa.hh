@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "support/result.hh"
 #include "support/types.hh"
 #include "target/target.hh"
 
@@ -25,9 +26,10 @@ Machine read_machine();
 Isa isa_from_name(std::string_view text);
 std::string_view name_of(Isa isa);
 
-/// The cap of the environment variable MORELLO_MAX_ISA, or kBestIsa (no cap) if unset or not
-/// understood. Ignored under secure execution.
-Isa isa_cap_from_environment();
+/// The cap of the environment variable MORELLO_MAX_ISA, or kBestIsa (no cap) if it is unset or
+/// empty. Ignored under secure execution. Error: INVALID_ARGUMENT for a value that names no
+/// instruction set.
+Result<Isa> isa_cap_from_environment();
 
 }  // namespace morello
 

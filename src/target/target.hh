@@ -63,6 +63,28 @@ struct Target {
   friend bool operator==(const Target&, const Target&) = default;
 };
 
+/// Calls f("name", field) for every field. A field that is missing here does not compile.
+template <class F>
+constexpr void each_field(const Target& t, F&& f) {
+  const auto& [name, number, machine, isa, vector_bytes, vector_registers, has_masks, fma_per_cycle,
+               fma_latency, loads_per_cycle, stores_per_cycle, level, processors, parallel_units] =
+      t;
+  f("name", name);
+  f("number", number);
+  f("machine", machine);
+  f("isa", isa);
+  f("vector_bytes", vector_bytes);
+  f("vector_registers", vector_registers);
+  f("has_masks", has_masks);
+  f("fma_per_cycle", fma_per_cycle);
+  f("fma_latency", fma_latency);
+  f("loads_per_cycle", loads_per_cycle);
+  f("stores_per_cycle", stores_per_cycle);
+  f("level", level);
+  f("processors", processors);
+  f("parallel_units", parallel_units);
+}
+
 /// The fixed machine models. What their instruction set is known by comes first.
 std::span<const Target> fixed_targets();
 /// The first one of an instruction set, or nullptr for Isa::kNone.

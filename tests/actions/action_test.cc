@@ -116,6 +116,22 @@ TEST_SUITE("actions") {
     CHECK(given_up <= 3);
   }
 
+  TEST_CASE("a register tile does not remember how far apart its rows were") {
+    std::set<u64> bodies;
+    for (const char* text :
+         {"matmul f32[4,20] f32[20,8]", "matmul f32[4,20] f32[20,8] -> f32[4,8]{strides=9,1}",
+          "matmul f32[4,20] f32[20,8] -> f32[4,8]{strides=1024,1}",
+          "matmul f32[4,20] f32[20,8] -> f32[4,8]{strides=65536,1}"}) {
+      const Target& target = *fixed_target(Isa::kAvx2);
+      const Spec spec = lower(*parse(text))->spec;
+      const Action registers{ActionKind::kRegisters, 2, Level::kRegister, {}, 0};
+      Derivation d;
+      REQUIRE(preview(spec, limits_of(target), registers, {&target}, d));
+      bodies.insert(hash_of(d.child[0].spec));
+    }
+    CHECK(bodies.size() == 1);
+  }
+
   TEST_CASE("limits: what is left after an allocation, and what a peak becomes, are adjoint") {
     for (u32 limit = 0; limit < 60; limit++)
       for (u32 peak = 0; peak < 60; peak++)

@@ -13,12 +13,12 @@ namespace {
 
 constexpr float kTolerance = 1e-4f;  // of sums of some dozen products of values below 1
 
-/// Nothing here can run where no target can.
+/// Fails the test where no target can run.
 bool can_run() {
   morello_cpu_info info;
   REQUIRE(morello_cpu_info_get(&info, sizeof(info)) == MORELLO_OK);
   const bool can = info.isa != MORELLO_ISA_AUTO && info.jit == 1;
-  if (!can) MESSAGE("skipped: this machine cannot run kernels");
+  CHECK_MESSAGE(can, "no kernel can run here, so nothing would be tested");
   return can;
 }
 
@@ -189,6 +189,43 @@ TEST_CASE("what run_checked refuses, and says") {
   const Failure bad = checked(buffers.operands(), buffers.bytes(), 3, nullptr, &executor);
   CHECK(bad.status == MORELLO_INVALID_ARGUMENT);
   CHECK(contains(bad.message, "parallel_for"));
+}
+
+TEST_CASE("run_checked finds an output that shares elements with an input, and nothing else") {
+  if (!can_run()) return;
+  std::vector<float> memory(4096, 0.25f);
+  const auto checked = [&](const char* text, const std::vector<size_t>& offsets) {
+    const Made made(text);
+    std::vector<void*> operands;
+    std::vector<size_t> bytes;
+    for (size_t i = 0; i < offsets.size(); i++) {
+      operands.push_back(memory.data() + offsets[i]);
+      bytes.push_back(morello_kernel_operand_size(made.kernel.get(), static_cast<uint32_t>(i)));
+    }
+    morello_error* err = nullptr;
+    const morello_status status = morello_kernel_run_checked(
+        made.kernel.get(), operands.data(), bytes.data(), static_cast<uint32_t>(offsets.size()),
+        nullptr, 0, nullptr, &err);
+    const ErrorPtr own(err);
+    return Failure{status, err != nullptr ? morello_error_message(err) : "", 0, 0};
+  };
+  const char* matmul = "matmul f32[4,8] f32[8,16] -> f32[4,16]";
+  CHECK(checked(matmul, {0, 32, 160}).status == MORELLO_OK);
+  CHECK(checked(matmul, {0, 0, 128}).status == MORELLO_OK);  // inputs may overlap
+  const Failure first = checked(matmul, {63, 200, 0});
+  CHECK(first.status == MORELLO_INVALID_ARGUMENT);
+  CHECK(contains(first.message, "operand 2 (the output)"));
+  CHECK(contains(first.message, "operand 0 (input 0)"));
+  CHECK(contains(checked(matmul, {1000, 0, 127}).message, "operand 1 (input 1)"));
+  CHECK(checked(matmul, {1000, 0, 128}).status == MORELLO_OK);
+  CHECK(checked("relu f32[100] -> f32[100]", {0, 0}).status == MORELLO_INVALID_ARGUMENT);
+  const char* halves = "relu f32[8,16]{strides=40,1} -> f32[8,16]{strides=40,1}";
+  CHECK(checked(halves, {0, 16}).status == MORELLO_OK);
+  CHECK(checked(halves, {16, 0}).status == MORELLO_OK);
+  CHECK(checked(halves, {0, 15}).status == MORELLO_INVALID_ARGUMENT);
+  const char* packed = "matmul f32[4,8] f32[8,16]{*} -> f32[4,16]";
+  CHECK(checked(packed, {1000, 0, 2000}).status == MORELLO_OK);
+  CHECK(contains(checked(packed, {1000, 0, 100}).message, "operand 1 (input 1)"));
 }
 
 TEST_CASE("scratch is the caller's, of the size asked for, or the library's") {

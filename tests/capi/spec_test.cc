@@ -238,6 +238,41 @@ TEST_CASE("the reference computes in double precision") {
   CHECK(out[3] == 0.0f);
 }
 
+TEST_CASE("the reference can be asked for single elements") {
+  const ContextPtr c = make_context();
+  const SpecPtr spec = parse_spec(c.get(), "matmul f32[2,3] f32[3,2] += f32[2,2]{strides=5,2}");
+  float a[] = {1, 2, 3, -4, 5, 1e8f}, b[] = {1, 0, 0, 1, 1, 1};
+  float out[] = {10, 7, 20, 7, 7, 30, 7, 40};
+  const std::vector<float> before(std::begin(out), std::end(out));
+  void* operands[] = {a, b, out};
+  const auto at = [&](std::vector<int64_t> elements, std::vector<double>* values) {
+    values->assign(elements.size() + 1, 99);
+    morello_error* err = nullptr;
+    const morello_status status = morello_spec_evaluate_at(spec.get(), operands, elements.data(),
+                                                           elements.size(), values->data(), &err);
+    CHECK(values->back() == 99);
+    values->pop_back();
+    const ErrorPtr own(err);
+    return Failure{status, err == nullptr ? "" : morello_error_message(err), 0, 0};
+  };
+  std::vector<double> values;
+  CHECK(at({7, 0, 2, 0}, &values).status == MORELLO_OK);
+  CHECK(values == std::vector<double>{static_cast<float>(40 + 5 + 1e8), 14, 25, 14});
+  CHECK(at({}, &values).status == MORELLO_OK);
+  for (const int64_t none : {int64_t{-1}, int64_t{1}, int64_t{3}, int64_t{4}, int64_t{6},
+                             int64_t{8}, INT64_MAX, INT64_MIN}) {
+    const Failure failure = at({0, none}, &values);
+    CHECK(failure.status == MORELLO_INVALID_ARGUMENT);
+    CHECK(contains(failure.message, "elements[1] is " + std::to_string(none)));
+    CHECK(values == std::vector<double>{99, 99});  // untouched
+  }
+  CHECK(std::equal(before.begin(), before.end(), out));
+  CHECK(morello_spec_evaluate_at(spec.get(), operands, nullptr, 1, values.data(), nullptr) ==
+        MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_spec_evaluate_at(spec.get(), nullptr, nullptr, 0, nullptr, nullptr) ==
+        MORELLO_NULL_OPERAND);
+}
+
 TEST_CASE("the reference refuses pointers that cannot be") {
   const ContextPtr c = make_context();
   const SpecPtr spec = parse_spec(c.get(), "relu f32[2] -> f32[2]");

@@ -54,7 +54,8 @@ TEST_CASE("every status has its own name, and its number stays") {
                                "MORELLO_IO_ERROR",
                                "MORELLO_CORRUPT_TABLE",
                                "MORELLO_INCOMPATIBLE_TABLE",
-                               "MORELLO_CANCELLED"};
+                               "MORELLO_CANCELLED",
+                               "MORELLO_TABLE_TOO_LARGE"};
   int number = 0;
   for (const char* name : names)
     CHECK(std::string(morello_status_string(static_cast<morello_status>(number--))) == name);
@@ -108,7 +109,7 @@ TEST_CASE("options of newer and older callers") {
     return morello_context_create(&newer.known, c, e);
   });
   CHECK(failure.status == MORELLO_INVALID_ARGUMENT);
-  CHECK(contains(failure.message, "offset 39"));
+  CHECK(contains(failure.message, "offset 47"));
   CHECK(contains(failure.message, MORELLO_VERSION_STRING));
 
   morello_context_options options;
@@ -116,7 +117,7 @@ TEST_CASE("options of newer and older callers") {
   CHECK(options.struct_size == sizeof(options));
   CHECK(options.max_isa == MORELLO_ISA_AUTO);
   CHECK(options.read_machine == 0);
-  for (size_t size : {size_t{0}, size_t{8}, sizeof(options) - 1, size_t{5000}, SIZE_MAX}) {
+  for (size_t size : {size_t{0}, size_t{8}, size_t{15}, size_t{5000}, SIZE_MAX}) {
     options.struct_size = size;
     CHECK(create_with(&options) == MORELLO_INVALID_ARGUMENT);
   }
@@ -185,8 +186,14 @@ TEST_CASE("facts of this machine") {
   set_environment("avx2");
   REQUIRE(morello_cpu_info_get(&info, sizeof(info)) == MORELLO_OK);
   CHECK(info.isa <= MORELLO_ISA_AVX2);
-  set_environment(before != nullptr ? saved.c_str() : nullptr);
   std::memset(&info, 0xaa, sizeof(info));
+  set_environment("avx1024");
+  CHECK(morello_cpu_info_get(&info, sizeof(info)) == MORELLO_INVALID_ARGUMENT);
+  const Failure refused = fail<morello_context>(
+      [](morello_context** c, morello_error** e) { return morello_context_create(nullptr, c, e); });
+  CHECK(refused.status == MORELLO_INVALID_ARGUMENT);
+  CHECK(contains(refused.message, "MORELLO_MAX_ISA is \"avx1024\""));
+  set_environment(before != nullptr ? saved.c_str() : nullptr);
   CHECK(morello_cpu_info_get(&info, sizeof(info) - 1) == MORELLO_INVALID_ARGUMENT);
   CHECK(morello_cpu_info_get(&info, SIZE_MAX) == MORELLO_INVALID_ARGUMENT);
   CHECK(morello_cpu_info_get(nullptr, sizeof(info)) == MORELLO_INVALID_ARGUMENT);

@@ -119,6 +119,7 @@ TEST_CASE("a covered Spec needs no search") {
     CHECK(morello_kernel_cost(found.get()) == morello_kernel_cost(searched.get()));
     const morello_search_stats stats = stats_of(found.get());
     CHECK(stats.table_use == MORELLO_TABLE_ANSWERED);
+    CHECK(stats.table_reason == MORELLO_TABLE_REASON_NONE);
     CHECK(stats.lookup_nanoseconds > 0);
     CHECK(stats.search_nanoseconds == 0);
     CHECK(stats.states == 0);
@@ -131,7 +132,8 @@ TEST_CASE("a covered Spec needs no search") {
 TEST_CASE("kernels from a table compute what their Specs say") {
   morello_cpu_info info;
   REQUIRE(morello_cpu_info_get(&info, sizeof(info)) == MORELLO_OK);
-  if (info.isa == MORELLO_ISA_AUTO || info.jit == 0) return;
+  REQUIRE_MESSAGE(info.isa != MORELLO_ISA_AUTO, "no kernel can run here");
+  REQUIRE_MESSAGE(info.jit == 1, "no kernel can run here");
   const Shop shop;
   morello_options options = shop.options();
   options.search_only = 0;
@@ -152,7 +154,49 @@ TEST_CASE("a Spec that is not covered is searched for") {
   CHECK(impl_of(kernel) == impl_of(shop.searched(kOther)));
   const morello_search_stats stats = stats_of(kernel.get());
   CHECK(stats.table_use == MORELLO_TABLE_NOT_COVERED);
+  CHECK(stats.table_reason == MORELLO_TABLE_REASON_SPEC);
   CHECK(stats.search_nanoseconds > 0);
+}
+
+TEST_CASE(
+    "a table of another number of threads or target covers nothing, and the kernel says why") {
+  const Shop shop;
+  const SpecPtr spec = shop.spec(kMatmul);
+  const auto check = [&](const morello_options& options, morello_table_reason reason) {
+    morello_options alone = options;
+    alone.table = nullptr;
+    const KernelPtr kernel = synthesize(shop.context.get(), spec.get(), &options);
+    CHECK(impl_of(kernel) == impl_of(synthesize(shop.context.get(), spec.get(), &alone)));
+    const morello_search_stats stats = stats_of(kernel.get());
+    CHECK(stats.table_use == MORELLO_TABLE_NOT_COVERED);
+    CHECK(stats.table_reason == reason);
+    CHECK(stats.search_nanoseconds > 0);
+  };
+  morello_options options = shop.options();
+  options.threads = 2;
+  check(options, MORELLO_TABLE_REASON_THREADS);
+  if (*isa_cap_from_environment() < Isa::kAvx512) return;
+  options.target = MORELLO_ISA_AVX512;
+  check(options, MORELLO_TABLE_REASON_TARGET);
+  options.threads = 1;
+  check(options, MORELLO_TABLE_REASON_TARGET);
+}
+
+TEST_CASE("callers of older headers get the statistics and options that they know") {
+  const Shop shop;
+  const KernelPtr kernel = shop.looked_up(kOther);
+  const size_t older = offsetof(morello_search_stats, table_reason);
+  morello_search_stats stats;
+  std::memset(&stats, 0x55, sizeof(stats));
+  REQUIRE(morello_kernel_stats(kernel.get(), &stats, older) == MORELLO_OK);
+  CHECK(stats.table_use == MORELLO_TABLE_NOT_COVERED);
+  CHECK(stats.table_reason == 0x55555555);
+  morello_options options = shop.options();
+  options.threads = 2;
+  options.struct_size = offsetof(morello_options, strict_table);
+  options.strict_table = 77;  // not the caller's: garbage
+  CHECK(stats_of(synthesize(shop.context.get(), shop.spec(kMatmul).get(), &options).get())
+            .table_reason == MORELLO_TABLE_REASON_THREADS);
 }
 
 TEST_CASE("wrong decisions are found, and searched around") {
@@ -310,15 +354,57 @@ TEST_CASE("a table of other caches is for contexts that read the machine") {
   CHECK(std::string(info.machine) == "host");
 }
 
-TEST_CASE("a table is refused for kernels that it is not of") {
+TEST_CASE("the memory that a table takes has a limit, which the context sets") {
+  const Bytes bytes = encode(content());
+  const auto context_with = [](uint64_t table_memory, size_t struct_size) {
+    morello_context_options given;
+    morello_context_options_init(&given, sizeof(given));
+    CHECK(given.table_memory == uint64_t{256} << 20);
+    given.table_memory = table_memory;
+    given.struct_size = struct_size;
+    return make<ContextPtr>([&](morello_context** c, morello_error** e) {
+      return morello_context_create(&given, c, e);
+    });
+  };
+  constexpr size_t kNow = sizeof(morello_context_options), kBefore = 16;
+  load(context_with(uint64_t{1} << 20, kNow).get(), bytes);
+  load(context_with(0, kNow).get(), bytes);
+  load(context_with(1000, kBefore).get(), bytes);  // a caller who has no such field
+
+  const ContextPtr small = context_with(1000, kNow);
+  const Failure failure = fail_to_load(bytes, small.get());
+  CHECK(failure.status == MORELLO_TABLE_TOO_LARGE);
+  CHECK(contains(failure.message, "more than 1000 bytes"));
+  CHECK(contains(failure.message, "morello_context_options.table_memory"));
+
+  const Folder folder;
+  const std::string path = folder / "t.mtab";
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  const auto precompute = [&](morello_context* context) {
+    morello_precompute_options options;
+    morello_precompute_options_init(&options, sizeof(options));
+    options.target = MORELLO_ISA_AVX2;
+    const char* family = kRelu;
+    return morello_precompute(context, &family, 1, path.c_str(), &options, nullptr);
+  };
+  CHECK(precompute(small.get()) == MORELLO_TABLE_TOO_LARGE);
+  CHECK(precompute(make_context().get()) == MORELLO_OK);
+}
+
+TEST_CASE("with strict_table, a table is refused for kernels that it is not of") {
   const Shop shop;
   morello_options options = shop.options();
+  options.strict_table = 1;
+  CHECK(morello_kernel_cost(
+            synthesize(shop.context.get(), shop.spec(kOther).get(), &options).get()) > 0);
   options.threads = 2;
   const Failure threads = shop.refused(options);
   CHECK(threads.status == MORELLO_INCOMPATIBLE_TABLE);
   CHECK(contains(threads.message, "threads"));
-  if (isa_cap_from_environment() < Isa::kAvx512) return;
-  options = shop.options();
+  if (*isa_cap_from_environment() < Isa::kAvx512) return;
+  options.threads = 1;
   options.target = MORELLO_ISA_AVX512;
   const Failure target = shop.refused(options);
   CHECK(target.status == MORELLO_INCOMPATIBLE_TABLE);

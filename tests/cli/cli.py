@@ -5,7 +5,9 @@
 Every subcommand on small Specs, its JSON, its exit codes, and what it says about errors.
 """
 import json
+import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -110,12 +112,17 @@ class Cli(unittest.TestCase):
                 self.assertEqual(both["table"], "answered", command)
                 other = self.json_of(command, FUSED, "--target", "avx2", *files[:2])
                 self.assertEqual(other["table"], "not covered", command)
+                self.assertEqual(other["table_reason"], "spec", command)
                 self.assertEqual(other["cost_cycles"], both["cost_cycles"])
             self.assertIn("the program is the table's",
                           self.text_of("synth", SMALL, "--target", "avx2", *files))
-            # A table of other kernels is an error, not a slow surprise.
-            for options in [["--target", "avx512"], ["--target", "avx2", "--threads", 2]]:
-                error = self.json_of("show", SMALL, *options, *files, exit_code=LIBRARY)["error"]
+            # A table of other kernels covers nothing; who would rather have an error asks for it.
+            for reason, *options in [["target", "--target", "avx512"],
+                                     ["threads", "--target", "avx2", "--threads", 2]]:
+                report = self.json_of("show", SMALL, *options, *files)
+                self.assertEqual((report["table"], report["table_reason"]), ("not covered", reason))
+                error = self.json_of("show", SMALL, *options, *files, "--strict-table",
+                                     exit_code=LIBRARY)["error"]
                 self.assertEqual(error["status"], "MORELLO_INCOMPATIBLE_TABLE")
 
     def test_bad_tables(self):
@@ -183,12 +190,29 @@ class Cli(unittest.TestCase):
         self.assertTrue(report["ok"])
         self.assertEqual(report["rounds"], 3)
         self.assertLessEqual(report["best_ns"], report["median_ns"])
+        self.assertEqual((report["checked"], report["results"]), (45, 45))
+        self.assertEqual(report["noise"], report["spread"] > 0.5)
         for key in ["gflops", "compulsory_gbytes_per_second", "peak_gflops", "percent_of_peak"]:
             self.assertGreater(report[key], 0, key)
         self.assertTrue(report["impl"])
         text = self.text_of("bench", SMALL, "--rounds", 3, "--show")
         self.assertTrue(text.startswith(report["impl"]))
         self.assertIn("GFLOP/s", text)
+        self.assertIn("all 45 results checked", text)
+
+    def test_check(self):
+        spec = "relu f32[90,100] -> f32[90,100]"
+        for command in [["run"], ["bench", "--rounds", 2]]:
+            report = self.json_of(*command, spec, "--check=sample")
+            self.assertEqual((report["checked"], report["results"], report["ok"]), (4096, 9000, True))
+            self.assertIn("ok: checked 4,096 of 9,000 results", self.text_of(*command, spec, "--check", "sample"))
+            report = self.json_of(*command, spec, "--check", "none")
+            self.assertEqual((report["checked"], report["ok"]), (0, None))
+            self.assertIn("not checked", self.text_of(*command, spec, "--check", "NONE"))
+            self.assertEqual(self.json_of(*command, spec, "--check", "full")["checked"], 9000)
+            self.assertEqual(self.json_of(*command, spec)["checked"], 9000)
+        large = "matmul f32[1300,1300] f32[1300,1300] -> f32[1300,1300]"
+        self.assertEqual(self.json_of("run", large, "--time-budget", "1e-6")["checked"], 4096)
 
     def test_bench_compares(self):
         for isa in self.isas():
@@ -237,10 +261,80 @@ class Cli(unittest.TestCase):
             self.assertEqual((error["line"], error["column"]), (1, 17))
 
     def test_usage_errors(self):
-        for arguments in [[], ["sing"], ["synth"], ["synth", SMALL, "--target", "sse"],
-                          ["synth", SMALL, "--threads", "0"], ["synth", SMALL, "--time-budget", "-1"],
-                          ["run", SMALL, "--rounds", "3"], ["synth", SMALL, "extra"]]:
-            self.assertNotEqual(self.text_of(*arguments, exit_code=USAGE), "", arguments)
+        for arguments in [[], ["synth"], ["run", SMALL, "--rounds", "3"], ["synth", SMALL, "extra"],
+                          ["synth", SMALL, "--target"], ["table"], ["cpu", "extra"],
+                          ["synth", SMALL, "--threads", "2", "--threads", "2"]]:
+            error = self.text_of(*arguments, exit_code=USAGE)
+            self.assertRegex(error, r"^morello: [^\n]+\n(.+\n)*morello.* --help says more.\n$", arguments)
+            for internal in ["->0", "INT", "TEXT", "UINT", "FAILED", "required but"]:
+                self.assertNotIn(internal, error, arguments)
+
+    def test_values_are_checked(self):
+        digits = "9" * 309
+        for option, valid, values in [
+                ("--target", "one of auto, avx2, avx512", ["sse", "1", "avx", ""]),
+                ("--threads", "a whole number from 1 to 1024", ["0", "-1", "1e1", "0x2", "2 ", digits]),
+                ("--search-threads", "a whole number from 0 to 1024", ["1025", "nan"]),
+                ("--memory-budget", "a whole number from 0 to 1099511627776", ["-1", "1099511627777"]),
+                ("--seed", "a whole number from 0 to 18446744073709551615", ["-1", "18446744073709551616"]),
+                ("--rounds", "a whole number from 1 to 100000", ["0", "1.5"]),
+                ("--check", "one of full, sample, none", ["some"]),
+                ("--time-budget", "a number of seconds from 0 to 1000000000",
+                 ["nan", "-nan", "inf", "-1", "-0", "-1e-400", "1e308", "1e999", digits, "", "1s", "0x1"])]:
+            for value in values:
+                error = self.text_of("bench", SMALL, option, value, exit_code=USAGE)
+                self.assertIn(f"{option}: '{value[:40]}", error)
+                self.assertIn(f"' is not {valid}\n", error)
+                self.assertNotIn("9" * 41, error)
+        error = self.text_of("table", "plot", "t.mtab", "--group", "-1", exit_code=USAGE)
+        self.assertIn("a whole number from 0 to 9223372036854775807", error)
+        self.assertIn("seconds from 0 to 86400",
+                      self.text_of("precompute", SMALL, "--out", "t", "--save-every", "nan", exit_code=USAGE))
+
+    def test_words_in_any_case(self):
+        for isa in ["AVX2", "Avx2", "avx2"]:
+            self.assertEqual(self.json_of("show", SMALL, "--target", isa)["isa"], "avx2")
+        self.assertEqual(self.json_of("show", SMALL, "--isa", "AVX512")["isa"], "avx512")
+        self.json_of("show", SMALL, "--isa=Auto")
+
+    def test_the_smallest_time_budget_is_one(self):
+        hard = ["synth", "matmul f32[500,500] f32[500,500] -> f32[500,500]", "--target", "avx2", "--time-budget"]
+        for budget in ["1e-9", "1e-400", "0.0000001"]:
+            self.assertFalse(self.json_of(*hard, budget)["optimal"], budget)
+        for budget in ["0", "0.0", "1e3"]:
+            self.assertTrue(self.json_of("synth", SMALL, "--time-budget", budget)["optimal"], budget)
+
+    def test_what_may_have_been_meant(self):
+        for arguments, hint in [
+                (["shwo", SMALL], "unknown command 'shwo'; did you mean 'show'?"),
+                (["benchmark", SMALL], "did you mean 'bench'?"),
+                (["precomp"], "did you mean 'precompute'?"),
+                (["table", "inof", "t.mtab"], "unknown command 'table inof'; did you mean 'table info'?"),
+                (["sing"], "unknown command 'sing'; there are synth, show, run, bench, asm, cpu, table"),
+                (["table"], "a command is needed after morello table: info, verify, merge, dump, plot"),
+                (["synth", SMALL, "--thread", "2"], "morello synth has no option '--thread'; did you mean '--threads'?"),
+                (["synth", SMALL, "--serch-threads=2"], "did you mean '--search-threads'?"),
+                (["synth", SMALL, "-target", "avx2"], "did you mean '--target'?"),
+                (["synth", SMALL, "--gurgle"], "morello synth has no option '--gurgle'\n"),
+                (["synth", SMALL, "--rounds", "3"], "has no option '--rounds'; morello bench has it"),
+                (["--target", "avx2", "synth", SMALL], "'--target' goes after the command: morello synth --target"),
+                (["--verison"], "did you mean '--version'?")]:
+            self.assertIn(hint, self.text_of(*arguments, exit_code=USAGE), arguments)
+
+    def test_unquoted_specs(self):
+        words = ["matmul", "f32[5,7]", "f32[7,9]", "-"]  # and > f32[5,9], which the shell takes
+        for command in ["synth", "show", "run", "bench", "asm"]:
+            error = self.text_of(command, *words, exit_code=USAGE)
+            self.assertIn("needs quotes", error)
+            self.assertIn(f"  morello {command} 'matmul f32[4,8] f32[8,16] -> f32[4,16]'\n", error)
+        for without_command in [words, [SMALL], ["relu", "f32[3]"], ["relu f32[3] -> f33[3]"]]:
+            error = self.text_of(*without_command, exit_code=USAGE)
+            self.assertIn("is no command", error)
+            self.assertIn("needs quotes", error)
+        self.assertNotIn("quotes", self.text_of("cpu", "extra", exit_code=USAGE))
+        with tempfile.TemporaryDirectory() as name:
+            error = self.text_of("precompute", *words, "--out", f"{name}/t.mtab", exit_code=LIBRARY)
+            self.assertIn("morello precompute 'matmul", error)
 
     def test_standard_input(self):
         specs = f"# two, and one that is wrong\n\n{SMALL}\n  {FUSED}\n"
@@ -250,8 +344,45 @@ class Cli(unittest.TestCase):
         self.assertEqual(printed, [SMALL, FUSED])
         done = morello("run", "-", stdin=specs + "nonsense\n" + SMALL + "\n")
         self.assertEqual(done.returncode, LIBRARY)
-        self.assertEqual(done.stdout.count("result"), 3)
-        self.assertIn("1:1:", done.stderr)
+        self.assertEqual(done.stdout.count("result   ok"), 3)
+        self.assertIn("morello: 5:1: unknown operation 'nonsense'", done.stderr)
+        for nothing in ["", "\n", "# no Spec", "\n\n"]:
+            self.assertEqual(self.text_of("synth", "-", stdin=nothing), "")
+
+    def test_standard_input_that_is_no_text(self):
+        """Nothing is cut: a Spec with a zero byte is no Spec, and the others are read."""
+        specs = f"{SMALL}\n{SMALL}\0garbage\n\0\n{FUSED}\n"
+        done = morello("synth", "-", "--json", stdin=specs)
+        self.assertEqual(done.returncode, LIBRARY)
+        reports = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([report["spec"] for report in reports], [SMALL, f"{SMALL}\0garbage", "\0", FUSED])
+        self.assertEqual([report.get("error", {}).get("input_line") for report in reports], [None, 2, 3, None])
+        self.assertEqual([report.get("error", {}).get("status") for report in reports],
+                         [None, "MORELLO_SYNTAX_ERROR", "MORELLO_SYNTAX_ERROR", None])
+        self.assertIn(f"morello: 2:{len(SMALL) + 1}: a zero byte", done.stderr)
+        self.assertNotIn("\0", done.stderr)
+
+    def test_standard_input_that_cannot_be_read(self):
+        for source, problem in [("/", "1: cannot read standard input: Is a directory"),
+                                ("/dev/zero", "1: a line of more than 1048576 bytes")]:
+            file = os.open(source, os.O_RDONLY)
+            done = subprocess.run([MORELLO, "synth", "-"], stdin=file, text=True, capture_output=True,
+                                  timeout=60, check=False)
+            os.close(file)
+            self.assertEqual(done.returncode, FAILED)
+            self.assertIn(problem, done.stderr)
+        done = subprocess.run(["sh", "-c", 'exec "$0" synth - <&-', MORELLO], text=True, capture_output=True,
+                              timeout=60, check=False)
+        self.assertEqual(done.returncode, FAILED)
+        self.assertIn("cannot read standard input", done.stderr)
+
+    def test_messages_stay_short_and_printable(self):
+        text = "relu f32[3]" + " " * 5000 + "\x1b[31m " + "x" * 5000
+        stderr = self.text_of("synth", text, exit_code=LIBRARY)
+        self.assertLess(len(stderr), 800)
+        self.assertNotIn("\x1b", stderr)
+        _, shown, caret = stderr.splitlines()
+        self.assertEqual(shown[caret.index("^"):][:5], "?[31m")
 
 
 if __name__ == "__main__":

@@ -91,6 +91,14 @@ class Tables(unittest.TestCase):
         self.table("plot", path, "--group", -1, exit_code=USAGE)
         self.table("plot", path, "-o", self.folder / "no" / "t.svg", exit_code=FAILED)
 
+    def test_memory_limit(self):
+        path = self.folder / "large.mtab"
+        path.write_bytes(bytes((1 << 20) + 1))
+        for arguments in [["info"], ["dump"], ["merge", "-o", self.folder / "o.mtab"]]:
+            said = self.table(*arguments, path, "--table-memory", 1, exit_code=LIBRARY)
+            self.assertIn("more than 1048576 bytes of memory", said)
+            self.assertIn("no table", self.table(*arguments, path, exit_code=LIBRARY))
+
     def test_bad_files(self):
         missing, bad = self.folder / "missing", self.folder / "bad"
         bad.write_bytes(b"no table")

@@ -5,18 +5,21 @@
 //     F  a file
 //     C  a file whose checksums are made right first
 //     P  decoded sections, each after its length (two bytes)
-// meson.build says how to fuzz with it.
+// The mutator knows what sections mean (tests/hostile/parts.hh), and half of the time changes bytes
+// as any fuzzer does. meson.build says how to fuzz with it.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "../hostile/parts.hh"
 #include "actions/action.hh"
 #include "actions/clamp.hh"
 #include "table/check.hh"
 #include "table/encode.hh"
 #include "table/payload.hh"
+#include "table/table.hh"
 
 namespace morello {
 namespace {
@@ -31,7 +34,8 @@ Result<TableContent> read(const Sections& sections) {
   auto source = [&](Section section) -> Result<Bytes> {
     return sections[static_cast<size_t>(section)];
   };
-  return read_payload(source, kMaxBytes);
+  Allowance allowance(kMaxBytes);
+  return read_payload(source, allowance);
 }
 
 /// Places in the header: docs/table-format.md.
@@ -67,6 +71,35 @@ Sections sections_of(Bytes bytes) {
   return sections;
 }
 
+/// The other way round; nothing, if that is longer than `most`.
+Bytes bytes_of(const Sections& sections, size_t most) {
+  Bytes bytes;
+  for (const Bytes& section : sections) {
+    if (section.size() > 0xffff) return {};
+    bytes.push_back(static_cast<u8>(section.size()));
+    bytes.push_back(static_cast<u8>(section.size() >> 8));
+    bytes.insert(bytes.end(), section.begin(), section.end());
+  }
+  return bytes.size() <= most ? bytes : Bytes();
+}
+
+/// The decoded sections of a file or of such bytes.
+std::optional<Sections> sections_of_input(const u8* data, size_t size) {
+  if (size == 0) return std::nullopt;
+  const Bytes bytes(data + 1, data + size);
+  if (data[0] == 'P') return sections_of(bytes);
+  const Result<Frame> frame = read_frame(bytes);
+  if (!frame) return std::nullopt;
+  Sections sections;
+  for (size_t s = 0; s < kSections; s++) {
+    if (frame->parts[s].decoded_bytes > 0xffff) return std::nullopt;
+    Result<Bytes> section = decompress(*frame, static_cast<Section>(s));
+    if (!section) return std::nullopt;
+    sections[s] = std::move(*section);
+  }
+  return sections;
+}
+
 void ask_about(const Spec& key, const std::array<u32, kAxes>& at) {
   const Target& target = *fixed_target(Isa::kAvx2);
   ActionContext context{&target};
@@ -88,6 +121,9 @@ void use(const TableContent& content) {
   require(again.ok());
   again->identity = content.identity;
   require(*again == content);
+  if (Result<Table> table = Table::make(content)) {
+    require(check(table->content()).empty());
+  }
   for (size_t i = 0; i < std::min<size_t>(content.promises.size(), 4); i++) {
     ask_about(content.promises[i].key, content.promises[i].lo);
     ask_about(content.promises[i].key, content.promises[i].hi);
@@ -96,6 +132,28 @@ void use(const TableContent& content) {
 
 }  // namespace
 }  // namespace morello
+
+// There is none where corpora are only run again.
+extern "C" __attribute__((weak)) std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size,
+                                                              std::size_t most);
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t most, unsigned seed) {
+  using namespace morello;
+  std::mt19937_64 random(seed);
+  std::optional<Sections> sections = sections_of_input(data, size);
+  if (sections && most > 0 && random() % 2 == 0) {
+    for (u64 changes = 1 + random() % 3; changes > 0; changes--)
+      testing::mutate(*sections, random, 1 + most / 8);
+    const Bytes bytes = bytes_of(*sections, most - 1);
+    if (!bytes.empty()) {
+      data[0] = 'P';
+      std::copy(bytes.begin(), bytes.end(), data + 1);
+      return bytes.size() + 1;
+    }
+  }
+  return LLVMFuzzerMutate == nullptr ? size : LLVMFuzzerMutate(data, size, most);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace morello;

@@ -5,10 +5,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "../support/compare.hh"
+#include "../support/random_statement.hh"
 #include "trees.hh"
 
 namespace morello {
@@ -29,6 +32,44 @@ TEST_CASE("evaluate agrees with an independent judge on random Specs") {
     const auto& out = problem.data[problem.spec.out_index()];
     INFO("seed " << seed << ": " << describe(problem.spec));
     REQUIRE(compare(expected, out.data()) == "");
+  }
+}
+
+TEST_CASE("evaluate_at has the values of evaluate, for elements in any order, and only for them") {
+  for (u64 seed = 1; seed <= 1000; seed++) {
+    std::mt19937_64 rng(seed);
+    const Statement statement = random_statement(rng, {.max_elements = 2000, .max_flops = 1 << 14});
+    INFO("seed " << seed << ": " << print(statement));
+    const Result<Lowered> lowered = lower(statement);
+    REQUIRE(lowered.ok());
+    const Spec& spec = lowered->spec;
+    std::array<std::vector<float>, kMaxOperands> data;
+    std::array<void*, kMaxOperands> pointers{};
+    for (int o = 0; o < spec.operand_count; o++) {
+      data[o].resize(lowered->bytes[o] / sizeof(float));
+      for (float& x : data[o]) x = static_cast<float>(rng() % 1000) / 7;
+      pointers[o] = data[o].data();
+    }
+    std::vector<float>& out = data[spec.out_index()];
+    const std::vector<float> before = out;
+    std::vector<i64> elements;
+    for (i64 e = 0; e < std::ssize(out); e++) {
+      double value = 0;
+      if (evaluate_at(spec, lowered->view, pointers.data(), {&e, 1}, &value) == 1)
+        elements.push_back(e);
+    }
+    u64 wanted = 1;
+    for (i64 size : statement.tensors.back().shape) wanted *= static_cast<u64>(size);
+    REQUIRE(elements.size() == wanted);
+    if (seed % 2 == 0) std::shuffle(elements.begin(), elements.end(), rng);
+    std::vector<double> values(elements.size());
+    REQUIRE(evaluate_at(spec, lowered->view, pointers.data(), elements, values.data()) == wanted);
+    REQUIRE(out == before);
+    evaluate(spec, lowered->view, pointers.data());
+    for (size_t i = 0; i < elements.size(); i++) {
+      const float want = out[static_cast<size_t>(elements[i])];
+      REQUIRE((values[i] == want || (std::isnan(values[i]) && std::isnan(want))));
+    }
   }
 }
 

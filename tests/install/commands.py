@@ -38,6 +38,12 @@ NOT_RUN = {
 CHANGED = {
     "meson test -C build spec --print-errorlogs": "meson test -C build spec --print-errorlogs --logbase commands",
     "meson test -C build --suite lint": "meson test -C build --suite lint --logbase commands",
+    "meson test -C build golden --print-errorlogs":
+        "meson test -C build golden --print-errorlogs --logbase commands",
+    "MORELLO_TEST_ROUNDS=16 build/tests/hostile/morello-hostile":
+        "MORELLO_TEST_ROUNDS=0.05 build/tests/hostile/morello-hostile",
+    "MORELLO_TEST_ROUNDS=50 build/tests/morello-unit --test-case='random Specs of real sizes*'":
+        "MORELLO_TEST_ROUNDS=0.05 build/tests/morello-unit --test-case='random Specs of real sizes*'",
     "morello precompute 'matmul f32[<=512,<=512] f32[<=512,<=512]' --out t.mtab":
         "morello precompute 'matmul f32[<=24,<=24] f32[<=24,<=24]' --out t.mtab",
     "build/bench/bench-kernels bench/problems/matmul.txt bench/problems/memory.txt":

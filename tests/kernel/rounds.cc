@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "rounds.hh"
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -12,11 +14,15 @@ const char* isa_text(morello_isa isa) { return isa == MORELLO_ISA_AVX2 ? "avx2" 
 
 std::vector<morello_isa> usable_isas() {
   morello_cpu_info info;
-  if (morello_cpu_info_get(&info, sizeof info) != MORELLO_OK) return {};
+  REQUIRE(morello_cpu_info_get(&info, sizeof info) == MORELLO_OK);
   const char* only = std::getenv("MORELLO_TEST_ISA");
   std::vector<morello_isa> isas;
   for (morello_isa isa : {MORELLO_ISA_AVX2, MORELLO_ISA_AVX512})
     if (isa <= info.isa && (!only || std::string(only) == isa_text(isa))) isas.push_back(isa);
+  REQUIRE_MESSAGE(
+      !isas.empty(),
+      "no kernel can run here, so nothing would be tested: the CPU lacks AVX2 and FMA, or "
+      "MORELLO_MAX_ISA or MORELLO_TEST_ISA leave no instruction set");
   return isas;
 }
 

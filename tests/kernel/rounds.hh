@@ -18,7 +18,8 @@
 
 namespace morello::testing {
 
-/// The instruction sets that this CPU has, unless the environment names one of them.
+/// The instruction sets that this CPU has, unless the environment names one of them. Fails the test
+/// if there is none.
 std::vector<morello_isa> usable_isas();
 const char* isa_text(morello_isa isa);
 /// `count` seeds, scaled by the environment; or the one that it names.

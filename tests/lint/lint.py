@@ -74,7 +74,6 @@ def dependencies(root):
     """Each third-party library is known to one place; test libraries stay out of the product."""
     homes = {
         r"xbyak/.*": "src/codegen/x64/",
-        r"mimalloc.*": "src/support/alloc.cc",
         r"cereal/.*": "src/table/cells.cc",
         r"zstd.*": "src/table/frame.cc",
         r"doctest/.*": "tests/",
@@ -89,9 +88,18 @@ def dependencies(root):
                 allowed = inside.startswith((home, "tests/", "bench/"))
                 if re.fullmatch(pattern, name) and not allowed:
                     bad.append(f"{path}:{number}: {name} may be included in {home} only")
-        if inside != homes[r"mimalloc.*"] and not inside.startswith("tests/"):
-            for match in re.finditer(r"\bmi_\w+", path.read_text()):
-                bad.append(f"{path}: names mimalloc's {match.group()}; use support/alloc.hh")
+    return bad
+
+
+def writes(root):
+    """The tool writes through capi/tools/output.hh only, which checks every write."""
+    unchecked = re.compile(r"fmt::print\b|std::(cout|cerr|clog|ofstream|fstream)\b|"
+                           r"\b(f?printf|f?puts|fputc|putchar|fwrite|fopen)\s*\(|<iostream>")
+    bad = []
+    for path in files(root, ["capi/tools"], C_LIKE):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if path.name != "output.cc" and unchecked.search(line.split("//")[0]):
+                bad.append(f"{path}:{number}: {line.strip()}")
     return bad
 
 
@@ -200,7 +208,7 @@ def suites(_root, unit_exe, *expected):
     return bad
 
 
-CHECKS = [layers, dependencies, length, spdx, guards, lists, changelog, paths, formatting, suites]
+CHECKS = [layers, dependencies, writes, length, spdx, guards, lists, changelog, paths, formatting, suites]
 
 
 def main():

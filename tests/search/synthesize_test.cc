@@ -97,6 +97,27 @@ TEST_SUITE("search") {
     }
   }
 
+  TEST_CASE("with real caches: the brute-force optimum") {
+    for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
+      for (const char* text :
+           {"matmul f32[3,4] f32[4,6]", "matmul f32[4,3]{0,1} f32[3,5] -> f32[4,5]{0,1}",
+            "matmul f32[1,6] f32[6,17] -> relu -> f32[1,17]{strides=40,2}",
+            "matmul f32[3,4]{0,1} f32[4,3] + f32[]", "matmul f32[2,3] f32[3,4] -> relu += f32[2,4]",
+            "matmul f32[2,4] f32[4,9] + f32[9]{strides=2} -> relu"})
+        same_as_brute_force(spec_of(text), *fixed_target(isa), 1);
+    const u64 seed = 20261123;
+    std::mt19937_64 rng(seed);
+    testing::RandomStatementOptions options;
+    options.max_elements = 40;
+    options.max_flops = 40;
+    for (int i = 0; i < 40; i++) {
+      Statement statement = testing::random_statement(rng, options);
+      INFO("seed " << seed << ", round " << i << ": " << print(statement));
+      same_as_brute_force(lower(statement)->spec, *fixed_target(i % 2 ? Isa::kAvx2 : Isa::kAvx512),
+                          1);
+    }
+  }
+
   TEST_CASE("the result depends neither on the slack nor on the bounds") {
     for (const char* text : {"matmul f32[20,24] f32[24,34] -> f32[20,34]",
                              "matmul f32[32,32] f32[32,32] -> f32[32,32]",
@@ -113,7 +134,7 @@ TEST_SUITE("search") {
     }
     Spec spec = spec_of("matmul f32[5,4] f32[4,9] -> f32[5,9]");
     SearchOptions unbounded;
-    unbounded.use_bounds = false;
+    unbounded.bound_percent = 0;
     CHECK(tree_of(spec, tiny(Isa::kAvx2), unbounded) == tree_of(spec, tiny(Isa::kAvx2), {}));
   }
 

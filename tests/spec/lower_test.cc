@@ -164,7 +164,8 @@ void check_stages(const Statement& s, const Spec& spec) {
   }
   for (int o = 0; o < spec.out_index(); o++) REQUIRE(uses[o] == 1);
   REQUIRE(spec.out().access == (s.accumulate ? Access::kInOut : Access::kOut));
-  bool combines = s.accumulate && (spec.reduced() || spec.stage[0].op == Op::kMulAdd);
+  bool combines =
+      s.accumulate && s.steps.empty() && (spec.reduced() || spec.stage[0].op == Op::kMulAdd);
   REQUIRE(uses[spec.out_index()] == (s.accumulate && !combines));
 }
 

@@ -109,7 +109,8 @@ class Judge {
     magnitude_ = 0;
     count_ = 0;
     each_reduced(0);
-    if (spec_.out().access == Access::kInOut) combine(read(spec_.out_index()));
+    if (spec_.stage_count == 1 && spec_.out().access == Access::kInOut)
+      combine(read(spec_.out_index()));
     if (stage.op == Op::kMax || stage.op == Op::kMin) return {sum_, 0};
     double k = static_cast<double>(count_) + 4;
     return widened({sum_, k * kUnit / (1 - k * kUnit) * magnitude_ + k * kUnderflow});

@@ -4,6 +4,7 @@
 #include "support/random_statement.hh"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 
@@ -54,6 +55,10 @@ Op Generator::elementwise(int inputs) {
 i64 Generator::size() {
   constexpr i64 kPrimes[] = {5, 7, 11, 13, 17, 19, 23, 31, 37, 47, 61, 97, 127, 257};
   constexpr i64 kTiles[] = {6, 8, 14, 16, 32};
+  if (options_.max_size && one_in(2)) {  // as many of each power of two
+    i64 most = i64{1} << below(std::bit_width(static_cast<u64>(options_.max_size)));
+    return std::min(options_.max_size, most + below(static_cast<int>(most)));
+  }
   switch (below(5)) {
     case 0:
       return 1 + below(3);
@@ -222,8 +227,7 @@ bool Generator::draw() {
   Shape out = head();
   steps(out);
   add(out, true);
-  bool reduces = s_.head == Head::kMatmul || s_.head == Head::kEinsum || s_.head == Head::kReduce;
-  bool may_accumulate = options_.accumulate && s_.steps.size() < (reduces ? 1 : 3);
+  bool may_accumulate = options_.accumulate && s_.steps.size() < 3;
   s_.accumulate = may_accumulate && one_in(3);
   for (const Tensor& t : s_.tensors) {
     i64 elements = 1;

@@ -16,6 +16,7 @@ struct RandomStatementOptions {
   bool accumulate = true;     // may produce `+=`
   bool free_layouts = false;  // may leave the layout of an input free
   bool strided = true;        // padded leading dimensions, permuted axes, inputs with stride 0
+  i64 max_size = 0;  // 0: sizes are small; else some are up to this one, as in applications
   bool other_dtypes = false;  // may use element types that lower() refuses
 };
 

@@ -164,8 +164,7 @@ class TreeMaker {
     u8 dim = static_cast<u8>(pick(random_, 0, spec.rank - 1u));
     u32 size = pick(random_, 1, spec.size[dim] - 1);
     bool splits = has_dim(spec.reduced(), dim);
-    if (!may_tile(spec, dim, size) || (splits && !(spec.accumulates() && spec.stage_count == 1)))
-      return;
+    if (!may_tile(spec, dim, size) || (splits && !spec.accumulates())) return;
     for (int o = 0; o < spec.operand_count; o++)
       if (spec.operand[o].level == Level::kRegister && has_dim(spec.operand[o].dims, dim)) return;
     Loop loop{dim, size, spec.size[dim] / size, false};

@@ -94,7 +94,8 @@ TEST_SUITE("table") {
     CHECK(!save(path, content_of(2)));
     CHECK(holds(path, content_of(2)));
     CHECK(folder.names() == kFileAndLock);
-    CHECK(load(path, {nullptr, 40}).error().message.find("more than the limit") !=
+    CHECK(load(path, {nullptr, 40}).error().status == MORELLO_TABLE_TOO_LARGE);
+    CHECK(load(path, {nullptr, 40}).error().message.find("more than 40 bytes") !=
           std::string::npos);
     TableIdentity other = content_of(2).identity;
     other.target = "other";
@@ -140,6 +141,45 @@ TEST_SUITE("table") {
     chmod((folder / "").c_str(), 0700);
     chmod(path.c_str(), 0600);
     CHECK(bytes_of(path) == before);
+  }
+
+  TEST_CASE("a file that is replaced keeps its mode and its owner") {
+    Folder folder;
+    const std::string path = folder / "t.mtab";
+    const auto status_of = [&] {
+      struct stat status;
+      REQUIRE(stat(path.c_str(), &status) == 0);
+      return status;
+    };
+    const mode_t mask = umask(022);
+    REQUIRE(!save(path, content_of(1)));
+    CHECK((status_of().st_mode & 07777) == 0644);  // a new one is as any new file
+    for (const mode_t mode : {0600, 0640, 0664, 0666, 0444, 0755}) {
+      REQUIRE(chmod(path.c_str(), mode) == 0);
+      REQUIRE(!save(path, content_of(2)));
+      CHECK((status_of().st_mode & 07777) == mode);
+      CHECK(status_of().st_uid == geteuid());
+    }
+    if (geteuid() == 0) {
+      REQUIRE(chmod(path.c_str(), 0640) == 0);
+      REQUIRE(chown(path.c_str(), 65534, 65533) == 0);
+      REQUIRE(!save(path, content_of(3)));
+      CHECK(status_of().st_uid == 65534);
+      CHECK(status_of().st_gid == 65533);
+      CHECK((status_of().st_mode & 07777) == 0640);
+      // Others may replace it, but not give files away: who could not read it, still cannot.
+      REQUIRE(chmod((folder / "").c_str(), 0777) == 0);
+      REQUIRE(chmod((path + ".lock").c_str(), 0666) == 0);
+      CHECK(succeeds(start([&] {
+        if (setgid(65532) != 0 || setuid(65531) != 0) return false;
+        return !save(path, content_of(4));
+      })));
+      CHECK(status_of().st_uid == 65531);
+      CHECK((status_of().st_mode & 07777) == 0600);
+    } else {
+      MESSAGE("skipped: owners, which only root can change");
+    }
+    umask(mask);
   }
 
   TEST_CASE("a table cannot be saved where there can be no file") {

@@ -76,7 +76,7 @@ void print_file(const Bytes& file) {
   dump.next(4, "sections");
   dump.next(32, "target");
   dump.next(32, "machine model");
-  const Result<Frame> frame = read_frame(file, 1 << 20);
+  const Result<Frame> frame = read_frame(file);
   for (size_t s = 0; s < kSections; s++) {
     const std::string name(name_of(static_cast<Section>(s)));
     dump.next(8, name + ": stored bytes");

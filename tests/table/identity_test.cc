@@ -4,6 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+
+#include "actions/placement.hh"
+
 namespace morello {
 
 TEST_SUITE("table") {
@@ -19,6 +23,28 @@ TEST_SUITE("table") {
         CHECK(identity.action_fingerprint == other.action_fingerprint);
       }
       all.push_back(identity);
+    }
+  }
+
+  TEST_CASE("the fingerprints ask about far rows that share cache sets, at every level") {
+    for (const Target& target : fixed_targets()) {
+      std::set<int> aliases, crowded;
+      size_t far = 0;
+      each_probe(target, [&](const Spec& spec) {
+        for (int o = 0; o < spec.operand_count; o++) {
+          const Operand& x = spec.operand[o];
+          if (x.level == Level::kRegister) CHECK((!x.far && x.alias == 0));
+          if (x.level < Level::kL2) continue;
+          far += x.far;
+          aliases.insert(x.alias);
+          for (Level cache : {Level::kL1, Level::kL2})
+            if (resident_lines(spec, x, cache) > footprint(spec, x).lines)
+              crowded.insert(static_cast<int>(cache));
+        }
+      });
+      CHECK(far > 0);
+      CHECK(aliases == std::set<int>{0, 4, kMaxAliasL1, 8, kMaxAlias});
+      CHECK(crowded.size() == 2);
     }
   }
 

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <ostream>
 
@@ -36,7 +37,7 @@ TableContent content() {
 Bytes& at(Sections& sections, Section section) { return sections[static_cast<size_t>(section)]; }
 
 /// Columns of the sections, as docs/table-format.md has them; families are no cells.
-constexpr size_t kColumns[kSections] = {0, 106, 35, 20, 2, 5};
+constexpr size_t kColumns[kSections] = {0, 104, 35, 20, 2, 5};
 
 void set_cell(Sections& sections, Section section, size_t row, size_t column, u32 value) {
   Bytes& bytes = at(sections, section);
@@ -55,7 +56,8 @@ Result<TableContent> read(const Sections& sections, u64 max_bytes = 1 << 26) {
   auto source = [&](Section section) -> Result<Bytes> {
     return sections[static_cast<size_t>(section)];
   };
-  return read_payload(source, max_bytes);
+  Allowance allowance(max_bytes);
+  return read_payload(source, allowance);
 }
 
 /// What a whole file with these sections and right checksums is refused with; "" if it is not.
@@ -220,6 +222,35 @@ TEST_SUITE("table") {
       refuses([](Spec& s) { s.stage[0].reduce ^= 1; });
       refuses([](Spec& s) { s.operand[s.operand_count].dims = 1; });
     }
+  }
+
+  TEST_CASE("boxes are ascending, each once; promises are at one place of limits") {
+    TableContent good = content();
+    const auto group = std::find_if(good.groups.begin(), good.groups.end(),
+                                    [](const auto& g) { return g.actions.size() > 1; });
+    REQUIRE(group != good.groups.end());
+    const size_t g = static_cast<size_t>(group - good.groups.begin());
+    const std::string name = "group " + std::to_string(g) + ": box 1 is out of order";
+    const size_t row = group->bounds.size() / group->actions.size();
+    TableContent bad = good;
+    std::copy_n(bad.groups[g].bounds.begin(), row, bad.groups[g].bounds.begin() + row);
+    CHECK(refusal_of(bad) == name);
+    bad = good;
+    std::swap_ranges(bad.groups[g].bounds.begin(), bad.groups[g].bounds.begin() + row,
+                     bad.groups[g].bounds.begin() + row);
+    CHECK(refusal_of(bad) == name);
+
+    bad = good;
+    TableGroup again = bad.groups[0];  // elsewhere
+    for (u32& base : again.base) base = 0;
+    bad.groups.insert(bad.groups.begin() + 1, again);
+    CHECK(refusal_of(bad) == "group 1: it is out of order");
+
+    bad = good;
+    bad.promises[1].lo[kAxisLimit]--;
+    CHECK(refusal_of(bad) == "promise 1: axis 14 is out of range");
+    bad.promises[1].hi[kAxisLimit]--;
+    CHECK(refusal_of(bad) == "promise 1: its limits are others than those of promise 0");
   }
 
   TEST_CASE("any bit of the sections may be anything") {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "solved_family.hh"
+#include "table/check.hh"
 
 namespace morello {
 namespace {
@@ -87,6 +88,31 @@ TEST_SUITE("table") {
       for (size_t at = 0; (at = named->find(">L1</text>", at)) != named->npos; at++) labels++;
       CHECK(labels == 1);
     }
+  }
+
+  TEST_CASE("of very many boxes the largest are drawn, and the picture says so") {
+    TableContent content = small_content();
+    TableGroup& group = content.groups[0];
+    group.axes = 1u << kAxisSize | 1u << (kAxisSize + 1);
+    group.base[kAxisSize] = group.base[kAxisSize + 1] = 0;
+    group.bounds.clear();
+    group.actions.clear();
+    for (u32 i = 0; i < 2 * kMostPlotted; i++) {
+      const u32 m = i / 64 * 4, n = i % 64 * 4;  // every second one is of one point
+      for (u32 bound : {m, n, m + i % 2, n + i % 2}) group.bounds.push_back(bound);
+      group.actions.push_back({ActionKind::kTile, 0, {}, {}, i % 2 ? 4u : 8u});
+    }
+    REQUIRE(check(content) == "");
+    const Result<std::string> svg = plot(content, {.group = 0, .x = "", .y = ""});
+    REQUIRE(svg.ok());
+    size_t rectangles = 0;
+    CHECK(is_well_formed(*svg, "rect", rectangles));
+    CHECK(rectangles == kMostPlotted);
+    CHECK(svg->find("4096 of 8192 boxes") != svg->npos);
+    CHECK(svg->find("; the largest: 4096 more are left out") != svg->npos);
+    CHECK(svg->find(" by 4: ") != svg->npos);
+    CHECK(svg->find(" by 8: ") == svg->npos);
+    CHECK(svg->size() < 2'000'000);
   }
 
   TEST_CASE("what cannot be plotted") {

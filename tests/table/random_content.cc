@@ -2,6 +2,7 @@
 #include "random_content.hh"
 
 #include <algorithm>
+#include <set>
 
 #include "../support/random_statement.hh"
 #include "actions/action.hh"
@@ -43,15 +44,21 @@ TableGroup random_group(std::mt19937_64& rng, const GridPoint& point, size_t box
     else
       g.base[axis] = point.at[axis];
   }
+  std::set<std::vector<u32>> all;  // lo, then hi of the varying axes
   for (size_t box = 0, n = 1 + below(rng, boxes); box < n; box++) {
     std::array<u32, kAxes> lo{};
+    std::vector<u32> bounds;
     for (int axis = 0; axis < kAxes; axis++) {
       if (!(g.axes >> axis & 1)) continue;
       lo[axis] = at_least(rng, axis, below(rng, point.at[axis] + size_t{1}));
-      g.bounds.push_back(lo[axis]);
+      bounds.push_back(lo[axis]);
     }
     for (int axis = 0; axis < kAxes; axis++)
-      if (g.axes >> axis & 1) g.bounds.push_back(at_least(rng, axis, lo[axis]));
+      if (g.axes >> axis & 1) bounds.push_back(at_least(rng, axis, lo[axis]));
+    all.insert(bounds);
+  }
+  for (const std::vector<u32>& bounds : all) {
+    g.bounds.insert(g.bounds.end(), bounds.begin(), bounds.end());
     g.actions.push_back(random_action(rng));
   }
   return g;
@@ -104,6 +111,7 @@ TableContent random_content(std::mt19937_64& rng, size_t groups, size_t boxes) {
     if (below(rng, 4) != 0) continue;
     Promise promise{point.key, point.at, point.at};
     for (int d = 0; d < point.key.rank; d++) promise.lo[kAxisSize + d] /= 2;
+    for (int axis = kAxisLimit; axis < kAxes; axis++) promise.lo[axis] = promise.hi[axis] = 200;
     content.promises.push_back(promise);
   }
   make_canonical(content.promises);

@@ -30,7 +30,17 @@ class ScopedCap {
 
 Isa cap_of(const char* value) {
   const ScopedCap cap(value);
-  return isa_cap_from_environment();
+  const Result<Isa> found = isa_cap_from_environment();
+  REQUIRE(found.ok());
+  return *found;
+}
+
+std::string refusal_of(const char* value) {
+  const ScopedCap cap(value);
+  const Result<Isa> found = isa_cap_from_environment();
+  REQUIRE(!found.ok());
+  CHECK(found.error().status == MORELLO_INVALID_ARGUMENT);
+  return found.error().message;
 }
 
 }  // namespace
@@ -45,14 +55,27 @@ TEST_CASE("instruction sets have names, and names are understood in any case") {
     CHECK(isa_from_name(other) == Isa::kNone);
 }
 
-TEST_CASE("MORELLO_MAX_ISA caps, and anything else than a name of one does not") {
+TEST_CASE("MORELLO_MAX_ISA caps, in any case") {
   CHECK(cap_of("avx2") == Isa::kAvx2);
   CHECK(cap_of("AVX2") == Isa::kAvx2);
   CHECK(cap_of("avx512") == Isa::kAvx512);
+  CHECK(cap_of("Avx512") == Isa::kAvx512);
   CHECK(cap_of(nullptr) == Isa::kAvx512);
   CHECK(cap_of("") == Isa::kAvx512);
-  CHECK(cap_of("none") == Isa::kAvx512);
-  CHECK(cap_of("amx") == Isa::kAvx512);
+}
+
+TEST_CASE("a value of MORELLO_MAX_ISA that is none is refused, and named with the valid ones") {
+  for (const char* value : {"none", "amx", "sse4.2", "avx", "avx2 ", " avx2", "avx512f", "0"}) {
+    const std::string message = refusal_of(value);
+    CAPTURE(message);
+    for (const std::string& part :
+         {std::string("MORELLO_MAX_ISA"), "\"" + std::string(value) + "\"", std::string("avx2"),
+          std::string("avx512")})
+      CHECK(message.find(part) != std::string::npos);
+  }
+  const std::string message = refusal_of(("\n\x80" + std::string(100000, 'x')).c_str());
+  CHECK(message.size() < 300);
+  for (char c : message) CHECK((c >= ' ' && c <= '~'));
 }
 
 TEST_CASE("the machine is what the compiler's own check says") {

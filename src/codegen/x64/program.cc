@@ -50,6 +50,9 @@ class Program {
           if (c.base == Cursor::Base::kOuter) cursor_weight_[c.value] += times;
         cursor_weight_[parallel->scratch] += times;
         measure(parallel->rest, depth, times);
+      } else if (const auto* invoke = std::get_if<PlanInvoke>(&node)) {
+        has_calls_ = true;
+        for (CursorId c : invoke->cursors) cursor_weight_[c] += times;
       } else {
         const PlanCall& call = std::get<PlanCall>(node);
         for (int o = 0; o < call.spec.operand_count; o++)
@@ -111,22 +114,25 @@ class Program {
 
   void emit_function(u32 f) {
     const PlanFunction& function = plan_.functions[f];
+    const bool task = f != 0 && !function.routine;
+    if (f != 0 && function.body.empty()) return;  // a routine that nothing needs any more
     cursor_weight_.assign(function.cursors.size(), 0);
     counter_weight_.clear();
     most_registers_ = 0;
     has_calls_ = false;
+    invokes_ = false;
     constexpr Weight kManyTrips = 1000;
-    if (f != 0) measure_counter(0, kManyTrips);
+    if (task) measure_counter(0, kManyTrips);
     for (const CursorStep& s : function.steps) cursor_weight_[s.cursor] += kManyTrips;
-    measure(function.body, f != 0, f != 0 ? kManyTrips : 1);
+    measure(function.body, task, task ? kManyTrips : 1);
     assign_homes();
 
     as_.begin_function();
     as_.align(kCodeAlignment);
     as_.L(labels_[f]);
     enter(function);
-    if (f == 0) {
-      start_kernel(function);
+    if (!task) {
+      function.routine ? start_routine(function) : start_kernel(function);
       emit_nodes(function.body, 0, true);
     } else {
       start_task(f);
@@ -136,7 +142,7 @@ class Program {
       for (const CursorStep& s : function.steps) as_.advance(homes_[s.cursor], s.bytes);
       count_down(counters_[0], top);
     }
-    leave();
+    leave(function.routine);
   }
 
   void enter(const PlanFunction&) {
@@ -156,8 +162,8 @@ class Program {
     return static_cast<u32>(most);
   }
 
-  void leave() {
-    if (as_.wide()) as_.vzeroupper();
+  void leave(bool routine) {
+    if ((as_.wide() || invokes_) && !routine) as_.vzeroupper();
     if (frame_bytes_) as_.add(as_.rsp, frame_bytes_);
     for (size_t i = saved_.size(); i-- > 0;) as_.pop(saved_[i]);
     as_.ret();
@@ -174,6 +180,13 @@ class Program {
       else
         set_home(homes_[c], as_.rsi, static_cast<i64>(cursor.value), false);
     }
+  }
+
+  /// rdi: the arguments.
+  void start_routine(const PlanFunction& function) {
+    for (size_t c = 0; c < function.cursors.size(); c++)
+      if (cursor_weight_[c] != 0)
+        set_home(homes_[c], as_.rdi, 8 * static_cast<i64>(function.cursors[c].value), true);
   }
 
   /// home = base + bytes, or what is there.
@@ -263,6 +276,8 @@ class Program {
         emit_loop(*loop, depth, end);
       } else if (const auto* parallel = std::get_if<PlanParallel>(&node)) {
         emit_parallel(*parallel, depth, end);
+      } else if (const auto* invoke = std::get_if<PlanInvoke>(&node)) {
+        emit_invoke(*invoke);
       } else {
         const PlanCall& call = std::get<PlanCall>(node);
         find_family(call.id)->emit(as_, call);
@@ -336,17 +351,27 @@ class Program {
     if (!end) move_back(parallel.steps, parallel.trips);
   }
 
+  void emit_invoke(const PlanInvoke& invoke) {
+    u32 argument = 0;
+    for (CursorId c : invoke.cursors) store_argument(argument++, c);
+    as_.lea(as_.rdi, as_.slot(argument_slot_));
+    as_.call(labels_[invoke.function]);
+    invokes_ = true;
+  }
+
   void store_arguments(const PlanParallel& parallel) {
-    u32 argument = argument_slot_;
-    auto store = [&](CursorId outer) {
-      const Home& home = homes_[outer];
-      Reg64 r = home.gpr >= 0 ? Reg64(home.gpr) : as_.r11;
-      if (home.gpr < 0) as_.mov(r, as_.slot(home.slot));
-      as_.mov(as_.slot(argument++), r);
-    };
+    u32 argument = 0;
     for (const Cursor& c : plan_.functions[parallel.function].cursors)
-      if (c.base == Cursor::Base::kOuter) store(static_cast<CursorId>(c.value));
-    store(parallel.scratch);
+      if (c.base == Cursor::Base::kOuter)
+        store_argument(argument++, static_cast<CursorId>(c.value));
+    store_argument(argument, parallel.scratch);
+  }
+
+  void store_argument(u32 argument, CursorId cursor) {
+    const Home& home = homes_[cursor];
+    Reg64 r = home.gpr >= 0 ? Reg64(home.gpr) : as_.r11;
+    if (home.gpr < 0) as_.mov(r, as_.slot(home.slot));
+    as_.mov(as_.slot(argument_slot_ + argument), r);
   }
 
   const Plan& plan_;
@@ -358,6 +383,7 @@ class Program {
   std::vector<Reg64> saved_;
   u32 most_registers_ = 0, slots_ = 0, frame_bytes_ = 0, executor_slot_ = 0, argument_slot_ = 0;
   bool has_calls_ = false;
+  bool invokes_ = false;  // a routine, which may have used wide vectors
 };
 
 }  // namespace

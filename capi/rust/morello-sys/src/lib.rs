@@ -37,6 +37,7 @@ pub const MORELLO_IO_ERROR: morello_status = -17;
 pub const MORELLO_CORRUPT_TABLE: morello_status = -18;
 pub const MORELLO_INCOMPATIBLE_TABLE: morello_status = -19;
 pub const MORELLO_CANCELLED: morello_status = -20;
+pub const MORELLO_TABLE_TOO_LARGE: morello_status = -21;
 
 pub type morello_isa = c_int;
 pub const MORELLO_ISA_AUTO: morello_isa = 0;
@@ -105,6 +106,7 @@ pub struct morello_context_options {
     pub struct_size: usize,
     pub max_isa: i32,
     pub read_machine: u32,
+    pub table_memory: u64,
 }
 
 #[repr(C)]
@@ -149,6 +151,8 @@ pub struct morello_options {
     pub progress_user: *mut c_void,
     pub cancel: *const i32,
     pub table: *const morello_table,
+    pub strict_table: u32,
+    pub reserved1: u32,
 }
 
 #[repr(C)]
@@ -172,6 +176,12 @@ pub const MORELLO_TABLE_ANSWERED: morello_table_use = 1;
 pub const MORELLO_TABLE_NOT_COVERED: morello_table_use = 2;
 pub const MORELLO_TABLE_WRONG: morello_table_use = 3;
 
+pub type morello_table_reason = c_int;
+pub const MORELLO_TABLE_REASON_NONE: morello_table_reason = 0;
+pub const MORELLO_TABLE_REASON_SPEC: morello_table_reason = 1;
+pub const MORELLO_TABLE_REASON_TARGET: morello_table_reason = 2;
+pub const MORELLO_TABLE_REASON_THREADS: morello_table_reason = 3;
+
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct morello_search_stats {
@@ -194,6 +204,8 @@ pub struct morello_search_stats {
     pub lower_bound: f64,
     pub optimal: u32,
     pub table_use: i32,
+    pub table_reason: i32,
+    pub reserved0: u32,
 }
 
 #[repr(C)]
@@ -347,6 +359,14 @@ extern "C" {
     pub fn morello_spec_evaluate(
         spec: *const morello_spec,
         operands: *const *mut c_void,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_spec_evaluate_at(
+        spec: *const morello_spec,
+        operands: *const *mut c_void,
+        elements: *const i64,
+        count: usize,
+        values: *mut f64,
         err: *mut *mut morello_error,
     ) -> morello_status;
     pub fn morello_spec_retain(spec: *const morello_spec) -> *mut morello_spec;

@@ -73,10 +73,11 @@ macro_rules! constants {
 fn matches_the_header() {
     let mut ours = layouts! {
         morello_cpu_info { struct_size, name, isa, processors, l1_bytes, l2_bytes, l3_bytes, jit, reserved0 }
-        morello_context_options { struct_size, max_isa, read_machine }
+        morello_context_options { struct_size, max_isa, read_machine, table_memory }
         morello_tensor { dtype, layout, rank, reserved0, shape, strides }
         morello_options { struct_size, target, threads, time_budget, memory_budget, search_only, reserved0,
-                          search_threads, progress_interval, progress, progress_user, cancel, table }
+                          search_threads, progress_interval, progress, progress_user, cancel, table,
+                          strict_table, reserved1 }
         morello_progress { struct_size, states, previews, bytes, microseconds, best_cost, lower_bound }
         morello_table_info { struct_size, target, threads, machine, families, points, groups, boxes,
                              bytes }
@@ -90,7 +91,8 @@ fn matches_the_header() {
         morello_search_stats { struct_size, specs, states, expanded, previews, memo_hits, bytes,
                                search_microseconds, codegen_microseconds, misfits, advances, borrowed,
                                lookup_nanoseconds, search_nanoseconds, plan_nanoseconds,
-                               emit_nanoseconds, lower_bound, optimal, table_use }
+                               emit_nanoseconds, lower_bound, optimal, table_use,
+                               table_reason, reserved0 }
     };
     ours.extend(constants![
         MORELLO_VERSION,
@@ -116,10 +118,15 @@ fn matches_the_header() {
         MORELLO_CORRUPT_TABLE,
         MORELLO_INCOMPATIBLE_TABLE,
         MORELLO_CANCELLED,
+        MORELLO_TABLE_TOO_LARGE,
         MORELLO_TABLE_NONE,
         MORELLO_TABLE_ANSWERED,
         MORELLO_TABLE_NOT_COVERED,
         MORELLO_TABLE_WRONG,
+        MORELLO_TABLE_REASON_NONE,
+        MORELLO_TABLE_REASON_SPEC,
+        MORELLO_TABLE_REASON_TARGET,
+        MORELLO_TABLE_REASON_THREADS,
         MORELLO_ISA_AUTO,
         MORELLO_ISA_AVX2,
         MORELLO_ISA_AVX512,

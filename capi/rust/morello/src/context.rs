@@ -37,6 +37,13 @@ impl ContextOptions {
         self
     }
 
+    /// The most bytes that loading a table may take, its file included; 256 MiB if this is not
+    /// called. Larger tables are refused with [`Status::TableTooLarge`](crate::Status).
+    pub fn table_memory(mut self, bytes: u64) -> ContextOptions {
+        self.0.table_memory = bytes;
+        self
+    }
+
     pub fn create(&self) -> Result<Context> {
         // SAFETY: all pointers are valid for the call.
         create(|context, err| unsafe { sys::morello_context_create(&self.0, context, err) })

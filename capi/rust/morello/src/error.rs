@@ -31,6 +31,7 @@ pub enum Status {
     CorruptTable,
     IncompatibleTable,
     Cancelled,
+    TableTooLarge,
     /// A status of a newer library.
     Other(i32),
 }
@@ -58,6 +59,7 @@ impl Status {
             sys::MORELLO_CORRUPT_TABLE => Status::CorruptTable,
             sys::MORELLO_INCOMPATIBLE_TABLE => Status::IncompatibleTable,
             sys::MORELLO_CANCELLED => Status::Cancelled,
+            sys::MORELLO_TABLE_TOO_LARGE => Status::TableTooLarge,
             other => Status::Other(other),
         }
     }

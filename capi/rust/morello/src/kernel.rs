@@ -208,6 +208,7 @@ impl Kernel {
             lower_bound: stats.lower_bound,
             optimal: stats.optimal != 0,
             table_use: TableUse::from_raw(stats.table_use),
+            table_reason: TableReason::from_raw(stats.table_reason),
         })
     }
 
@@ -248,6 +249,7 @@ pub struct SearchStats {
     /// Proven; or else a budget ended the search.
     pub optimal: bool,
     pub table_use: TableUse,
+    pub table_reason: TableReason,
 }
 
 /// What became of the [`crate::Table`] in the options.
@@ -274,6 +276,34 @@ impl TableUse {
             sys::MORELLO_TABLE_NOT_COVERED => TableUse::NotCovered,
             sys::MORELLO_TABLE_WRONG => TableUse::Wrong,
             other => TableUse::Other(other),
+        }
+    }
+}
+
+/// Why a table does not cover a Spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TableReason {
+    /// It covers the Spec, or there was none.
+    None,
+    /// No family of the table has the Spec.
+    Spec,
+    /// It is for another instruction set, or other cache sizes.
+    Target,
+    /// It is for another number of threads.
+    Threads,
+    /// Of a newer library.
+    Other(i32),
+}
+
+impl TableReason {
+    fn from_raw(number: i32) -> TableReason {
+        match number {
+            sys::MORELLO_TABLE_REASON_NONE => TableReason::None,
+            sys::MORELLO_TABLE_REASON_SPEC => TableReason::Spec,
+            sys::MORELLO_TABLE_REASON_TARGET => TableReason::Target,
+            sys::MORELLO_TABLE_REASON_THREADS => TableReason::Threads,
+            other => TableReason::Other(other),
         }
     }
 }

@@ -37,7 +37,7 @@ pub use context::{Context, ContextOptions};
 pub use cpu::{cpu_info, version, CpuInfo, Isa};
 pub use error::{Error, Result, Status};
 pub use inspect::Verification;
-pub use kernel::{Kernel, Scratch, SearchStats, TableUse};
+pub use kernel::{Kernel, Scratch, SearchStats, TableReason, TableUse};
 pub use options::{Options, Progress};
 pub use pool::Pool;
 pub use precompute::{Precompute, PrecomputeProgress};

@@ -77,9 +77,17 @@ impl Options {
         self
     }
 
-    /// Asks a table before searching. It must be for the instruction set and threads of the kernel.
+    /// Asks a table before searching. One for another instruction set or number of threads covers
+    /// nothing; see [`crate::SearchStats::table_reason`].
     pub fn table(mut self, table: &Table) -> Options {
         self.table = Some(table.clone());
+        self
+    }
+
+    /// Makes a table for another instruction set or number of threads an error,
+    /// [`crate::Status::IncompatibleTable`].
+    pub fn strict_table(mut self, strict: bool) -> Options {
+        self.raw.strict_table = u32::from(strict);
         self
     }
 

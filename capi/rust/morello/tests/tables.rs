@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! Tables: made, kept in files and memory, merged, and kernels without a search.
 
-use morello::{Cancel, Isa, Kernel, Options, Precompute, Spec, Status, Table, TableUse};
+use morello::{Cancel, Isa, Kernel, Options, Precompute, Spec, Status, Table, TableReason, TableUse};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -56,10 +56,13 @@ fn covered_specs_need_no_search() {
     assert!(stats.optimal && stats.search.is_zero() && !stats.lookup.is_zero());
     assert_eq!(kernel.code(), Kernel::with_options(&matmul(), &options).unwrap().code());
     let kernel = Kernel::with_options(&relu(), &with_table).unwrap();
-    assert_eq!(kernel.stats().unwrap().table_use, TableUse::NotCovered);
+    let stats = kernel.stats().unwrap();
+    assert_eq!((stats.table_use, stats.table_reason), (TableUse::NotCovered, TableReason::Spec));
 
     let other = with_table.threads(2);
-    let error = Kernel::with_options(&matmul(), &other).unwrap_err();
+    let stats = Kernel::with_options(&matmul(), &other).unwrap().stats().unwrap();
+    assert_eq!((stats.table_use, stats.table_reason), (TableUse::NotCovered, TableReason::Threads));
+    let error = Kernel::with_options(&matmul(), &other.strict_table(true)).unwrap_err();
     assert_eq!(error.status(), Status::IncompatibleTable);
 }
 

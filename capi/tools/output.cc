@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "output.hh"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "command.hh"
+
+namespace morello::tools {
+namespace {
+
+constexpr std::chrono::seconds kBetweenLines{5};
+
+int lost = 0;  // the errno of the first write to standard output that failed
+bool error_lost = false;
+
+/// The errno, if it is set: a short write without one is a bug of the C library.
+int reason() { return errno != 0 ? errno : EIO; }
+
+}  // namespace
+
+void prepare_output() {
+  for (int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+    // It takes the lowest number that is free, which is this one. Reading and writing it fail.
+    if (open("/", O_PATH) != fd) _exit(kExitFailed);
+  }
+}
+
+void write_out(std::string_view text) {
+  errno = 0;
+  if (lost == 0 && std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) lost = reason();
+}
+
+void flush_out() {
+  errno = 0;
+  if (lost == 0 && std::fflush(stdout) != 0) lost = reason();
+}
+
+void write_error(std::string_view text) {
+  flush_out();
+  error_lost |= std::fwrite(text.data(), 1, text.size(), stderr) != text.size();
+  error_lost |= std::fflush(stderr) != 0;
+}
+
+bool output_failed() { return lost != 0; }
+
+int finish_output(int exit_code) {
+  flush_out();
+  // Some file systems say only when a descriptor is closed that there was no room. A copy will do.
+  errno = 0;
+  const int copy = dup(STDOUT_FILENO);
+  if (copy != -1 && close(copy) != 0 && lost == 0) lost = reason();
+  if (lost != 0) print_error("morello: cannot write standard output: {}\n", std::strerror(lost));
+  return exit_code == kExitOk && (lost != 0 || error_lost) ? kExitFailed : exit_code;
+}
+
+std::string write_file(const std::string& path, std::initializer_list<std::string_view> parts) {
+  errno = 0;
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  bool good = file != nullptr;
+  for (std::string_view part : parts)
+    good = good && std::fwrite(part.data(), 1, part.size(), file) == part.size();
+  int why = reason();
+  if (file != nullptr && std::fclose(file) != 0 && good) {
+    good = false;
+    why = reason();
+  }
+  return good ? std::string() : fmt::format("{}: cannot be written: {}", path, std::strerror(why));
+}
+
+StatusLine::StatusLine()
+    : on_terminal_(isatty(STDERR_FILENO) != 0),
+      next_(std::chrono::steady_clock::now() + kBetweenLines) {}
+
+void StatusLine::show(std::string_view text) {
+  if (on_terminal_) {
+    print_error("\r{}\x1b[K", text);
+    shown_ = true;
+    return;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_) return;
+  next_ = now + kBetweenLines;
+  print_error("{}\n", text);
+}
+
+void StatusLine::clear() {
+  if (shown_) print_error("\r\x1b[K");
+  shown_ = false;
+}
+
+}  // namespace morello::tools

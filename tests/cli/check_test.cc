@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// The tool's check of results: what it compares, and that it finds what is wrong there.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "check.hh"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+namespace morello::tools {
+namespace {
+
+/// A kernel that has run, as `morello run` does it.
+struct Subject {
+  SpecPtr spec;
+  KernelPtr kernel;
+  std::unique_ptr<Operands> operands;
+
+  explicit Subject(const char* text, float scale = 1) {
+    morello_context* context = nullptr;
+    REQUIRE(morello_context_create(nullptr, &context, nullptr) == MORELLO_OK);
+    const ContextPtr owner(context);
+    morello_spec* parsed = nullptr;
+    REQUIRE(morello_spec_parse(context, text, &parsed, nullptr) == MORELLO_OK);
+    spec.reset(parsed);
+    morello_options options;
+    morello_options_init(&options, sizeof options);
+    options.time_budget = 1;  // any program will do
+    morello_kernel* made = nullptr;
+    REQUIRE(morello_synthesize(context, parsed, &options, &made, nullptr) == MORELLO_OK);
+    kernel.reset(made);
+    operands = std::make_unique<Operands>(parsed, made);
+    operands->fill_random(1);
+    for (uint32_t i = 0; scale != 1 && i < operands->count(); ++i) {
+      std::vector<float> values;
+      for_each_element(operands->tensor(i),
+                       [&](size_t at) { values.push_back(operands->given(i)[at] * scale); });
+      operands->set(i, values);
+    }
+    REQUIRE(operands->pack(made) == MORELLO_OK);
+    REQUIRE(morello_kernel_run(made, operands->pointers(), operands->scratch(), nullptr) ==
+            MORELLO_OK);
+  }
+
+  Reference reference(Extent extent, uint64_t seed = 1) const {
+    Reference made(spec.get(), operands.get());
+    REQUIRE(made.compute(extent, seed, nullptr, nullptr) == MORELLO_OK);
+    return made;
+  }
+
+  Buffer copy() const {
+    Buffer result(operands->result().count() * sizeof(float));
+    std::copy(operands->result().begin(), operands->result().end(), result.begin());
+    return result;
+  }
+};
+
+/// The places of the output's buffer where the check finds a change.
+std::vector<bool> seen(const Subject& subject, Reference* reference, float change) {
+  Buffer result = subject.copy();
+  std::vector<bool> found;
+  for (size_t at = 0; at < result.count(); ++at) {
+    const float before = result.data()[at];
+    result.data()[at] = before + change;
+    const Check check = reference->check(result, nullptr);
+    result.data()[at] = before;
+    found.push_back(!check.ok);
+    if (!check.ok) REQUIRE(check.worst_index == at);
+  }
+  return found;
+}
+
+uint64_t count(const std::vector<bool>& found) {
+  return static_cast<uint64_t>(std::count(found.begin(), found.end(), true));
+}
+
+TEST_CASE("a full check finds every wrong element, and what is written between them") {
+  for (const char* text :
+       {"matmul f32[5,7] f32[7,9] -> f32[5,9]{strides=11,1}",
+        "matmul f32[5,7]{0,1} f32[7,9]{*} += f32[5,9]{0,1}", "relu f32[] -> f32[]",
+        "add f32[3,5]{strides=8,1} f32[5] -> relu -> f32[3,5]{strides=20,3}"}) {
+    INFO(text);
+    const Subject subject(text);
+    Reference reference = subject.reference(Extent::kFull);
+    const Check check = reference.check(subject.operands->result(), nullptr);
+    CHECK(check.ok);
+    CHECK(check.checked == subject.operands->output_elements());
+    CHECK(check.checked == check.results);
+    for (const float change :
+         {0.5f, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      const std::vector<bool> found = seen(subject, &reference, change);
+      CHECK(count(found) == found.size());
+    }
+  }
+}
+
+TEST_CASE("a sample is what it says, spread over the whole, and the same for the same seed") {
+  const Subject subject("relu f32[90,100] -> f32[90,100]{strides=101,1}");
+  Reference reference = subject.reference(Extent::kSample);
+  const Check check = reference.check(subject.operands->result(), nullptr);
+  CHECK(check.ok);
+  CHECK(check.results == 9000);
+  CHECK(check.checked == 4096);
+  const std::vector<bool> found = seen(subject, &reference, 0.5f);
+  uint64_t gaps = 0;
+  std::vector<uint64_t> rows(90), columns(100);
+  for (size_t at = 0; at < found.size(); ++at) {
+    if (at % 101 == 100) {
+      gaps += found[at];
+    } else {
+      rows[at / 101] += found[at];
+      columns[at % 101] += found[at];
+    }
+  }
+  CHECK(gaps == 89);
+  CHECK(count(found) == 4096 + 89);
+  CHECK(*std::min_element(rows.begin(), rows.end()) >= 20);
+  CHECK(*std::min_element(columns.begin(), columns.end()) >= 15);
+  CHECK(found[0]);
+  CHECK(found[89 * 101 + 99]);
+  CHECK(columns.front() > 60);  // edges are worth more
+  CHECK(columns.back() > 60);
+
+  Reference again = subject.reference(Extent::kSample);
+  CHECK(seen(subject, &again, 0.5f) == found);
+  Reference other = subject.reference(Extent::kSample, 2);
+  CHECK(seen(subject, &other, 0.5f) != found);
+}
+
+TEST_CASE("a small result is checked as a whole, a sample or not; a large one by sample") {
+  const Subject small("matmul f32[20,7] f32[7,30] -> f32[20,30]");
+  for (const Extent extent : {Extent::kAuto, Extent::kSample})
+    CHECK(small.reference(extent).check(small.operands->result(), nullptr).checked == 600);
+  const Subject large("matmul f32[1300,1300] f32[1300,1300] -> f32[1300,1300]");
+  Reference reference = large.reference(Extent::kAuto);
+  CHECK(reference.check(large.operands->result(), nullptr).checked == 4096);
+  Buffer result = large.copy();
+  std::mt19937_64 random(3);
+  for (size_t at = 0; at < result.count(); ++at)
+    if (random() % 500 == 0) result.data()[at] += 0.125f;
+  CHECK_FALSE(reference.check(result, nullptr).ok);
+  // Few elements of much work each: fewer are checked, at least one.
+  const Subject deep(
+      "matmul f32[80,1000000]{strides=0,1} f32[1000000,80]{strides=1,0} -> f32[80,80]");
+  const Check check = deep.reference(Extent::kAuto).check(deep.operands->result(), nullptr);
+  CHECK(check.ok);
+  CHECK(check.checked >= 1000);
+  CHECK(check.checked < 3000);
+}
+
+TEST_CASE("rounding is allowed for, and no more") {
+  // Values that are no multiples of 1/64.
+  const Subject subject("matmul f32[20,1000] f32[1000,30] + f32[30] -> f32[20,30]", 1.1f);
+  for (const Extent extent : {Extent::kFull, Extent::kSample}) {
+    Reference reference = subject.reference(extent);
+    const Check check = reference.check(subject.operands->result(), nullptr);
+    CHECK(check.ok);
+    CHECK(check.worst_error > 0);
+    CHECK(check.worst_share < 0.5);
+    Buffer result = subject.copy();
+    const double allowed = check.worst_error / check.worst_share;
+    result.data()[check.worst_index] = check.want + static_cast<float>(allowed * 1.1);
+    CHECK_FALSE(reference.check(result, nullptr).ok);
+    result.data()[check.worst_index] = check.want + static_cast<float>(allowed * 0.9);
+    CHECK(reference.check(result, nullptr).ok);
+  }
+}
+
+TEST_CASE("progress rises to the end") {
+  const Subject subject("matmul f32[300,1000] f32[1000,500] -> f32[300,500]");
+  Reference reference(subject.spec.get(), subject.operands.get());
+  std::vector<uint64_t> told;
+  const auto progress = [&](uint64_t done, uint64_t all) {
+    CHECK(all == 150000);
+    told.push_back(done);
+  };
+  REQUIRE(reference.compute(Extent::kFull, 1, progress, nullptr) == MORELLO_OK);
+  CHECK(told.size() >= 3);
+  CHECK(std::is_sorted(told.begin(), told.end()));
+  CHECK(told.back() == 150000);
+}
+
+}  // namespace
+}  // namespace morello::tools

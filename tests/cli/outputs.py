@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""No write of the morello command is lost silently: outputs.py MORELLO.
+
+Every subcommand that the help names, and every option that names a file to write, with an output
+that is full, closed, a pipe that nobody reads, or on a file system without room.
+"""
+import os
+import pathlib
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+MORELLO = None
+SPEC = "matmul f32[5,7] f32[7,9] -> f32[5,9]"
+OTHER = "relu f32[100] -> f32[100]"
+# What each subcommand is given, with {table} and {new}, a file that is written. A new subcommand
+# needs a line here.
+RECIPES = {
+    "synth": [SPEC],
+    "show": [SPEC, "--plan"],
+    "run": [SPEC],
+    "bench": [SPEC, "--rounds", "1"],
+    "asm": [SPEC],
+    "cpu": [],
+    "precompute": [SPEC, "--out", "{new}"],
+    "table info": ["{table}"],
+    "table verify": ["{table}"],
+    "table merge": ["{table}", "{table}", "-o", "{new}"],
+    "table dump": ["{table}"],
+    "table plot": ["{table}"],
+}
+FILES_READ = {"--table", "--input"}
+# Runs "$@" with standard output in the folder $0, a file system of one page that is full.
+FULL = """
+mount -t tmpfs -o size=4k none "$0" || exit 99
+dd if=/dev/zero of="$0/full" bs=4k count=1 status=none || exit 99
+exec "$@" >"$0/out"
+"""
+
+
+def help_of(command):
+    return subprocess.run([MORELLO, *command.split(), "--help"], capture_output=True, text=True,
+                          check=True, timeout=60).stdout
+
+
+def subcommands(prefix=""):
+    """Those without subcommands of their own, from the help."""
+    listed = re.search(r"^Subcommands:\n((?:  .*\n)+)", help_of(prefix), re.M)
+    if listed is None:
+        return [prefix]
+    names = re.findall(r"^  (\w\S*)", listed.group(1), re.M)
+    return [leaf for name in names for leaf in subcommands(f"{prefix} {name}".strip())]
+
+
+def files_written(command):
+    """The options of a subcommand that name a file to write."""
+    options = re.findall(r"^  (-\S+) +FILE", help_of(command), re.M)
+    return [names.split(",")[-1] for names in options if names.split(",")[-1] not in FILES_READ]
+
+
+def may_mount():
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(["unshare", "-m", "sh", "-c", FULL, folder, "true"],
+                              capture_output=True, check=False) if shutil.which("unshare") else None
+    return done is not None and done.returncode == 0
+
+
+class Outputs(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        self.table = self.folder / "t.mtab"
+        self.run_tool(["precompute", OTHER, "--out", self.table])
+
+    def run_tool(self, arguments, exit_codes=(0,), **options):
+        command = options.pop("within", []) + [MORELLO, *map(str, arguments)]
+        options.setdefault("stdout", subprocess.PIPE)
+        done = subprocess.run(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+                              timeout=240, check=False, **options)
+        self.assertIn(done.returncode, exit_codes, f"{arguments}: {done.stderr}")
+        return done
+
+    def commands(self):
+        """Each subcommand with its arguments, as text and as JSON, and the output's name."""
+        for count, command in enumerate(subcommands()):
+            self.assertIn(command, RECIPES, "give the new subcommand a recipe in this file")
+            for json in [[], ["--json"]] if "--json" in help_of(command) else [[]]:
+                new = self.folder / f"new-{count}{len(json)}"
+                filled = [a.format(table=self.table, new=new) for a in RECIPES[command]]
+                yield command, [*command.split(), *filled, *json], new
+
+    def all_that_print(self):
+        for _, arguments, new in self.commands():
+            yield arguments
+            new.unlink(missing_ok=True)
+        yield ["--help"]
+        yield ["--version"]
+        for command in subcommands():
+            yield [*command.split(), "--help"]
+
+    def test_recipes_work(self):
+        self.assertEqual(set(subcommands()), set(RECIPES))
+        for arguments in self.all_that_print():
+            self.assertNotEqual(self.run_tool(arguments).stdout, "", arguments)
+
+    def test_full_device(self):
+        for arguments in self.all_that_print():
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = self.run_tool(arguments, [1], stdout=full)
+            self.assertIn("cannot write standard output: No space left", done.stderr, arguments)
+
+    def test_closed_output(self):
+        for arguments in self.all_that_print():
+            done = self.run_tool(arguments, [1], stdout=None,
+                                 within=["sh", "-c", 'exec "$@" >&-', "sh"])
+            self.assertIn("cannot write standard output: Bad file", done.stderr, arguments)
+
+    def test_closed_pipe(self):
+        for arguments in self.all_that_print():
+            reader, writer = os.pipe()
+            os.close(reader)
+            done = self.run_tool(arguments, [1], stdout=writer)
+            os.close(writer)
+            self.assertIn("cannot write standard output: Broken pipe", done.stderr, arguments)
+
+    def test_nobody_to_tell(self):
+        for arguments in self.all_that_print():
+            self.run_tool(arguments, [1], stdout=None,
+                          within=["sh", "-c", 'exec "$@" >/dev/full 2>&-', "sh"])
+
+    def test_limit_of_file_sizes(self):
+        """As a full file system, where nothing may be mounted."""
+        for arguments in self.all_that_print():
+            with open(self.folder / "out", "w", encoding="utf-8") as out:
+                done = self.run_tool(arguments, [1, 3], stdout=out, preexec_fn=lambda: resource.setrlimit(
+                    resource.RLIMIT_FSIZE, (0, 0)))
+            self.assertIn("File too large", done.stderr, arguments)
+        for command, arguments, option in self.with_files():
+            path = self.folder / "limited"
+            path.unlink(missing_ok=True)
+            done = self.run_tool([*arguments, option, path], [1, 3], preexec_fn=lambda: resource.setrlimit(
+                resource.RLIMIT_FSIZE, (0, 0)))
+            self.assertIn("File too large", done.stderr, command)
+            self.assertIn(str(path), done.stderr, command)
+
+    def with_files(self):
+        """Each option that names a file, with the subcommand's arguments but for it."""
+        for command, arguments, new in self.commands():
+            for option in files_written(command):
+                rest = list(arguments)
+                if str(new) in rest:
+                    at = rest.index(str(new))
+                    del rest[at - 1:at + 1]
+                yield command, rest, option
+
+    def test_full_file_system(self):
+        if not may_mount():
+            self.skipTest("a file system cannot be mounted here (needs root and unshare)")
+        full = self.folder / "mounted"
+        full.mkdir()
+        within = ["unshare", "-m", "sh", "-c", FULL, str(full)]
+        for arguments in self.all_that_print():
+            done = self.run_tool(arguments, [1, 3], within=within, stdout=None)
+            self.assertIn("No space left", done.stderr, arguments)
+        for command, arguments, option in self.with_files():
+            done = self.run_tool([*arguments, option, full / "file"], [1, 3], within=within, stdout=None)
+            self.assertIn("No space left", done.stderr, command)
+            self.assertIn(str(full / "file"), done.stderr, command)
+
+    def test_files_that_cannot_be_written(self):
+        seen = set()
+        for command, arguments, option in self.with_files():
+            seen.add(f"{command} {option}")
+            path = self.folder / "none" / "file"
+            done = self.run_tool([*arguments, option, path], [1, 3])
+            self.assertIn(f"{path}", done.stderr, command)
+            self.assertIn("No such file", done.stderr, command)
+        self.assertLessEqual({"run --output", "asm --bytes", "precompute --out", "table merge --output",
+                              "table dump --output", "table plot --output"}, seen)
+
+    def test_closed_output_spares_files(self):
+        """A file that is opened must not become standard output."""
+        for command, arguments, option in self.with_files():
+            wanted, got = self.folder / "wanted", self.folder / "got"
+            for path in (wanted, got):
+                path.unlink(missing_ok=True)
+            self.run_tool([*arguments, option, wanted])
+            self.run_tool([*arguments, option, got], [0, 1], stdout=None,
+                          within=["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"])
+            self.assertEqual(got.read_bytes(), wanted.read_bytes(), f"{command} {option}")
+
+    def test_a_long_list_ends_early(self):
+        specs = f"{SPEC}\n" * 1000
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([MORELLO, "synth", "-", "--json"], input=specs, stdout=full, text=True,
+                                  stderr=subprocess.PIPE, timeout=240, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.count("cannot write"), 1)
+
+
+if __name__ == "__main__":
+    MORELLO = sys.argv.pop(1)
+    unittest.main(verbosity=2)

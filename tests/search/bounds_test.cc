@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// No bound is above a cost, at the sizes and with the caches that users have. MORELLO_TEST_ROUNDS=x
+// takes x times as many Specs.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "../support/random_statement.hh"
+#include "search/best_first.hh"
+#include "search/spec_problem.hh"
+#include "search/synthesize.hh"
+#include "spec/statement.hh"
+
+namespace morello {
+namespace {
+
+int rounds(int usual) {
+  const char* scale = std::getenv("MORELLO_TEST_ROUNDS");
+  return std::max(1, static_cast<int>(usual * (scale ? std::atof(scale) : 1)));
+}
+
+Spec spec_of(std::string_view text) {
+  Result<Statement> statement = parse(text);
+  REQUIRE_MESSAGE(statement.ok(), text);
+  return lower(*statement)->spec;
+}
+
+/// Searches with `percent` of each bound, so that pairs are solved that a bound might hide, and
+/// compares what is solved with the whole bounds. What is wrong, or "".
+std::string wrong_bounds(const Spec& user_spec, const Target& target, u32 percent, u32 expansions,
+                         i64* cost) {
+  Target adjusted = with_machine(target, 0, 0, 1);
+  ActionContext context{&adjusted};
+  SpecProblem problem(context, percent);
+  BestFirst<SpecProblem> search(problem);
+  BestFirst<SpecProblem>::Worker worker(search);
+  worker.set_check([&] { return search.counts().expanded < expansions; });
+  Spec spec = user_spec;
+  spec.serial = true;
+  BestFirst<SpecProblem>::Solution solution;
+  bool done = search.solve(spec, limits_of(adjusted), worker, solution);
+  if (cost) *cost = done ? solution.cost : -1;
+  Bounds bounds(adjusted);
+  std::string wrong;
+  i64 least = kInfinite;  // the smallest wrong Spec says most
+  search.each_solved([&](const Spec& s, const Limits& l, const auto& solved) {
+    i64 bound = bounds.of(s, l), quick = bounds.quick(s, l);
+    if (std::max(bound, quick) <= solved.cost && quick <= bound) return;
+    if (solved.cost >= least) return;
+    least = solved.cost;
+    wrong = describe(s) + " L1 " + std::to_string(l.use[1]) + " L2 " + std::to_string(l.use[2]) +
+            ": quick bound " + std::to_string(quick) + ", bound " + std::to_string(bound) +
+            ", cost " + std::to_string(solved.cost);
+  });
+  return wrong;
+}
+
+/// As drawn, or with sizes as applications have them.
+Statement real_statement(std::mt19937_64& rng) {
+  testing::RandomStatementOptions options;
+  options.max_elements = 1 << 22;
+  options.max_flops = i64{1} << (12 + rng() % 19);
+  options.max_size = rng() % 2 ? 4096 : 0;
+  options.free_layouts = rng() % 4 == 0;
+  return testing::random_statement(rng, options);
+}
+
+}  // namespace
+
+TEST_SUITE("search") {
+  TEST_CASE("bounds that were above a cost") {
+    for (const char* text :
+         {"matmul f32[1,49] f32[49,64] -> relu -> f32[1,64]{strides=3136,49}",
+          "matmul f32[41,64]{0,1} f32[64,41] + f32[] -> f32[41,41]",
+          "matmul f32[12,20] f32[20,24] + f32[24]{strides=2} -> relu -> f32[12,24]"})
+      for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
+        for (u32 percent : {100u, 60u})
+          CHECK_MESSAGE(
+              wrong_bounds(spec_of(text), *fixed_target(isa), percent, 100000, nullptr) == "",
+              text);
+  }
+
+  TEST_CASE("random Specs of real sizes: no pair costs less than its bound") {
+    const u64 seed = 20261122;
+    for (int i = 0, n = rounds(100); i < n; i++) {
+      std::mt19937_64 rng(seed + static_cast<u64>(i));
+      Statement statement = real_statement(rng);
+      const Target& target = *fixed_target(i % 2 ? Isa::kAvx2 : Isa::kAvx512);
+      Spec spec = lower(statement)->spec;
+      i64 whole = -1, part = -1;
+      for (u32 percent : {100u, 70u}) {
+        std::string why =
+            wrong_bounds(spec, target, percent, 4000, percent == 100 ? &whole : &part);
+        CHECK_MESSAGE(why == "", why << "; seed " << seed + static_cast<u64>(i) << ": "
+                                     << print(statement) << " on " << target.name << ", " << percent
+                                     << "%");
+      }
+      if (whole >= 0 && part >= 0)
+        CHECK_MESSAGE(whole == part, "seed " << seed + static_cast<u64>(i) << ": "
+                                             << print(statement) << " on " << target.name);
+    }
+  }
+}
+
+}  // namespace morello
