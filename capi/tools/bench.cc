@@ -2,6 +2,7 @@
 // morello bench: checks a kernel, then times it beside the core's peak rate of multiply-adds.
 #include "checked_run.hh"
 #include "command.hh"
+#include "compare.hh"
 #include "output.hh"
 #include "peak.hh"
 #include "rounds.hh"
@@ -12,6 +13,7 @@ namespace {
 struct Figures {
   Timing kernel, peak;
   double flops, bytes, peak_flops;
+  std::vector<Timing> rivals;
 
   double gflops() const { return flops / kernel.best(); }
   double median_gflops() const { return flops / kernel.median(); }
@@ -21,22 +23,28 @@ struct Figures {
   double median_percent() const { return 100 * median_gflops() / peak_gflops(); }
 };
 
-Figures measure_job(const Arguments& arguments, const Job& job, Operands* operands) {
+Figures measure_job(const Arguments& arguments, const Job& job, Operands* operands,
+                    Comparison* comparison) {
   const morello_kernel_fn function = morello_kernel_function(job.kernel.get());
   void* const* pointers = operands->pointers();
   void* scratch = operands->scratch();
   const morello_executor* executor = job.executor();
   const int32_t isa = morello_kernel_isa(job.kernel.get());
-  const std::vector<Contender> contenders = {{[=](uint64_t calls) {
-                                               for (; calls != 0; --calls) {
-                                                 function(pointers, scratch, executor);
-                                                 compiler_barrier();
-                                               }
-                                             }},
-                                             {[=](uint64_t calls) { fma_peak(isa, calls); }}};
+  std::vector<Contender> contenders = {{[=](uint64_t calls) {
+                                         for (; calls != 0; --calls) {
+                                           function(pointers, scratch, executor);
+                                           compiler_barrier();
+                                         }
+                                       }},
+                                       {[=](uint64_t calls) { fma_peak(isa, calls); }}};
+  for (Contender& rival : comparison->contenders()) contenders.push_back(std::move(rival));
   const std::vector<Timing> timings = measure(contenders, {arguments.rounds, 2e-3});
-  return {timings[0], timings[1], morello_spec_flops(job.spec.get()), operands->compulsory_bytes(),
-          fma_peak_flops(isa)};
+  return {timings[0],
+          timings[1],
+          morello_spec_flops(job.spec.get()),
+          operands->compulsory_bytes(),
+          fma_peak_flops(isa),
+          {timings.begin() + 2, timings.end()}};
 }
 
 Json figures_json(const Figures& figures) {
@@ -96,14 +104,21 @@ int bench_command(const Arguments& arguments, const std::string& text) {
   if (!arguments.json) {
     print("spec     {}\n", job->text);
     print("kernel   {}\n", morello_kernel_name(job->kernel.get()));
+    const morello_search_stats& stats = job->stats;
+    const uint64_t search = stats.lookup_nanoseconds + stats.search_nanoseconds;
+    const uint64_t code = stats.plan_nanoseconds + stats.emit_nanoseconds;
+    print("made     search {}, code {}\n", human_time(static_cast<double>(search)),
+          human_time(static_cast<double>(code)));
     if (job->stats.optimal != 1) print("cost     {}\n", describe_proof(*job));
     print_outcome(check);
     flush_out();
   }
   if (check.ok) {
-    const Figures figures = measure_job(arguments, *job, &operands);
+    Comparison comparison(arguments, *job, &operands);
+    const Figures figures = measure_job(arguments, *job, &operands, &comparison);
     report.update(figures_json(figures));
     if (!arguments.json) print_figures(arguments, *job, figures);
+    comparison.report(arguments, figures.rivals, figures.kernel.best(), &report);
   }
   if (arguments.json) print_json(report);
   return check.ok ? kExitOk : kExitFailed;

@@ -48,6 +48,7 @@ struct Arguments {
 
   bool plan = false;                // show
   bool tree = false;                // bench --show
+  bool compare = false;             // bench
   uint64_t seed = 1;                // run, bench, table verify
   std::vector<std::string> inputs;  // run
   std::string output;               // run, precompute, table merge, table plot

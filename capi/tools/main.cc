@@ -91,6 +91,8 @@ int run(int argc, char** argv) {
   add_check_options(bench, &arguments);
   add_whole(bench, "--rounds", "how often to measure (default 30)", {1, 100000}, &arguments.rounds);
   bench->add_flag("--show", arguments.tree, "print the Impl tree first");
+  bench->add_flag("--compare", arguments.compare,
+                  "time a plain compiled loop and OpenBLAS too, for matmuls of two matrices");
   CLI::App* assembly = add_command("asm", "disassemble the kernel", asm_command);
   assembly->add_option("--bytes", arguments.bytes, "also write the raw code here")
       ->option_text("FILE");

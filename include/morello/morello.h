@@ -40,6 +40,7 @@
  *   at most size-1 characters and a zero are written.
  * - Units: sizes of memory in bytes, tensor shapes and strides in elements, times in microseconds,
  *   costs in cycles of one core of the target's model.
+ * - Documents: docs/ here and in messages is share/doc/morello of an installed library.
  * - Growing structs begin with `struct_size`: set by the matching `_init` call, which is given the
  *   caller's sizeof. Never change it.
  * - Fork: what a child process has of contexts, Specs, kernels and tables is as good as the

@@ -34,9 +34,7 @@ def try_pkg_config(tree, work, consumer, compiler):
     run(*compiler, consumer, *flags("--cflags", "--libs"), "-o", work / "shared")
     libdir = flags("--variable=libdir")[0]
     run(work / "shared", env=dict(os.environ, LD_LIBRARY_PATH=libdir))
-    private = [flag for flag in flags("--libs", "--static") if flag != "-lmorello"]
-    run(*compiler, "-DMORELLO_STATIC", consumer, *flags("--cflags"), f"{libdir}/libmorello.a",
-        *private, "-o", work / "static")
+    run(*compiler, "-DMORELLO_STATIC", consumer, *flags("--cflags", "--libs", "--static"), "-o", work / "static")
     run(work / "static")
 
 

@@ -214,6 +214,18 @@ class Cli(unittest.TestCase):
         large = "matmul f32[1300,1300] f32[1300,1300] -> f32[1300,1300]"
         self.assertEqual(self.json_of("run", large, "--time-budget", "1e-6")["checked"], 4096)
 
+    def test_bench_compares(self):
+        for isa in self.isas():
+            report = self.json_of("bench", SMALL, "--rounds", 2, "--compare", "--isa", isa)
+            loop, blas = report["compare"]
+            self.assertEqual(loop["name"], "plain loop")
+            self.assertAlmostEqual(loop["times_ours"], loop["best_ns"] / report["best_ns"])
+            self.assertEqual(blas["name"], "OpenBLAS")
+            self.assertTrue("times_ours" in blas or "not installed" in blas["about"], blas)
+        # Rows of B that are apart, and a step: nothing that a plain product could be compared with.
+        for spec in (FUSED, "matmul f32[5,7] f32[7,9]{strides=16,1} -> f32[5,9]"):
+            self.assertIn("only `matmul`", self.text_of("bench", spec, "--rounds", 2, "--compare"))
+
     def test_asm(self):
         with tempfile.TemporaryDirectory() as name:
             path = pathlib.Path(name) / "code.bin"

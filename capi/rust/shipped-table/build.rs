@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! Makes the tables that the program has inside, with the library that it is built with: another one
-//! may have another cost model, and would refuse them. `cargo build`, `run` and `test` let it find a
-//! shared library; for `cargo check`, name the library's folder in LD_LIBRARY_PATH.
+//! may have another cost model, and would refuse them.
 
 use morello::{Isa, Precompute};
 use std::path::PathBuf;
