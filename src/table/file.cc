@@ -178,7 +178,8 @@ std::optional<Error> LockedFile::replace(const Bytes& bytes) const {
       if (needed) unlinkat(file.folder_.get(), file.temporary_.c_str(), 0);
     }
   } remove{*this};
-  if (std::optional<Error> error = write_temporary(bytes, replaces ? &status : nullptr)) return error;
+  if (std::optional<Error> error = write_temporary(bytes, replaces ? &status : nullptr))
+    return error;
   if (renameat(folder_.get(), temporary_.c_str(), folder_.get(), name_.c_str()) != 0)
     return failed(path_, "replace");
   remove.needed = false;

@@ -168,6 +168,14 @@ std::vector<Scenario> kernel_scenarios() {
   all.back().expected = MORELLO_NULL_OPERAND;
   all.back().check = [] { return std::string(); };
 
+  all.push_back(
+      running("morello_spec_evaluate_at", "morello_spec_evaluate_at", kMatmul, [](Run& r, E e) {
+        const int64_t elements[] = {0, 3};
+        double values[2];
+        return morello_spec_evaluate_at(r.spec, r.operands.data(), elements, 2, values, e);
+      }));
+  all.back().check = [] { return std::string(); };
+
   Scenario pack;
   pack.name = "morello_kernel_pack";
   pack.functions = {"morello_kernel_pack"};

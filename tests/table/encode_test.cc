@@ -204,7 +204,7 @@ TEST_SUITE("table") {
     const TableContent content = testing::random_content(rng, 500, 1000);
     const Bytes bytes = encode(content);
     const size_t memory = memory_of(content);
-    CHECK(memory > 4 << 20);
+    CHECK(memory > 3 << 20);
     if (!kSanitized) {
       CHECK(decodes_within(bytes, 2 * memory));
       CHECK(!decodes_within(bytes, memory / 2));  // the limit is one
