@@ -2,6 +2,7 @@
 // Checks an Impl tree against the rules that its readers rely on. A child is compared with what its
 // parent's decision makes of the parent's Spec, both in the parent's numbering.
 #include <algorithm>
+#include <vector>
 
 #include "impl/impl.hh"
 #include "impl/microkernel_id.hh"
@@ -255,6 +256,36 @@ class Validator {
     require(covered == spec.all_dims(), "no child has all of some dimension");
     require(defined[spec.out_index()], "no child writes the output");
     require(!block.has_buffer || defined[Unbound::kBufferSlot], "no child uses the buffer");
+    check_stages(node);
+  }
+
+  /// The children compute the stages of the block, in order: each begins with what the one before
+  /// wrote. An output that is only added to may be filled first.
+  void check_stages(const ImplNode& node) {
+    const Unbound whole = unbind(node.spec, identity_binding(node.spec));
+    std::vector<Stage> stages;
+    int written = -1;
+    for (const Edge& edge : node.children) {
+      const Unbound child = unbind(tree_.nodes[edge.node].spec, edge.binding);
+      if (stages.empty() && written < 0 && child.stage[0].op == Op::kFill &&
+          whole.stage[0].op != Op::kFill) {
+        require(child.fill_value == identity_of(whole.stage[0].op) && child.stage_count == 1 &&
+                    child.out == whole.out && whole.stage_count == 1,
+                "the output is filled with what is not neutral");
+        written = child.out;
+        continue;
+      }
+      for (int s = 0; s < child.stage_count; s++) {
+        Stage stage = child.stage[s];
+        for (i8* in : {&stage.in0, &stage.in1})
+          if (s == 0 && !stages.empty() && *in == written) *in = kPrevious;
+        stages.push_back(stage);
+      }
+      written = child.out;
+    }
+    const auto end = whole.stage.begin() + whole.stage_count;
+    require(std::equal(stages.begin(), stages.end(), whole.stage.begin(), end),
+            "the children compute something else");
   }
 
   void check_kind(const ImplNode& node, const Choose& choose) {
