@@ -3,13 +3,13 @@
 // steps or batches. Prints the largest and the distribution; --list prints each.
 #include <algorithm>
 #include <cstdio>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "handles.hh"
 #include "morello/morello.h"
+#include "random_matmul.hh"
 
 namespace morello::bench {
 namespace {
@@ -20,30 +20,6 @@ struct Settings {
   std::string isa = "avx2";
   bool list = false;
 };
-
-/// Between 1 and `most`, each power of two as likely.
-uint64_t size_up_to(std::mt19937_64& random, uint64_t most) {
-  uint64_t bits = 1;
-  while (uint64_t{1} << bits < most) bits++;
-  const uint64_t low = uint64_t{1} << random() % bits;
-  return std::min(most, low + random() % low);
-}
-
-std::string random_matmul(uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const std::string m = std::to_string(size_up_to(random, 16384));
-  const std::string n = std::to_string(size_up_to(random, 1024));
-  const std::string k = std::to_string(size_up_to(random, 1024));
-  const uint64_t kind = random() % 6;
-  if (kind == 0) {
-    const std::string b = std::to_string(2 + random() % 6) + ",";
-    return "matmul f32[" + b + m + "," + k + "] f32[" + b + k + "," + n + "]";
-  }
-  std::string text = "matmul f32[" + m + "," + k + "] f32[" + k + "," + n + "]";
-  if (kind == 1) text += " + f32[" + n + "] -> relu";
-  if (kind == 2) text += "{0,1}";
-  return text;
-}
 
 struct Row {
   uint64_t bytes = 0;

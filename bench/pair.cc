@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// bench-pair: two builds of the library beside each other, in one process and in turns: size of the
+// code, cost, and time of the kernels of random matmuls. What a change of prices or of the emitter
+// did to speed.
+//   MORELLO_MAX_ISA=avx2 bench-pair OLD/libmorello.so NEW/libmorello.so --count 40
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "morello/morello.h"
+#include "random_matmul.hh"
+
+namespace morello::bench {
+namespace {
+
+struct Settings {
+  std::string libraries[2];
+  uint32_t count = 40, rounds = 9, at_least = 0;
+  uint64_t seed = 1;
+  std::string spec;
+};
+
+/// One build. Its functions are looked up, as both have the same names.
+struct Library {
+  void* handle;
+  morello_context* context = nullptr;
+
+  template <class F>
+  F* find(F*, const char* name) const {
+    void* found = dlsym(handle, name);
+    if (found == nullptr) {
+      std::fprintf(stderr, "%s: %s\n", name, dlerror());
+      std::exit(1);
+    }
+    return reinterpret_cast<F*>(found);
+  }
+};
+#define CALL(library, name) (library).find(name, #name)
+
+struct Kernel {
+  const Library* library = nullptr;
+  morello_kernel* kernel = nullptr;
+  morello_kernel_fn function = nullptr;
+  std::vector<void*> operands;
+  void* scratch = nullptr;
+  size_t bytes = 0;
+  double cost = 0;
+  std::vector<double> seconds;
+};
+
+void* filled(size_t bytes) {
+  void* memory = std::aligned_alloc(64, (bytes + 127) / 64 * 64);
+  if (memory == nullptr) std::exit(1);
+  float* values = static_cast<float*>(memory);
+  for (size_t i = 0; i < bytes / sizeof(float); i++) values[i] = static_cast<float>(i % 17) / 64;
+  return memory;
+}
+
+bool make(const Library& l, const std::string& text, Kernel& k) {
+  morello_spec* spec = nullptr;
+  if (CALL(l, morello_spec_parse)(l.context, text.c_str(), &spec, nullptr) != MORELLO_OK)
+    return false;
+  const bool made =
+      CALL(l, morello_synthesize)(l.context, spec, nullptr, &k.kernel, nullptr) == MORELLO_OK;
+  CALL(l, morello_spec_release)(spec);
+  if (!made) return false;
+  k.library = &l;
+  k.function = CALL(l, morello_kernel_function)(k.kernel);
+  (void)CALL(l, morello_kernel_code)(k.kernel, &k.bytes);
+  k.cost = CALL(l, morello_kernel_cost)(k.kernel);
+  for (uint32_t o = 0; o < CALL(l, morello_kernel_operand_count)(k.kernel); o++)
+    k.operands.push_back(filled(CALL(l, morello_kernel_operand_size)(k.kernel, o)));
+  k.scratch = filled(CALL(l, morello_kernel_scratch_size)(k.kernel) + 64);
+  return true;
+}
+
+double run(Kernel& k, uint64_t calls) {
+  const auto start = std::chrono::steady_clock::now();
+  for (uint64_t i = 0; i < calls; i++) k.function(k.operands.data(), k.scratch, nullptr);
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  return time.count() / static_cast<double>(calls);
+}
+
+double best(const Kernel& k) { return *std::min_element(k.seconds.begin(), k.seconds.end()); }
+
+/// Old over new: above 1, the new one is faster. 0 if there is no kernel.
+double compare(const Settings& settings, const Library* libraries, const std::string& text) {
+  Kernel k[2];
+  if (!make(libraries[0], text, k[0]) || !make(libraries[1], text, k[1])) return 0;
+  double ratio = 0;
+  if (k[0].bytes >= settings.at_least) {
+    const double once = std::max(run(k[0], 2), run(k[1], 2));
+    const auto calls = static_cast<uint64_t>(std::clamp(3e-3 / once, 1.0, 1e5));
+    for (uint32_t r = 0; r < settings.rounds; r++)
+      for (int i : {0, 1, 1, 0}) k[i].seconds.push_back(run(k[i], calls));
+    ratio = best(k[0]) / best(k[1]);
+    std::printf("%6.3f  code %7zu %7zu  cost %.4f  %s\n", ratio, k[0].bytes, k[1].bytes,
+                k[0].cost / k[1].cost, text.c_str());
+    std::fflush(stdout);
+  }
+  for (Kernel& one : k) {
+    for (void* o : one.operands) std::free(o);
+    std::free(one.scratch);
+    CALL(*one.library, morello_kernel_release)(one.kernel);
+  }
+  return ratio;
+}
+
+int run(const Settings& settings) {
+  Library libraries[2];
+  for (int i : {0, 1}) {
+    libraries[i].handle = dlopen(settings.libraries[i].c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (libraries[i].handle == nullptr) return std::fprintf(stderr, "%s\n", dlerror()), 1;
+    if (CALL(libraries[i], morello_context_create)(nullptr, &libraries[i].context, nullptr) !=
+        MORELLO_OK)
+      return 1;
+  }
+  std::printf("old/new time, bytes of code, old/new cost\n");
+  std::vector<double> ratios;
+  for (uint32_t n = 0; n < settings.count; n++) {
+    const double ratio =
+        compare(settings, libraries,
+                settings.spec.empty() ? random_matmul(settings.seed + n) : settings.spec);
+    if (ratio > 0) ratios.push_back(ratio);
+  }
+  if (ratios.empty()) return 1;
+  double product = 0;
+  for (double r : ratios) product += std::log(r);
+  std::sort(ratios.begin(), ratios.end());
+  std::printf("%zu kernels, old/new: geometric mean %.3f, least %.3f, median %.3f, most %.3f\n",
+              ratios.size(), std::exp(product / static_cast<double>(ratios.size())), ratios.front(),
+              ratios[ratios.size() / 2], ratios.back());
+  return 0;
+}
+
+}  // namespace
+}  // namespace morello::bench
+
+int main(int argc, char** argv) {
+  morello::bench::Settings settings;
+  CLI::App app("two builds of the library beside each other");
+  app.add_option("OLD", settings.libraries[0], "libmorello.so")->required();
+  app.add_option("NEW", settings.libraries[1], "libmorello.so")->required();
+  app.add_option("--count", settings.count, "random matmuls");
+  app.add_option("--seed", settings.seed, "of the first");
+  app.add_option("--rounds", settings.rounds, "of four timings each");
+  app.add_option("--at-least", settings.at_least,
+                 "bytes of code that the old one must have to be timed");
+  app.add_option("--spec", settings.spec, "this Spec, --count times, instead of random ones");
+  CLI11_PARSE(app, argc, argv);
+  return morello::bench::run(settings);
+}
