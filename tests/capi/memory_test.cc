@@ -8,18 +8,11 @@
 #include <cstdlib>
 
 #include "../support/sandbox.hh"
+#include "../support/sanitized.hh"
 #include "handles.hh"
 
 namespace morello::testing {
 namespace {
-
-#if defined(__has_feature)  // clang
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 constexpr const char* kText = "matmul f32[40,50] f32[50,60]{*} + f32[60] -> relu -> f32[40,60]";
 

@@ -7,18 +7,12 @@
 #include <cstring>
 #include <filesystem>
 
+#include "../support/sanitized.hh"
 #include "buffers.hh"
 
 namespace morello::testing {
 namespace {
 
-#if defined(__has_feature)  // clang
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 #if defined(__OPTIMIZE__)
 constexpr bool kOptimized = true;
 #else

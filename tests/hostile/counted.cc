@@ -26,12 +26,23 @@ void release(void* block) noexcept {
 
 }  // namespace
 
-// All other forms end in these.
+// All forms that are used: those of the standard library end in these, those of a sanitizer do not.
 void* operator new(size_t bytes) { return counted(std::malloc(std::max<size_t>(bytes, 1))); }
 void* operator new(size_t bytes, std::align_val_t align) {
   const size_t a = static_cast<size_t>(align);
   return counted(std::aligned_alloc(a, std::max<size_t>((bytes + a - 1) / a * a, a)));
 }
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+void* operator new[](size_t bytes) { return operator new(bytes); }
+void operator delete[](void* block) noexcept { release(block); }
+void operator delete[](void* block, size_t) noexcept { release(block); }
+void operator delete(void* block, const std::nothrow_t&) noexcept { release(block); }
 void operator delete(void* block) noexcept { release(block); }
 void operator delete(void* block, size_t) noexcept { release(block); }
 void operator delete(void* block, std::align_val_t) noexcept { release(block); }

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "../support/sanitized.hh"
 #include "random_content.hh"
 #include "table/check.hh"
 #include "table/identity.hh"
@@ -36,14 +37,6 @@ std::string said(const Bytes& bytes, const TableContent& wanted) {
   CHECK(decoded.error().message != "");
   return decoded.error().message;
 }
-
-#if defined(__has_feature)  // clang
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 size_t memory_of(const TableContent& content) {
   size_t bytes = sizeof content + content.promises.size() * sizeof(Promise);
@@ -205,7 +198,7 @@ TEST_SUITE("table") {
     const Bytes bytes = encode(content);
     const size_t memory = memory_of(content);
     CHECK(memory > 3 << 20);
-    if (!kSanitized) {
+    if (!testing::kSanitized) {
       CHECK(decodes_within(bytes, 2 * memory));
       CHECK(!decodes_within(bytes, memory / 2));  // the limit is one
     }
