@@ -108,15 +108,13 @@ void* early(size_t bytes) {
   return at + bytes <= sizeof early_memory ? early_memory + at : nullptr;
 }
 
-extern "C" void* __real_dlsym(void* library, const char* name);
-
 /// What this executable hides; nullptr while it is being looked for.
 template <class F>
 F hidden(F(&known), const char* name) {
   static thread_local bool looking = false;
   if (known == nullptr && !looking) {
     looking = true;
-    known = reinterpret_cast<F>(__real_dlsym(RTLD_NEXT, name));
+    known = reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
     looking = false;
   }
   return known;
@@ -146,17 +144,6 @@ void* run_thread(void* memory) {
   void* result = thread.body(thread.argument);
   in_body = false;
   return result;
-}
-
-using MiAllocate = void* (*)(size_t, size_t);
-MiAllocate mi_real_allocate;
-Free mi_real_free;
-void* mi_allocate(size_t bytes, size_t align) {
-  return may_proceed() ? noted(mi_real_allocate(bytes, align)) : nullptr;
-}
-void mi_release(void* block) {
-  alive.remove(block);
-  mi_real_free(block);
 }
 
 }  // namespace
@@ -272,19 +259,6 @@ int __wrap_memfd_create(const char* name, unsigned flags) {
 }
 
 int __wrap_fsync(int) { return 0; }  // thousands of files are written
-
-void* __wrap_dlsym(void* library, const char* name) {
-  void* symbol = __real_dlsym(library, name);
-  if (symbol != nullptr && std::strcmp(name, "mi_malloc_aligned") == 0) {
-    mi_real_allocate = reinterpret_cast<MiAllocate>(symbol);
-    return reinterpret_cast<void*>(&mi_allocate);
-  }
-  if (symbol != nullptr && std::strcmp(name, "mi_free") == 0) {
-    mi_real_free = reinterpret_cast<Free>(symbol);
-    return reinterpret_cast<void*>(&mi_release);
-  }
-  return symbol;
-}
 
 }  // extern "C"
 

@@ -15,6 +15,7 @@
 #include <optional>
 #include <set>
 
+#include "../support/sanitized.hh"
 #include "sweep.hh"
 
 namespace morello::testing {
@@ -155,5 +156,11 @@ int main(int count, char** values) {
     std::puts("skipped: this CPU cannot run kernels");
     return kSkip;
   }
+#if defined(__clang__)
+  if (kSanitized) {
+    std::puts("skipped: clang's sanitizers allocate for themselves and end where they cannot");
+    return kSkip;
+  }
+#endif
   return arguments.functions.empty() ? run(arguments) : check_functions(arguments.functions);
 }
