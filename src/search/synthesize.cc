@@ -27,7 +27,8 @@ class Synthesis {
         search_(problem_, {options.slack_shift, options.borrow}),
         worker_(search_),
         root_(spec),
-        limits_(limits_of(adjusted_)) {
+        limits_(limits_of(adjusted_)),
+        next_progress_(options.progress_us) {
     root_.serial = options.threads <= 1;
     if (options.hint) best_ = *options.hint;
   }
@@ -167,7 +168,7 @@ class Synthesis {
   Spec root_;
   Limits limits_;
   Stop stop_ = Stop::kNone;
-  u64 next_progress_ = 0;
+  u64 next_progress_;
   std::optional<ImplTree> best_;
 };
 
