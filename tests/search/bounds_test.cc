@@ -81,6 +81,24 @@ TEST_SUITE("search") {
               text);
   }
 
+  TEST_CASE("a bound above a cost is an error that names the Spec, never an answer") {
+    for (u32 threads : {1u, 3u})
+      for (const char* text : {"matmul f32[20,24] f32[24,34]", "transpose f32[24,40]"}) {
+        SearchOptions options;
+        options.bound_percent = 300;
+        options.search_threads = threads;
+        const Spec spec = spec_of(text);
+        Result<ImplTree> tree = synthesize(spec, *fixed_target(Isa::kAvx2), options, nullptr);
+        INFO(text);
+        REQUIRE(!tree.ok());
+        CHECK(tree.error().status == MORELLO_INTERNAL);
+        INFO(tree.error().message);
+        CHECK(tree.error().message.find("less than its lower bound of") != std::string::npos);
+        CHECK(tree.error().message.find(name_of(spec.stage[0].op)) == 0);
+        CHECK(tree.error().message.find("avx2 (generic-x86-64)") != std::string::npos);
+      }
+  }
+
   TEST_CASE("random Specs of real sizes: no pair costs less than its bound") {
     const u64 seed = 20261122;
     for (int i = 0, n = rounds(100); i < n; i++) {
