@@ -2,7 +2,6 @@
 #include "cost/bounds.hh"
 
 #include <algorithm>
-#include <cmath>
 
 #include "cost/families.hh"
 #include "cost/io_bound.hh"

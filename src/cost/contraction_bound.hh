@@ -4,6 +4,7 @@
 #ifndef MORELLO_COST_CONTRACTION_BOUND_HH
 #define MORELLO_COST_CONTRACTION_BOUND_HH
 
+#include <algorithm>
 #include <vector>
 
 #include "cost/model.hh"
