@@ -47,7 +47,7 @@
  *   parent's. Not so a pool, whose threads stay behind: in a child that was forked after it was
  *   created, running a kernel on it gives MORELLO_INVALID_ARGUMENT, releasing it is safe, and new
  *   ones can be created. A child that is forked inside of a loop body must not return from it.
- * - Stack: every call makes do with 64 KiB of its thread's stack (in a build with optimization and
+ * - Stack: every call makes do with 96 KiB of its thread's stack (in a build with optimization and
  *   without sanitizers).
  * - Where memory or threads run out, a call does without or returns MORELLO_OUT_OF_MEMORY; it leaks
  *   nothing, files and objects that were there before are as they were, and the same call succeeds
@@ -187,8 +187,8 @@ MORELLO_API void morello_context_release(morello_context *context);
  * Specs: what to compute
  * ------------------------------------------------------------------------------------------- */
 
-#define MORELLO_MAX_RANK 6     /**< dimensions of one tensor */
-#define MORELLO_MAX_OPERANDS 6 /**< tensors of one Spec, the output included */
+#define MORELLO_MAX_RANK 8     /**< dimensions of one tensor */
+#define MORELLO_MAX_OPERANDS 8 /**< tensors of one Spec, the output included */
 
 typedef struct morello_spec morello_spec;
 
@@ -284,7 +284,7 @@ MORELLO_API morello_status morello_spec_fill(morello_context *context, float val
                                              morello_error **err);
 /** A new Spec that applies one more elementwise step to the result of `spec`. `op` unary: `operand`
  *  is NULL. `op` binary: op(result, operand), operand broadcast to the result; it becomes the last
- *  input. `spec` itself is not changed. At most 3 steps. */
+ *  input. `spec` itself is not changed. At most 7 steps. */
 MORELLO_API morello_status morello_spec_append(morello_context *context, const morello_spec *spec,
                                                int32_t op, const morello_tensor *operand,
                                                morello_spec **appended, morello_error **err);

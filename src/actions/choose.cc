@@ -5,15 +5,10 @@
 namespace morello {
 namespace {
 
-int first_free(const Spec& spec) {
-  for (int o = 0; o < spec.operand_count; o++)
-    if (spec.operand[o].free_layout) return o;
-  return -1;
-}
-
 void list_choose(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
-  int o = first_free(spec);
-  if (o < 0) return;
+  int o = 0;
+  while (o < spec.operand_count && !spec.operand[o].free_layout) o++;
+  if (o == spec.operand_count) return;
   each_layout(spec, o, context, [&](LayoutOption option, u32 panel) {
     out.add({ActionKind::kChoose, static_cast<u8>(o), {}, option, panel});
   });
@@ -22,7 +17,7 @@ void list_choose(const Spec& spec, const Limits&, const ActionContext& context, 
 Operand chosen(const Spec& spec, const Action& a) {
   const Operand& x = spec.operand[a.arg];
   Layout layout = layout_of(spec, a.arg, a.option, a.size).layout;
-  return dense_operand(spec, x.dtype, x.level, x.access, x.dims, layout);
+  return dense_operand(spec, x.dtype, x.level, x.access, x.dims, layout, x.windows);
 }
 
 bool derive_choose(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,

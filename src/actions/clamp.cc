@@ -28,6 +28,7 @@ void clamp_limits(const Spec& spec, Limits& limits) {
       l2 += lines;
     }
   }
+  limits.at(Bank::kTile) = 0;  // no action puts an operand there yet
   limits.at(Level::kL1) = std::min(limits.at(Level::kL1), code_at_least(2 * l1));
   limits.at(Level::kL2) = std::min(limits.at(Level::kL2), code_at_least(2 * l2));
 }

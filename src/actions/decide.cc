@@ -2,6 +2,7 @@
 #include "actions/decide.hh"
 
 #include <algorithm>
+#include <bit>
 #include <deque>
 
 #include "actions/clamp.hh"
@@ -71,7 +72,7 @@ class Decider {
 }  // namespace
 
 u64 hash_of(const Pair& pair, u64 seed) {
-  u64 use = u64{pair.limits.use[0]} | u64{pair.limits.use[1]} << 8 | u64{pair.limits.use[2]} << 16;
+  u64 use = std::bit_cast<u32>(pair.limits.use);
   return hash_of(pair.spec, seed ^ use * 0x9e3779b97f4a7c15u);
 }
 

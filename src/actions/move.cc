@@ -17,7 +17,7 @@ Child body_with(const Spec& spec, const Limits& limits, int index, const Operand
 // ---- view
 
 void list_views(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
-  if (has_register_operand(spec) || has_free_operand(spec)) return;
+  if (register_operand(spec) >= 0 || has_free_operand(spec)) return;
   for (u8 o = 0; o < spec.operand_count; o++)
     if (spec.operand[o].level > Level::kL1) out.add({ActionKind::kView, o, {}, {}, 0});
 }
@@ -51,14 +51,15 @@ decltype(ImplNode::kind) view_node(const Spec& spec, const Action& a, const Acti
 Operand packed(const Spec& spec, const Action& a) {
   const Operand& from = spec.operand[a.arg];
   Layout layout = layout_of(spec, a.arg, a.option, a.size).layout;
-  return dense_operand(spec, from.dtype, a.level, from.access, from.dims, layout);
+  return dense_operand(spec, from.dtype, a.level, from.access, from.dims, layout, from.windows);
 }
 
 void list_packs(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
-  if (!combines(spec) || has_register_operand(spec) || has_free_operand(spec)) return;
-  for (u8 o = 0; o + 1 < spec.operand_count; o++) {
+  if (!combines(spec) || register_operand(spec) >= 0 || has_free_operand(spec)) return;
+  for (u8 o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];
-    if (x.layout.packed() || x.dims == 0) continue;
+    if (x.access != Access::kIn || x.layout.packed() || x.dims == 0) continue;
+    if (!has_plain_windows(spec, x)) continue;
     for (Level level : {Level::kL1, Level::kL2}) {
       if (level >= x.level) continue;
       each_layout(spec, o, context, [&](LayoutOption option, u32 panel) {
@@ -81,7 +82,7 @@ bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const 
   d.child[0].limits = rest;
   d.child[0].times = 1;
   d.child[1] = body_with(spec, rest, a.arg, to);
-  d.child[1].binding.operand[a.arg] = kNewBuffer;
+  d.child[1].binding.operand[a.arg] = new_buffer(0);
   return true;
 }
 
@@ -91,13 +92,15 @@ decltype(ImplNode::kind) pack_node(const Spec& spec, const Action& a, const Acti
 
 // ---- registers
 
-Operand register_tile(const Operand& out) {
+/// Of the output, in the element type of its value.
+Operand register_tile(const Spec& spec) {
+  const Operand& out = spec.out();
   Operand x = out;
+  x.dtype = spec.stage[spec.stage_count - 1].dtype;
   x.level = Level::kRegister;
   x.far = false;  // where its memory was makes no difference
   x.alias = 0;
-  int rank = x.layout.rank();
-  x.contig = static_cast<u8>(unit_dim(out) != kNoDim ? rank : 0);
+  x.contig = static_cast<u8>(unit_dim(out) != kNoDim ? x.layout.count() : 0);
   return x;
 }
 
@@ -105,8 +108,9 @@ void list_registers(const Spec& spec, const Limits& limits, const ActionContext&
                     ActionList& out) {
   const Operand& x = spec.out();
   if (!combines(spec) || x.level == Level::kRegister || has_free_operand(spec)) return;
-  if (x.layout.rank() > 2 || x.layout.packed() || spec.reads_output_late()) return;
-  u64 tile = vectors(spec, register_tile(x), context.target->lanes(size_of(x.dtype)));
+  if (x.layout.count() > 2 || x.layout.packed() || reads_output_late(spec)) return;
+  if (!is_chain(spec)) return;
+  u64 tile = vectors(spec, register_tile(spec), computed_lanes(spec, *context.target));
   if (tile + 2 <= limits.at(Level::kRegister))
     out.add({ActionKind::kRegisters, static_cast<u8>(spec.out_index()), Level::kRegister, {}, 0});
 }
@@ -114,9 +118,9 @@ void list_registers(const Spec& spec, const Limits& limits, const ActionContext&
 bool derive_registers(const Spec& spec, const Limits& limits, const Action& a,
                       const ActionContext& c, Derivation& d) {
   const Operand& from = spec.operand[a.arg];
-  Operand to = register_tile(from);
+  Operand to = register_tile(spec);
   d.level = Level::kRegister;
-  d.amount = vectors(spec, to, c.target->lanes(size_of(to.dtype)));
+  d.amount = vectors(spec, to, computed_lanes(spec, *c.target));
   Limits rest = limits;
   if (!subtract(rest, d.level, d.amount)) return false;
   auto copy = [&](bool in) {
@@ -127,13 +131,13 @@ bool derive_registers(const Spec& spec, const Limits& limits, const Action& a,
   };
   if (from.access == Access::kInOut) copy(true);
   d.child[d.count++] = body_with(spec, rest, a.arg, to);
-  d.child[d.count - 1].binding.operand[a.arg] = kNewBuffer;
+  d.child[d.count - 1].binding.operand[a.arg] = new_buffer(0);
   copy(false);
   return true;
 }
 
 decltype(ImplNode::kind) registers_node(const Spec& spec, const Action& a, const ActionContext&) {
-  return Move{a.arg, false, register_tile(spec.operand[a.arg])};
+  return Move{a.arg, false, register_tile(spec)};
 }
 
 }  // namespace

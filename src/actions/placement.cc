@@ -18,6 +18,7 @@ LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 p
   Layout same = plain_layout(x.layout);
   if (option == LayoutOption::kSame) return {true, same};
 
+  if (x.windows) return {};  // its axes are no dimensions that could be ordered apart
   DimMask reduced = spec.reduced() & x.dims;
   u8 v = unit_dim(spec.out());
   DimMask parallel = static_cast<DimMask>(x.dims & ~reduced);
@@ -26,20 +27,19 @@ LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 p
   u8 fast = v != kNoDim && has_dim(x.dims, v) ? v : static_cast<u8>(std::bit_width(parallel) - 1);
 
   Layout l;
-  int n = 0;
   auto append = [&](DimMask mask) {
     for (u8 d = 0; d < spec.rank; d++)
-      if (has_dim(mask, d)) l.order[n++] = d;
+      if (has_dim(mask, d)) l.append(d);
   };
-  DimMask others = static_cast<DimMask>(parallel & ~(1u << fast));
-  append(others);
+  const bool panels = option == LayoutOption::kPanels;
+  if (panels && (panel >= spec.size[fast] || std::popcount(x.dims) == kMaxPhysical))
+    return {};  // one panel: kReducedSlow
+  append(static_cast<DimMask>(parallel & ~(1u << fast)));
   if (option == LayoutOption::kReducedSlow) append(reduced);
-  l.order[n++] = fast;
+  l.append(fast);
   if (option != LayoutOption::kReducedSlow) append(reduced);
-  if (option == LayoutOption::kPanels) {
-    if (panel >= spec.size[fast]) return {};  // one panel: kReducedSlow
-    l.pack_dim = fast;
-    l.pack = static_cast<u16>(panel);
+  if (panels) {
+    l.append(fast, static_cast<u8>(panel));
     return {true, l};
   }
   return {l != same, l};

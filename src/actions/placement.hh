@@ -4,30 +4,14 @@
 #define MORELLO_ACTIONS_PLACEMENT_HH
 
 #include "actions/action.hh"
+#include "spec/roles.hh"
 
 namespace morello {
 
-/// A contraction or reduction at stage 0: what register tiles and packing exist for.
-inline bool combines(const Spec& spec) {
-  return spec.stage[0].op == Op::kMulAdd || spec.reduced() != 0;
-}
-
-inline bool has_register_operand(const Spec& spec) {
-  for (int o = 0; o < spec.operand_count; o++)
-    if (spec.operand[o].level == Level::kRegister) return true;
-  return false;
-}
-inline bool has_free_operand(const Spec& spec) {
-  for (int o = 0; o < spec.operand_count; o++)
-    if (spec.operand[o].free_layout) return true;
-  return false;
-}
-
 /// Does dimension `dim` index both factors of the contraction?
 inline bool both_have(const Spec& spec, u8 dim) {
-  const Stage& s = spec.stage[0];
-  return s.op == Op::kMulAdd && has_dim(spec.operand[s.in0].dims, dim) &&
-         has_dim(spec.operand[s.in1].dims, dim);
+  const Stage* s = contraction_of(spec);
+  return s && has_dim(dims_of(spec, s->in[0]), dim) && has_dim(dims_of(spec, s->in[1]), dim);
 }
 
 /// Cache lines that a tile takes away from a cache when it stays there. Runs at a distance that is

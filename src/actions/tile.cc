@@ -10,20 +10,16 @@ namespace morello {
 namespace {
 
 bool may_loop(const Spec& spec, int dim) {
-  if (has_register_operand(spec)) {
-    // Register tiles have no index. A reduction over several dimensions runs all but one by loops
-    // of 1.
-    return has_dim(spec.reduced(), dim) && spec.accumulates() && std::popcount(spec.reduced()) > 1;
-  }
-  return !has_dim(spec.reduced(), dim) || (spec.accumulates());
+  if (has_dim(parallel_dims(spec), dim)) return register_operand(spec) < 0;
+  // Register tiles have no index. A reduction over several dimensions runs all but one by loops of 1.
+  return has_dim(fold_dims(spec), dim) &&
+         (register_operand(spec) < 0 || std::popcount(spec.reduced()) > 1);
 }
 
 /// A dimension that every operand of the contraction has, and no register tile: loops over it reuse
 /// nothing of theirs, so all but tiles of 1 only add loops.
-bool is_batch(const Spec& spec, int dim) {
-  if (spec.stage[0].op != Op::kMulAdd || dim == unit_dim(spec.out())) return false;
-  return has_dim(spec.operand[spec.stage[0].in0].dims, dim) &&
-         has_dim(spec.operand[spec.stage[0].in1].dims, dim) && has_dim(spec.out().dims, dim);
+bool is_batch(const Spec& spec, u8 dim) {
+  return dim != unit_dim(spec.out()) && both_have(spec, dim) && has_dim(spec.out().dims, dim);
 }
 
 /// The tiles of one dimension.
@@ -34,8 +30,8 @@ class Tiles {
     const bool parallel = kind == ActionKind::kParallelTile;
     if (parallel && (spec.serial || context.target->processors <= 1)) return;
     if (dim >= spec.rank || has_free_operand(spec) || !may_loop(spec, dim)) return;
-    if (parallel && has_dim(spec.reduced(), dim)) return;
-    const bool one_only = has_register_operand(spec) ||
+    if (parallel && !has_dim(parallel_dims(spec), dim)) return;
+    const bool one_only = register_operand(spec) >= 0 ||
                           (!parallel && is_batch(spec, dim) && context.reduces(Reduction::kBatch));
     end_ = one_only ? std::min(2u, spec.size[dim]) : spec.size[dim];
     blocks_only_ = !parallel && !combines(spec) && context.reduces(Reduction::kCopyTiles);
@@ -62,8 +58,8 @@ class Tiles {
   }
   bool is_panel(u32 size) const {
     for (int o = 0; o < spec_.operand_count; o++) {
-      const Layout& layout = spec_.operand[o].layout;
-      if (layout.pack_dim == dim_ && layout.pack == size) return true;
+      const u32 block = spec_.operand[o].layout.block_of(dim_);
+      if (block > 1 && block == size) return true;
     }
     return false;
   }

@@ -9,6 +9,7 @@
 
 #include "codegen/routines.hh"
 #include "codegen/x64/family.hh"
+#include "spec/roles.hh"
 
 namespace morello {
 namespace {
@@ -21,6 +22,8 @@ struct Place {
   View view;  // elements
 };
 using Places = std::array<Place, kMaxOperands>;
+/// New ones of a node.
+using Buffers = std::array<Place, kMaxBuffers>;
 
 /// What an emitter sees of a Spec: equal code, equal bytes.
 Spec in_code(const Spec& spec) {
@@ -94,12 +97,11 @@ class Planner {
 
   bool add_kind(NodeId id, const Move& move, const Places& places, std::vector<PlanId>& out) {
     if (move.view) return add_children(id, places, nullptr, out);
-    return add_with_buffer(id, move.placed, places, out);
+    return add_with_buffers(id, {&move.placed, 1}, places, out);
   }
 
   bool add_kind(NodeId id, const Block& block, const Places& places, std::vector<PlanId>& out) {
-    if (!block.has_buffer) return add_children(id, places, nullptr, out);
-    return add_with_buffer(id, block.buffer, places, out);
+    return add_with_buffers(id, block.buffers(), places, out);
   }
 
   bool add_kind(NodeId id, const Choose& choose, const Places& places, std::vector<PlanId>& out) {
@@ -108,51 +110,58 @@ class Planner {
     return add_children(id, chosen, nullptr, out);
   }
 
-  bool add_child(NodeId parent, const Edge& edge, const Places& places, const Place* buffer,
+  bool add_child(NodeId parent, const Edge& edge, const Places& places, const Buffers* buffers,
                  std::vector<PlanId>& out) {
     const Spec& child = tree_.nodes[edge.node].spec;
     Places bound;
     for (int o = 0; o < child.operand_count; o++) {
       u8 from = edge.binding.operand[o];
-      if (from == kNewBuffer ? !buffer : from >= tree_.nodes[parent].spec.operand_count)
+      const bool made = is_new_buffer(from);
+      if (made ? !buffers : from >= tree_.nodes[parent].spec.operand_count)
         return fail(edge.node, "operand " + std::to_string(o) + " is bound to none of its parent");
-      bound[o] = from == kNewBuffer ? *buffer : places[from];
+      bound[o] = made ? (*buffers)[from - new_buffer(0)] : places[from];
       bound[o].view = bind_view(bound[o].view, child, edge.binding);
     }
     return add_node(edge.node, bound, out);
   }
 
-  bool add_children(NodeId id, const Places& places, const Place* buffer,
+  bool add_children(NodeId id, const Places& places, const Buffers* buffers,
                     std::vector<PlanId>& out) {
     for (const Edge& edge : tree_.nodes[id].children)
-      if (!add_child(id, edge, places, buffer, out)) return false;
+      if (!add_child(id, edge, places, buffers, out)) return false;
     return true;
   }
 
-  /// Registers and scratch memory are stacks: a node's buffer lives as long as its children run.
-  bool add_with_buffer(NodeId id, const Operand& buffer, const Places& places,
-                       std::vector<PlanId>& out) {
-    const Spec& spec = tree_.nodes[id].spec;
-    Place place;
-    place.view = dense_view(spec, buffer);
-    u32 element_bytes = size_of(buffer.dtype);
-    if (buffer.level == Level::kRegister) {
-      u64 count = vectors(spec, buffer, target_.lanes(element_bytes));
-      place.in_registers = true;
-      place.first_register = registers_used_;
-      if (registers_used_ + count > target_.vector_registers)
-        return fail(id, "its register tile does not fit");
-      registers_used_ = static_cast<u16>(registers_used_ + count);
-      bool ok = add_children(id, places, &place, out);
-      registers_used_ = place.first_register;
-      return ok;
-    }
-    u64 offset = scratch_used_;
-    reserve_scratch(dense_elements(spec, buffer) * element_bytes);
-    place.cursor = cursor({Cursor::Base::kScratch, offset});
-    bool ok = add_children(id, places, &place, out);
-    scratch_used_ = offset;
+  /// Registers and scratch memory are stacks: a node's buffers live as long as its children run.
+  bool add_with_buffers(NodeId id, std::span<const Operand> operands, const Places& places,
+                        std::vector<PlanId>& out) {
+    const u16 registers_before = registers_used_;
+    const u64 scratch_before = scratch_used_;
+    Buffers buffers;
+    for (size_t i = 0; i < operands.size(); i++)
+      if (!make_buffer(id, operands[i], buffers[i])) return false;
+    bool ok = add_children(id, places, &buffers, out);
+    registers_used_ = registers_before;
+    scratch_used_ = scratch_before;
     return ok;
+  }
+
+  bool make_buffer(NodeId id, const Operand& operand, Place& place) {
+    const Spec& spec = tree_.nodes[id].spec;
+    place.view = dense_view(spec, operand);
+    const u32 element_bytes = size_of(operand.dtype);
+    if (operand.level != Level::kRegister) {
+      place.cursor = cursor({Cursor::Base::kScratch, scratch_used_});
+      reserve_scratch(dense_elements(spec, operand) * element_bytes);
+      return true;
+    }
+    const u64 count = vectors(spec, operand, target_.lanes(element_bytes));
+    place.in_registers = true;
+    place.first_register = registers_used_;
+    if (registers_used_ + count > target_.vector_registers)
+      return fail(id, "its register tile does not fit");
+    registers_used_ = static_cast<u16>(registers_used_ + count);
+    return true;
   }
 
   void reserve_scratch(u64 bytes) {
@@ -169,7 +178,7 @@ class Planner {
       if (!has_dim(operand.dims, loop.dim)) continue;
       if (places[o].in_registers) return fail(id, "its loop tiles a register tile");
       const DimView& dim = places[o].view.dim[loop.dim];
-      if (dim.pack && loop.tile % dim.pack != 0) return fail(id, "its tile starts inside a panel");
+      if (loop.tile % dim.aligned() != 0) return fail(id, "its tile starts inside a block");
       i64 bytes = dim.at(loop.tile) * static_cast<i64>(size_of(operand.dtype));
       if (bytes != 0) steps.push_back({places[o].cursor, bytes});
     }
@@ -241,10 +250,10 @@ class Planner {
       for (int d = 0; d < spec.rank; d++) {
         const DimView& dim = places[o].view.dim[d];
         if (!has_dim(operand.dims, d)) continue;
-        if (dim.pack) return fail(id, "operand " + std::to_string(o) + " spans several panels");
-        if (d == unit_dim(operand) && !at.in_registers && dim.stride != 1)
+        if (!dim.plain()) return fail(id, "operand " + std::to_string(o) + " spans several blocks");
+        if (d == unit_dim(operand) && !at.in_registers && dim.stride[0] != 1)
           return fail(id, "operand " + std::to_string(o) + " is not contiguous where it says so");
-        at.stride[d] = dim.stride * static_cast<i64>(size_of(operand.dtype));
+        at.stride[d] = dim.stride[0] * static_cast<i64>(size_of(operand.dtype));
       }
     }
     return cut(id, call, family->blocks(spec), 0, out);

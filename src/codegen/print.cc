@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "codegen/plan.hh"
+#include "support/number.hh"
 #include "target/isa.hh"
 
 namespace morello {
@@ -106,13 +107,13 @@ class Printer {
 
   static std::string stage(const Spec& spec, const Stage& stage) {
     std::string s = ' ' + std::string(name_of(stage.op));
-    if (stage.op == Op::kFill) return s + '(' + std::to_string(spec.fill_value) + ')';
-    s += '(' + input(stage.in0);
-    if (stage.in1 != kNone) s += ',' + input(stage.in1);
+    if (stage.op == Op::kFill) return s + '(' + std::to_string(number_of_bits(stage.dtype, spec.fill_bits)) + ')';
+    for (int i = 0; i < kMaxInputs && stage.in[i] != kNoRef; i++)
+      s += (i ? "," : "(") + input(stage.in[i]);
     return s + ')';
   }
 
-  static std::string input(i8 in) { return in == kPrevious ? "_" : std::to_string(in); }
+  static std::string input(Ref in) { return is_value(in) ? "_" : std::to_string(in); }
 
   static std::string operand(const Spec& spec, int o, const PlanOperand& at) {
     std::string s =

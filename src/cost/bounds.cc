@@ -5,6 +5,7 @@
 
 #include "cost/families.hh"
 #include "cost/io_bound.hh"
+#include "spec/roles.hh"
 
 namespace morello {
 
@@ -15,11 +16,11 @@ Bounds::Bounds(const Target& target) : target_(target), rates_(target) {}
 i64 Bounds::map(const Spec& spec) const {
   const Operand& out = spec.out();
   u8 v = unit_dim(out);
-  u64 lanes = target_.lanes(size_of(out.dtype)), points = volume(spec);
+  u64 lanes = computed_lanes(spec, target_), points = volume(spec);
   bool to_memory = out.level != Level::kRegister;
   i64 scalar = saturating_mul(points, kScalarElementUnits);
-  if (to_memory && v != kNoDim && spec.stage[0].op == Op::kCopy && spec.operand_count == 2) {
-    const Operand& in = spec.operand[0];
+  if (to_memory && v != kNoDim && head_of(spec).op == Op::kCopy && spec.operand_count == 2) {
+    const Operand& in = spec.operand[head_of(spec).in[0]];
     if (in.level != Level::kRegister && has_dim(in.dims, v) && unit_dim(in) != v) {
       // Blocks are of one slice of the two dimensions each.
       u64 area = u64{spec.size[v]} * (unit_dim(in) == kNoDim ? 1 : spec.size[unit_dim(in)]);
@@ -36,8 +37,8 @@ i64 Bounds::map(const Spec& spec) const {
         v == kNoDim || !has_dim(spec.operand[o].dims, v) || unit_dim(spec.operand[o]) == v;
   if (!vectors_fit) return saturating_add(kTileCallUnits, scalar);
   if (v == kNoDim) return kTileCallUnits;
-  u64 columns = out.layout.packed() ? out.layout.pack : spec.size[v];
-  bool tile = spec.operand_count > 1 && spec.operand[0].level == Level::kRegister;
+  u64 columns = out.layout.packed() ? out.layout.block_of(v) : spec.size[v];
+  bool tile = register_input(spec) >= 0;
   i64 row = saturating_mul(columns / lanes, kUnitsPerCycle / target_.stores_per_cycle);
   if (!tile) row = saturating_add(row, kMapRowUnits);
   row = std::min(row, saturating_mul(columns, kScalarElementUnits));
@@ -89,15 +90,16 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   i64 contraction = work.units();
   i64 plain = saturating_add(contraction, saturating_add(once.l2, once.memory));
   const Operand& out = spec.out();
-  const Operand& a = spec.operand[spec.stage[0].in0];
-  const Operand& b = spec.operand[spec.stage[0].in1];
+  const Stage& product = *contraction_of(spec);
+  const Operand& a = spec.operand[product.in[0]];
+  const Operand& b = spec.operand[product.in[1]];
   u8 v = unit_dim(out);
   DimMask twice =
       static_cast<DimMask>((a.dims & b.dims) | (a.dims & out.dims) | (b.dims & out.dims));
   if (spec.reduced() == 0 || out.level == Level::kRegister || v == kNoDim ||
-      spec.stage[0].in0 == spec.stage[0].in1 || twice != spec.all_dims())
+      product.in[0] == product.in[1] || twice != spec.all_dims())
     return plain;
-  u64 lanes = target_.lanes(size_of(out.dtype)), columns = spec.size[v];
+  u64 lanes = computed_lanes(spec, target_), columns = spec.size[v];
   Contraction p;
   p.points = static_cast<double>(volume(spec));
   p.a = static_cast<double>(elements(spec, a));
@@ -107,7 +109,7 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   p.registers = target_.vector_registers * static_cast<double>(lanes);
   // From memory to L2. A chain may keep its results in a new buffer, which nobody brings.
   auto far = [&](const Operand& x, Level level) { return x.level >= level; };
-  bool chain = spec.stage_count > 1;
+  bool chain = !is_single(spec);
   double l1 = static_cast<double>(lines_of_code(limits.at(Level::kL1))) * per_line;
   double l2 = static_cast<double>(lines_of_code(limits.at(Level::kL2))) * per_line;
   Contraction q = p;
@@ -158,12 +160,14 @@ i64 Bounds::leaf(const Spec& spec) const {
 
 i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
   // Register tiles have no loops and no choice but the microkernel.
-  if (spec.stage_count == 1 && spec.operand[0].level == Level::kRegister) return leaf(spec);
+  const bool only_tile = spec.operand_count == 1 && spec.out().level == Level::kRegister;
+  if (is_single(spec) && (only_tile || register_input(spec) >= 0)) return leaf(spec);
   Traffic once = traffic(spec);
   i64 c = saturating_add(once.l2, once.memory);
-  Op head = spec.stage[0].op;
-  u64 lanes = target_.lanes(size_of(spec.out().dtype));
-  if (head == Op::kMulAdd) {
+  u64 lanes = computed_lanes(spec, target_);
+  if (!is_chain(spec)) {
+    // Nothing that is known of chains: what comes from memory comes.
+  } else if (contraction_of(spec)) {
     ContractionBound work(spec, target_, rates_);
     c = quick ? saturating_add(c, work.units()) : blocked(spec, limits, work, once);
   } else if (spec.reduced() != 0) {

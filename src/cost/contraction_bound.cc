@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cost/families.hh"
+#include "spec/roles.hh"
 
 namespace morello {
 namespace {
@@ -48,16 +49,16 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
       target_(target),
       rates_(rates),
       out_(spec.out()),
-      lanes_(target.lanes(size_of(spec.out().dtype))),
+      lanes_(computed_lanes(spec, target)),
       v_(unit_dim(spec.out())),
       in_registers_(spec.out().level == Level::kRegister),
-      chain_(spec.stage_count > 1),
+      chain_(!is_single(spec)),
       store_(kUnitsPerCycle / static_cast<i64>(target.stores_per_cycle)) {
   for (int d = 0; d < spec.rank; d++)
     (has_dim(spec.reduced(), d) ? depth_ : results_) *= spec.size[d];
   if (v_ != kNoDim) columns_ = spec.size[v_];
   rows_ = results_ / columns_;
-  work_ = (spec.stage_count - 1) * kUnitsPerCycle / 2;
+  work_ = steps_of(spec) * kUnitsPerCycle / 2;
   if (v_ != kNoDim) repack_ = repack(v_);
   if (!in_registers_) per_other_ = per_other_result();
 }
@@ -150,7 +151,7 @@ i64 ContractionBound::per_lone_result() const {
 
 i64 ContractionBound::per_dot_product() const {
   i64 packs = 0;
-  for (i8 in : {spec_.stage[0].in0, spec_.stage[0].in1}) {
+  for (Ref in : factors_of(spec_)) {
     const Operand& x = spec_.operand[in];
     if (x.free_layout || (x.dims & spec_.reduced()) == 0 || v_ == kNoDim || !has_dim(x.dims, v_))
       continue;
@@ -190,7 +191,7 @@ i64 ContractionBound::per_step_in_memory() const {
 /// have another one.
 i64 ContractionBound::repack(u8 along) const {
   i64 c = 0;
-  for (i8 in : {spec_.stage[0].in0, spec_.stage[0].in1}) {
+  for (Ref in : factors_of(spec_)) {
     const Operand& x = spec_.operand[in];
     if (x.free_layout || !has_dim(x.dims, along) || unit_dim(x) == along) continue;
     if (x.level <= Level::kL1) return kInfinite;
@@ -203,8 +204,8 @@ i64 ContractionBound::repack(u8 along) const {
 i64 ContractionBound::repack_of_steps() const {
   i64 c = 0;
   for (int s = 1; s < spec_.stage_count; s++)
-    for (i8 in : {spec_.stage[s].in0, spec_.stage[s].in1}) {
-      if (in < 0) continue;
+    for (Ref in : spec_.stage[s].in) {
+      if (!is_operand(in)) continue;
       const Operand& x = spec_.operand[in];
       if (x.free_layout || !has_dim(x.dims, v_) || unit_dim(x) == v_) continue;
       if (x.level <= Level::kL1) return kInfinite;

@@ -5,11 +5,12 @@
 #include "cost/families.hh"
 #include "cost/map_registers.hh"
 #include "cost/model.hh"
+#include "spec/roles.hh"
 
 namespace morello {
 namespace {
 
-bool is_map(const Spec& spec) { return spec.reduced() == 0 && spec.stage[0].op != Op::kMulAdd; }
+bool is_map(const Spec& spec) { return !combines(spec) && is_chain(spec); }
 
 /// Vectors, or single elements, that one pass over the iteration space handles.
 u64 steps(const Spec& spec, u8 along, u32 lanes) {
@@ -45,14 +46,14 @@ u32 map_extra(const Spec& spec, const Target& t) { return map_registers(spec, t,
 
 i64 map_cost(const Spec& spec, const Target& t) {
   u8 v = unit_dim(spec.out());
-  u32 lanes = t.lanes(size_of(spec.out().dtype));
+  u32 lanes = computed_lanes(spec, t);
   bool tail = v != kNoDim && spec.size[v] % lanes != 0;
   u64 n = steps(spec, v, lanes), vecs = v == kNoDim ? 1 : ceil_div(spec.size[v], lanes);
   u64 loads = 0;
   for (int o = 0; o + 1 < spec.operand_count; o++)
     loads += spec.operand[o].level != Level::kRegister;
   bool out_in_memory = spec.out().level != Level::kRegister;
-  if (!out_in_memory && spec.stage[0].op == Op::kFill)
+  if (!out_in_memory && head_of(spec).op == Op::kFill)
     return static_cast<i64>(n) * kUnitsPerCycle / 4;  // zeroing
   if (spec.out().access == Access::kInOut && out_in_memory) loads++;
   i64 work =
@@ -63,7 +64,7 @@ i64 map_cost(const Spec& spec, const Target& t) {
   // A register tile is unrolled; in memory every row starts and ends a loop.
   u64 rows = n / vecs;
   bool unrolled =
-      !out_in_memory || (spec.operand_count > 1 && spec.operand[0].level == Level::kRegister);
+      !out_in_memory || register_input(spec) >= 0;
   if (!unrolled) c = saturating_add(c, saturating_mul(rows, kMapRowUnits));
   if (tail && !t.has_masks && out_in_memory)
     c = saturating_add(c, saturating_mul(rows, kOddStoreUnits));
@@ -81,8 +82,8 @@ bool scalar_map_applies(const Spec& spec, const Target&) {
   }
   if (in_registers == 0) return true;
   // Loading or storing a register tile whose vectors do not run along its memory.
-  if (in_registers > 1 || spec.operand_count != 2 || spec.stage_count != 1 ||
-      spec.stage[0].op != Op::kCopy)
+  if (in_registers > 1 || spec.operand_count != 2 || !is_single(spec) ||
+      head_of(spec).op != Op::kCopy)
     return false;
   u8 a = unit_dim(spec.operand[0]), b = unit_dim(spec.operand[1]);
   return a != b || a == kNoDim;
@@ -98,7 +99,7 @@ i64 scalar_map_cost(const Spec& spec, const Target& t) {
 }
 
 bool transpose_applies(const Spec& spec, const Target&) {
-  if (spec.rank != 2 || spec.stage_count != 1 || spec.stage[0].op != Op::kCopy) return false;
+  if (spec.rank != 2 || !is_single(spec) || head_of(spec).op != Op::kCopy) return false;
   for (int o = 0; o < 2; o++) {
     const Operand& x = spec.operand[o];
     if (x.layout.packed() || x.free_layout || x.level == Level::kRegister) return false;

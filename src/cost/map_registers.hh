@@ -23,6 +23,9 @@ struct MapRegisters {
   u32 count() const;
 };
 
+/// What the stages that fill write.
+float fill_value_of(const Spec& spec);
+
 /// What the instruction of a stage needs in a register, if it needs something: fill, relu, neg,
 /// abs, recip.
 std::optional<float> constant_of(Op op, float fill_value);

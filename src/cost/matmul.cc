@@ -4,11 +4,12 @@
 
 #include "cost/families.hh"
 #include "cost/model.hh"
+#include "spec/roles.hh"
 
 namespace morello {
 
 std::optional<ContractionRoles> contraction_roles(const Spec& spec) {
-  if (spec.stage_count != 1 || spec.stage[0].op != Op::kMulAdd || spec.operand_count != 3)
+  if (!is_single(spec) || !contraction_of(spec) || spec.operand_count != 3)
     return {};
   DimMask reduced = spec.reduced(), rest = static_cast<DimMask>(spec.all_dims() & ~reduced);
   if (std::popcount(reduced) > 1 || std::popcount(rest) > 2) return {};
@@ -19,15 +20,16 @@ std::optional<ContractionRoles> contraction_roles(const Spec& spec) {
   if (std::popcount(rest) > 1) return {};
   r.m = rest ? static_cast<u8>(std::countr_zero(rest)) : kNoDim;
   // The vector operand has v and not m; the broadcast one has not v.
+  const auto [first, second] = factors_of(spec);
   auto fits = [&](int a, int b) {
     DimMask ad = spec.operand[a].dims, bd = spec.operand[b].dims;
     if (r.v != kNoDim && (has_dim(ad, r.v) || !has_dim(bd, r.v))) return false;
     return r.m == kNoDim || !has_dim(bd, r.m);
   };
-  if (fits(0, 1))
-    r.a = 0, r.b = 1;
-  else if (fits(1, 0))
-    r.a = 1, r.b = 0;
+  if (fits(first, second))
+    r.a = first, r.b = second;
+  else if (fits(second, first))
+    r.a = second, r.b = first;
   else
     return {};
   r.rows = r.m == kNoDim ? 1 : spec.size[r.m];
@@ -64,17 +66,17 @@ bool outer_product_applies(const Spec& spec, const Target&) {
 
 u32 outer_product_extra(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
-  u32 lanes = t.lanes(size_of(spec.out().dtype));
+  u32 lanes = computed_lanes(spec, t);
   return outer_product_registers(r->rows, ceil_div(r->columns, lanes), r->columns % lanes != 0, t);
 }
 
 i64 outer_product_cost(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
-  u64 vecs = ceil_div(r->columns, t.lanes(size_of(spec.out().dtype)));
+  u64 vecs = ceil_div(r->columns, computed_lanes(spec, t));
   i64 c = saturating_mul(r->depth, outer_product_step(r->rows, vecs, t));
   c = saturating_add(c, kCallUnits);
-  c = saturating_add(c, traffic_units(spec, spec.operand[0], t));
-  return saturating_add(c, traffic_units(spec, spec.operand[1], t));
+  c = saturating_add(c, traffic_units(spec, spec.operand[r->a], t));
+  return saturating_add(c, traffic_units(spec, spec.operand[r->b], t));
 }
 
 bool dot_product_applies(const Spec& spec, const Target&) {
@@ -82,21 +84,21 @@ bool dot_product_applies(const Spec& spec, const Target&) {
   if (!r || r->k == kNoDim) return false;
   for (int o = 0; o < 3; o++)
     if (!in_memory_unpacked(spec.operand[o])) return false;
-  return unit_dim(spec.operand[0]) == r->k && unit_dim(spec.operand[1]) == r->k;
+  return unit_dim(spec.operand[r->a]) == r->k && unit_dim(spec.operand[r->b]) == r->k;
 }
 
 u32 dot_product_extra(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
   u64 results = u64{r->rows} * r->columns;
   u64 n = results * dot_chains(results) + std::min(r->rows, r->columns) + 1;
-  if (!t.has_masks && r->depth % t.lanes(size_of(spec.out().dtype)) != 0) n++;
+  if (!t.has_masks && r->depth % computed_lanes(spec, t) != 0) n++;
   return static_cast<u32>(std::min<u64>(n, 255));
 }
 
 i64 dot_product_cost(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
   u64 results = u64{r->rows} * r->columns;
-  u64 steps = ceil_div(r->depth, t.lanes(size_of(spec.out().dtype)));
+  u64 steps = ceil_div(r->depth, computed_lanes(spec, t));
   i64 fma = static_cast<i64>(results) * kUnitsPerCycle / t.fma_per_cycle;
   i64 loads = static_cast<i64>(u64{r->rows} + r->columns) * kUnitsPerCycle / t.loads_per_cycle;
   i64 latency =

@@ -4,53 +4,55 @@
 
 #include "cost/families.hh"
 #include "cost/model.hh"
+#include "spec/roles.hh"
 
 namespace morello {
 namespace {
 
-bool is_reduction(const Spec& spec) {
-  return spec.stage_count == 1 && spec.reduced() != 0 && can_reduce(spec.stage[0].op);
+bool reduces(const Spec& spec) {
+  return is_single(spec) && spec.reduced() != 0 && !contraction_of(spec);
 }
+const Operand& input_of(const Spec& spec) { return spec.operand[head_of(spec).in[0]]; }
 
 bool plain(const Operand& o) { return !o.layout.packed() && !o.free_layout; }
 
 bool rows_applies(const Spec& spec, const Target&) {
-  if (!is_reduction(spec) || std::popcount(spec.reduced()) != 1 || spec.rank > 3) return false;
-  const Operand &in = spec.operand[0], &out = spec.out();
+  if (!reduces(spec) || std::popcount(spec.reduced()) != 1 || spec.rank > 3) return false;
+  const Operand &in = input_of(spec), &out = spec.out();
   if (out.level != Level::kRegister || out.access != Access::kInOut) return false;
   if (in.level == Level::kRegister || !plain(in)) return false;
   return unit_dim(out) != kNoDim && unit_dim(in) == unit_dim(out);
 }
 
 u32 rows_registers(const Spec& spec, const Target& t) {
-  u32 lanes = t.lanes(size_of(spec.out().dtype));
+  u32 lanes = computed_lanes(spec, t);
   return 2u + (!t.has_masks && spec.size[unit_dim(spec.out())] % lanes != 0);
 }
 
 i64 rows_cost(const Spec& spec, const Target& t) {
   u64 depth = spec.size[std::countr_zero(spec.reduced())];
-  i64 vecs = static_cast<i64>(vectors(spec, spec.out(), t.lanes(size_of(spec.out().dtype))));
+  i64 vecs = static_cast<i64>(vectors(spec, spec.out(), computed_lanes(spec, t)));
   i64 step = std::max(vecs * kUnitsPerCycle / 2, static_cast<i64>(t.fma_latency) * kUnitsPerCycle);
   i64 c = saturating_add(saturating_mul(depth, step), kCallUnits);
-  return saturating_add(c, traffic_units(spec, spec.operand[0], t));
+  return saturating_add(c, traffic_units(spec, input_of(spec), t));
 }
 
 bool lanes_applies(const Spec& spec, const Target&) {
-  if (!is_reduction(spec) || std::popcount(spec.reduced()) != 1 || spec.rank > 2) return false;
-  const Operand &in = spec.operand[0], &out = spec.out();
+  if (!reduces(spec) || std::popcount(spec.reduced()) != 1 || spec.rank > 2) return false;
+  const Operand &in = input_of(spec), &out = spec.out();
   if (in.level == Level::kRegister || out.level == Level::kRegister || !plain(in) || !plain(out))
     return false;
   return unit_dim(in) == std::countr_zero(spec.reduced());
 }
 
 u32 lanes_registers(const Spec& spec, const Target& t) {
-  u32 lanes = t.lanes(size_of(spec.out().dtype));
+  u32 lanes = computed_lanes(spec, t);
   return 6u + (!t.has_masks && spec.size[std::countr_zero(spec.reduced())] % lanes != 0);
 }
 
 i64 lanes_cost(const Spec& spec, const Target& t) {
   u64 depth = spec.size[std::countr_zero(spec.reduced())], rows = volume(spec) / depth;
-  u64 steps = ceil_div(depth, t.lanes(size_of(spec.out().dtype)));
+  u64 steps = ceil_div(depth, computed_lanes(spec, t));
   i64 row = saturating_mul(steps, kUnitsPerCycle) + 12 * kUnitsPerCycle;
   i64 c = saturating_add(saturating_mul(rows, row), kCallUnits);
   for (int o = 0; o < 2; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
@@ -58,7 +60,7 @@ i64 lanes_cost(const Spec& spec, const Target& t) {
 }
 
 bool scalar_applies(const Spec& spec, const Target&) {
-  if (!is_reduction(spec) && !(spec.stage_count == 1 && spec.stage[0].op == Op::kMulAdd))
+  if (!reduces(spec) && !(is_single(spec) && contraction_of(spec)))
     return false;
   if (spec.rank > 4) return false;
   for (int o = 0; o < spec.operand_count; o++)

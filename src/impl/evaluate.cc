@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Works on lines: pieces of one dimension of the output. Every operation then is a loop over a line
-// of doubles, and the choice of the operation is outside of it.
+// Chains are worked on in lines: pieces of one dimension of the output. Every operation then is a
+// loop over a line of doubles, and the choice of the operation is outside of it. What is no chain is
+// evaluated value by value (evaluate_values.cc).
 #include "impl/evaluate.hh"
 
 #include <algorithm>
-#include <cassert>
-#include <cmath>
+
+#include "impl/arithmetic.hh"
+#include "impl/evaluate_values.hh"
+#include "spec/roles.hh"
 
 namespace morello {
 namespace {
@@ -14,9 +17,9 @@ constexpr u32 kLine = 256;
 using Line = std::array<double, kLine>;
 using Offsets = std::array<i64, kMaxOperands>;
 
-class Evaluator {
+class ChainEvaluator {
  public:
-  Evaluator(const Spec& spec, const Views& views, const void* const* operands)
+  ChainEvaluator(const Spec& spec, const Views& views, const void* const* operands)
       : spec_(spec), views_(views), operands_(operands), line_dim_(choose_line_dim()) {
     for (int d = 0; d < spec.rank; d++) {
       if (has_dim(spec.reduced(), d))
@@ -26,10 +29,10 @@ class Evaluator {
       if (!has_dim(spec.reduced(), d)) by_stride_[out_count_++] = d;
     }
     std::sort(by_stride_.begin(), by_stride_.begin() + out_count_,
-              [&](int a, int b) { return out_view()[a].stride > out_view()[b].stride; });
+              [&](int a, int b) { return out_view()[a].stride[0] > out_view()[b].stride[0]; });
   }
 
-  void run(float* output) {
+  void run(void* output) {
     output_ = output;
     run_outer(0, Offsets{});
   }
@@ -53,7 +56,7 @@ class Evaluator {
   bool seek(i64 offset) {
     if (neighbours_ > 0 && offset == position_ + 1) {
       for (int o = 0; o < spec_.operand_count; o++)
-        if (has_dim(spec_.operand[o].dims, fastest_)) here_[o] += views_[o].dim[fastest_].stride;
+        if (has_dim(spec_.operand[o].dims, fastest_)) here_[o] += views_[o].dim[fastest_].stride[0];
       neighbours_--;
       position_++;
       return true;
@@ -64,7 +67,7 @@ class Evaluator {
     // Each dimension of an output steps over all those with smaller strides.
     for (int i = 0; i < out_count_; i++) {
       const int d = by_stride_[i];
-      const i64 stride = out_view()[d].stride, index = offset / stride;
+      const i64 stride = out_view()[d].stride[0], index = offset / stride;
       if (offset < 0 || index >= static_cast<i64>(spec_.size[d])) return false;
       here_ = moved(here_, d, index);
       offset -= index * stride;
@@ -80,7 +83,7 @@ class Evaluator {
   /// The output's fastest dimension, unless it is short; kNoDim if the output is a scalar.
   u8 choose_line_dim() const {
     const Layout& l = spec_.out().layout;
-    u8 best = l.rank() ? l.order[l.rank() - 1] : kNoDim;
+    u8 best = l.count() ? l.fastest() : kNoDim;
     if (best == kNoDim || spec_.size[best] >= 16) return best;
     for (u8 d = 0; d < spec_.rank; d++)
       if (!has_dim(spec_.reduced(), d) && spec_.size[d] > 4 * spec_.size[best]) best = d;
@@ -127,22 +130,21 @@ class Evaluator {
 
   /// Leaves the values in value_.
   void compute_line(const Offsets& offsets) {
-    const Stage& first = spec_.stage[0];
-    if (is_reduction(first)) {
-      value_.fill(identity_of(first.op));
+    const Stage& head = head_of(spec_);
+    if (is_reduction(head)) {
+      value_.fill(identity_of(head.op, head.dtype));
       reduce(0, offsets);
-      if (spec_.stage_count == 1 && spec_.out().access == Access::kInOut) {
-        load(spec_.out_index(), offsets, y_);
-        combine(first.op, y_, value_);
-        value_ = y_;
+      if (accumulates(spec_, head)) {
+        load(head.out, offsets, y_);
+        for (u32 j = 0; j < length_; j++) value_[j] = combined(head.op, y_[j], value_[j]);
       }
     } else {
-      apply(first, offsets);
+      apply(head, offsets);
     }
-    round_value();
+    round_value(head);
     for (int s = 1; s < spec_.stage_count; s++) {
       apply(spec_.stage[s], offsets);
-      round_value();
+      round_value(spec_.stage[s]);
     }
   }
 
@@ -152,70 +154,54 @@ class Evaluator {
       for (u32 i = 0; i < spec_.size[d]; i++) reduce(depth + 1, moved(offsets, d, i));
       return;
     }
-    const Stage& stage = spec_.stage[0];
-    load(stage.in0, offsets, x_);
+    const Stage& stage = head_of(spec_);
+    load(stage.in[0], offsets, x_);
     if (stage.op == Op::kMulAdd) {
-      load(stage.in1, offsets, y_);
-      for (u32 j = 0; j < length_; j++) value_[j] += x_[j] * y_[j];
+      load(stage.in[1], offsets, y_);
+      if (stage.dtype == Dtype::kI32)
+        for (u32 j = 0; j < length_; j++)
+          value_[j] = wrapped_i32(value_[j] + product_of_integers(x_[j], y_[j]));
+      else
+        for (u32 j = 0; j < length_; j++) value_[j] += x_[j] * y_[j];
+    } else if (stage.op == Op::kAdd && stage.dtype == Dtype::kI32) {
+      for (u32 j = 0; j < length_; j++) value_[j] = wrapped_i32(value_[j] + x_[j]);
+    } else if (stage.op == Op::kAdd) {
+      for (u32 j = 0; j < length_; j++) value_[j] += x_[j];
     } else {
-      combine(stage.op, value_, x_);
+      for (u32 j = 0; j < length_; j++) value_[j] = combined(stage.op, value_[j], x_[j]);
     }
   }
 
-  /// a = op(a, b)
-  void combine(Op op, Line& a, const Line& b) const {
-    switch (op) {
-      case Op::kMax:
-        for (u32 j = 0; j < length_; j++) a[j] = a[j] > b[j] ? a[j] : b[j];
-        break;
-      case Op::kMin:
-        for (u32 j = 0; j < length_; j++) a[j] = a[j] < b[j] ? a[j] : b[j];
-        break;
-      default:
-        for (u32 j = 0; j < length_; j++) a[j] += b[j];
-        break;
-    }
-  }
-
-  template <class F>
-  void each(F f) {
-    for (u32 j = 0; j < length_; j++) value_[j] = f(x_[j], y_[j]);
-  }
-
-  /// value = op(in0, in1)
+  /// value = op(in...)
   void apply(const Stage& stage, const Offsets& offsets) {
-    if (stage.in0 != kNone) load(stage.in0, offsets, x_);
-    if (stage.in1 != kNone) load(stage.in1, offsets, y_);
-    switch (stage.op) {
-      case Op::kFill:
-        value_.fill(spec_.fill_value);
-        break;
-      case Op::kCopy:
-        each([](double x, double) { return x; });
-        break;
-#define MORELLO_ELEMENTWISE(constant, name, number, inputs, ...)              \
-  case Op::constant:                                                          \
-    each([]([[maybe_unused]] double x, [[maybe_unused]] double y) -> double { \
-      return __VA_ARGS__;                                                     \
-    });                                                                       \
-    break;
-#include "spec/elementwise.def"
-#undef MORELLO_ELEMENTWISE
-      case Op::kMulAdd:
-        assert(false && "a multiply-add is a reduction");
-        break;
+    if (stage.op == Op::kFill) {
+      value_.fill(number_of_bits(stage.dtype, spec_.fill_bits));
+      return;
     }
+    load(stage.in[0], offsets, x_);
+    if (stage.in[1] != kNoRef) load(stage.in[1], offsets, y_);
+    with_function(stage.op, stage.dtype, [&](auto f) {
+      for (u32 j = 0; j < length_; j++) value_[j] = f(x_[j], y_[j]);
+    });
   }
 
-  /// Dividing, adding and so on in double and rounding once gives the f32 result exactly: double
-  /// has more than twice the digits.
-  void round_value() {
-    for (u32 j = 0; j < length_; j++) value_[j] = static_cast<float>(value_[j]);
+  void round_value(const Stage& stage) {
+    const bool from_integers = reads_integers(spec_, stage);
+    if (stage.dtype == Dtype::kF32)
+      for (u32 j = 0; j < length_; j++) value_[j] = static_cast<float>(value_[j]);
+    else
+      for (u32 j = 0; j < length_; j++) value_[j] = in_stage(stage, from_integers, value_[j]);
   }
 
-  void load(int input, const Offsets& offsets, Line& line) const {
-    if (input == kPrevious) {
+  void load(Ref input, const Offsets& offsets, Line& line) const {
+    if (is_value(input)) {
       std::copy_n(value_.begin(), length_, line.begin());
+      return;
+    }
+    const Dtype dtype = spec_.operand[input].dtype;
+    if (dtype != Dtype::kF32) {
+      for (u32 j = 0; j < length_; j++)
+        line[j] = load_number(dtype, operands_[input], offsets[input] + at_[input][j]);
       return;
     }
     const float* p = static_cast<const float*>(operands_[input]) + offsets[input];
@@ -231,14 +217,14 @@ class Evaluator {
 
   void store(const Offsets& offsets) const {
     int out = spec_.out_index();
-    float* p = output_ + offsets[out];
-    for (u32 j = 0; j < length_; j++) p[at_[out][j]] = static_cast<float>(value_[j]);
+    for (u32 j = 0; j < length_; j++)
+      store_number(spec_.out().dtype, output_, offsets[out] + at_[out][j], value_[j]);
   }
 
   const Spec& spec_;
   const Views& views_;
   const void* const* operands_;
-  float* output_ = nullptr;
+  void* output_ = nullptr;
   u8 line_dim_;
   std::array<int, kMaxDims> outer_{}, inner_{};  // the other dimensions: of the output, and reduced
   int outer_count_ = 0, inner_count_ = 0;
@@ -258,19 +244,16 @@ class Evaluator {
 
 }  // namespace
 
-bool is_reduction(const Stage& stage) {
-  return stage.op == Op::kMulAdd || (is_binary(stage.op) && stage.in1 == kNone);
-}
-
 void evaluate(const Spec& spec, const Views& views, void* const* operands) {
-  for (int o = 0; o < spec.operand_count; o++) assert(spec.operand[o].dtype == Dtype::kF32);
-  Evaluator(spec, views, operands).run(static_cast<float*>(operands[spec.out_index()]));
+  if (is_chain(spec))
+    ChainEvaluator(spec, views, operands).run(operands[spec.out_index()]);
+  else
+    evaluate_values(spec, views, operands);
 }
 
 size_t evaluate_at(const Spec& spec, const Views& views, const void* const* operands,
                    std::span<const i64> offsets, double* values) {
-  for (int o = 0; o < spec.operand_count; o++) assert(spec.operand[o].dtype == Dtype::kF32);
-  Evaluator evaluator(spec, views, operands);
+  ChainEvaluator evaluator(spec, views, operands);
   for (size_t i = 0; i < offsets.size(); i++)
     if (!evaluator.seek(offsets[i])) return i;
   evaluator.run_at(offsets, values);

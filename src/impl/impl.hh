@@ -4,6 +4,7 @@
 #ifndef MORELLO_IMPL_IMPL_HH
 #define MORELLO_IMPL_IMPL_HH
 
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -41,11 +42,12 @@ struct Move {
   Operand placed;  // the operand as the body sees it
 };
 
-/// Runs the children one after the other. With `has_buffer`, they share a new buffer, described by
-/// `buffer` over this node's dimensions.
+/// Runs the children one after the other. They share new buffers, described over this node's
+/// dimensions.
 struct Block {
-  bool has_buffer = false;
-  Operand buffer;
+  u8 buffer_count = 0;
+  std::array<Operand, kMaxBuffers> buffer{};
+  std::span<const Operand> buffers() const { return {buffer.data(), buffer_count}; }
 };
 
 /// A leaf: one microkernel does the whole Spec.

@@ -2,13 +2,12 @@
 #include "impl/interpret.hh"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "support/dtype.hh"
+#include "support/number.hh"
 
 namespace morello {
 namespace {
@@ -21,11 +20,16 @@ enum class Mark : u8 {
 };
 
 struct Buffer {
-  float* data = nullptr;
+  Dtype dtype{};
+  char* data = nullptr;
   u64 elements = 0;
   bool writable = true;
   std::vector<Mark> marks;
-  std::vector<float> own;  // storage of temporaries
+  std::vector<char> own;  // storage of temporaries
+
+  void poison(i64 at) {
+    store_number(dtype, data, at, is_integer(dtype) ? 85 : std::numeric_limits<double>::quiet_NaN());
+  }
 };
 
 /// One operand of a node during one execution.
@@ -35,6 +39,9 @@ struct Place {
   View view;
 };
 using Places = std::array<Place, kMaxOperands>;
+
+/// New buffers of one node.
+using Buffers = std::array<Place, kMaxBuffers>;
 
 /// Calls f(offset) for each element of `operand`; stops at the first false.
 template <class F>
@@ -48,13 +55,13 @@ bool for_each_element(const Spec& spec, const Operand& operand, const View& view
   return true;
 }
 
-constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
-
-Buffer new_buffer(const Spec& spec, const Operand& operand) {
+Buffer new_buffer_of(const Spec& spec, const Operand& operand) {
   Buffer b;
+  b.dtype = operand.dtype;
   b.elements = dense_elements(spec, operand);
-  b.own.assign(b.elements, kPoison);
+  b.own.resize(b.elements * size_of(b.dtype));
   b.data = b.own.data();
+  for (u64 i = 0; i < b.elements; i++) b.poison(static_cast<i64>(i));
   b.marks.assign(b.elements, Mark::kUndefined);
   return b;
 }
@@ -69,16 +76,18 @@ class Interpreter {
     Places places;
     choose_views(views);
     for (int o = 0; o < spec.operand_count; o++) {
-      buffers[o].data = static_cast<float*>(operands[o].data);
+      buffers[o].dtype = spec.operand[o].dtype;
+      buffers[o].data = static_cast<char*>(operands[o].data);
       buffers[o].elements = operands[o].elements;
       places[o] = {&buffers[o], 0, views[o]};
       if (!mark_root(spec, o, places[o])) return *error_;
     }
     if (!run_node(0, places)) return *error_;
-    const Buffer& out = buffers[spec.out_index()];
-    auto missed = std::find(out.marks.begin(), out.marks.end(), Mark::kUndefined);
-    if (missed != out.marks.end()) {
-      fail(0, spec.out_index(), "leaves element", missed - out.marks.begin(), "unwritten");
+    for (int o = 0; o < spec.operand_count; o++) {
+      const std::vector<Mark>& marks = buffers[o].marks;
+      auto missed = std::find(marks.begin(), marks.end(), Mark::kUndefined);
+      if (missed == marks.end()) continue;
+      fail(0, o, "leaves element", missed - marks.begin(), "unwritten");
       return *error_;
     }
     return stats_;
@@ -103,7 +112,7 @@ class Interpreter {
       if (at < 0 || static_cast<u64>(at) >= b.elements)
         return fail(0, index, "has element", at, "outside of its memory");
       b.marks[at] = operand.access == Access::kOut ? Mark::kUndefined : Mark::kDefined;
-      if (operand.access == Access::kOut) b.data[at] = kPoison;
+      if (operand.access == Access::kOut) b.poison(at);
       return true;
     };
     return for_each_element(spec, operand, place.view, 0, mark);
@@ -117,13 +126,12 @@ class Interpreter {
   bool run_kind(NodeId id, const Move& move, const Places& places) {
     const ImplNode& node = tree_.nodes[id];
     if (move.view) return run_children(node, places, nullptr);
-    return run_with_buffer(node, move.placed, places);
+    return run_with_buffers(node, {&move.placed, 1}, places);
   }
 
   bool run_kind(NodeId id, const Block& block, const Places& places) {
     const ImplNode& node = tree_.nodes[id];
-    if (!block.has_buffer) return run_children(node, places, nullptr);
-    return run_with_buffer(node, block.buffer, places);
+    return run_with_buffers(node, block.buffers(), places);
   }
 
   bool run_kind(NodeId id, const Choose&, const Places& places) {
@@ -148,33 +156,41 @@ class Interpreter {
     return places;
   }
 
-  bool run_with_buffer(const ImplNode& node, const Operand& operand, const Places& places) {
-    Buffer buffer = new_buffer(node.spec, operand);
-    u64& now = live_elements_[static_cast<int>(operand.level)];
-    u64& peak = stats_.peak_elements[static_cast<int>(operand.level)];
-    now += buffer.elements;
-    peak = std::max(peak, now);
-    Place place{&buffer, 0, dense_view(node.spec, operand)};
-    bool ok = run_children(node, places, &place);
-    now -= buffer.elements;
+  bool run_with_buffers(const ImplNode& node, std::span<const Operand> operands,
+                        const Places& places) {
+    std::array<Buffer, kMaxBuffers> memory;
+    Buffers buffers;
+    for (size_t i = 0; i < operands.size(); i++) {
+      memory[i] = new_buffer_of(node.spec, operands[i]);
+      buffers[i] = {&memory[i], 0, dense_view(node.spec, operands[i])};
+      u64& now = live_elements_[static_cast<int>(operands[i].level)];
+      u64& peak = stats_.peak_elements[static_cast<int>(operands[i].level)];
+      now += memory[i].elements;
+      peak = std::max(peak, now);
+    }
+    bool ok = run_children(node, places, &buffers);
+    for (size_t i = 0; i < operands.size(); i++)
+      live_elements_[static_cast<int>(operands[i].level)] -= memory[i].elements;
     return ok;
   }
 
-  bool run_children(const ImplNode& node, const Places& places, const Place* buffer) {
+  bool run_children(const ImplNode& node, const Places& places, const Buffers* buffers) {
     for (const Edge& edge : node.children)
-      if (!run_child(node, edge, places, buffer)) return false;
+      if (!run_child(node, edge, places, buffers)) return false;
     return true;
   }
 
   bool run_child(const ImplNode& node, const Edge& edge, const Places& places,
-                 const Place* buffer) {
+                 const Buffers* buffers) {
     const Spec& child = tree_.nodes[edge.node].spec;
     Places bound;
     for (int o = 0; o < child.operand_count; o++) {
       u8 from = edge.binding.operand[o];
-      if (from == kNewBuffer ? !buffer : from >= node.spec.operand_count)
+      const bool is_new = is_new_buffer(from);
+      const Place* made = is_new && buffers ? &(*buffers)[from - new_buffer(0)] : nullptr;
+      if (is_new ? !made || !made->buffer : from >= node.spec.operand_count)
         return fail(edge.node, o, "is bound to operand", from, "that its parent does not have");
-      const Place& parent = from == kNewBuffer ? *buffer : places[from];
+      const Place& parent = is_new ? *made : places[from];
       bound[o] = {parent.buffer, parent.offset, bind_view(parent.view, child, edge.binding)};
     }
     return run_node(edge.node, bound);
@@ -187,9 +203,13 @@ class Interpreter {
     for (int o = 0; o < spec.operand_count; o++) {
       if (spec.operand[o].access != Access::kOut && !check_read(id, o, places[o])) return false;
       views[o] = places[o].view;
-      pointers[o] = places[o].buffer->data + places[o].offset;
+      pointers[o] = places[o].buffer->data +
+                    places[o].offset * static_cast<i64>(size_of(spec.operand[o].dtype));
+      if (places[o].buffer->dtype != spec.operand[o].dtype)
+        return fail(id, o, "has another element type than its memory, at", 0, "");
     }
-    if (!mark_written(id, places[spec.out_index()])) return false;
+    for (int o = 0; o < spec.operand_count; o++)
+      if (spec.operand[o].access != Access::kIn && !mark_written(id, o, places[o])) return false;
     evaluate(spec, views, pointers.data());
     stats_.leaves++;
     stats_.points += volume(spec);
@@ -209,17 +229,17 @@ class Interpreter {
     return for_each_element(spec, spec.operand[index], place.view, place.offset, check);
   }
 
-  bool mark_written(NodeId id, const Place& place) {
+  bool mark_written(NodeId id, int index, const Place& place) {
     const Spec& spec = tree_.nodes[id].spec;
     Buffer& b = *place.buffer;
     auto mark = [&](i64 at) {
-      if (!b.writable) return fail(id, spec.out_index(), "writes element", at, "of an input");
+      if (!b.writable) return fail(id, index, "writes element", at, "of an input");
       if (at < 0 || static_cast<u64>(at) >= b.elements || b.marks[at] == Mark::kOutside)
-        return fail(id, spec.out_index(), "is written at element", at, "outside of it");
+        return fail(id, index, "is written at element", at, "outside of it");
       b.marks[at] = Mark::kDefined;
       return true;
     };
-    return for_each_element(spec, spec.out(), place.view, place.offset, mark);
+    return for_each_element(spec, spec.operand[index], place.view, place.offset, mark);
   }
 
   bool fail(NodeId id, int operand, const char* what, i64 at, const char* why) {

@@ -11,8 +11,8 @@
 
 namespace morello {
 
-/// The memory of one operand of the root: f32 elements, of which the first is element 0 of the
-/// view.
+/// The memory of one operand of the root: elements of its type, of which the first is element 0 of
+/// the view.
 struct OperandMemory {
   void* data = nullptr;
   u64 elements = 0;
@@ -34,7 +34,7 @@ struct InterpretStats {
 ///     layout, dense, and its entry is ignored.
 /// @param operands  one per operand of the root, output last. Elements that no view reaches are
 /// never
-///     touched. An output that is kOut is poisoned with NaN first.
+///     touched. An output that is kOut is poisoned first.
 /// @return MORELLO_INTERNAL, naming the node and the operand: an access outside of an operand or
 /// buffer,
 ///     a write to an input, a read of an element that was not written before, an output element

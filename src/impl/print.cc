@@ -18,6 +18,7 @@ using Names = DimNames;
 /// free.
 std::string text_of(const Operand& operand, const Names& names) {
   std::string s = layout_text(operand, names);
+  if (operand.dtype != Dtype::kF32) s.insert(0, name_of(operand.dtype));
   // Near, and in panels, only the fastest dimension counts.
   if (operand.level > Level::kL1 && !operand.layout.packed() && !is_dense(operand)) s += '~';
   s += name_of(operand.level);
@@ -151,7 +152,9 @@ class Printer {
 
   static std::string text_of_kind(const ImplNode& node, const Block& block, const Names& names) {
     std::string s = "block of " + std::to_string(node.children.size());
-    return block.has_buffer ? s + " with buffer " + text_of(block.buffer, names) : s;
+    for (int i = 0; i < block.buffer_count; i++)
+      s += (i ? " and " : " with buffer ") + text_of(block.buffer[i], names);
+    return s;
   }
 
   static std::string text_of_kind(const ImplNode&, const Choose& choose, const Names& names) {

@@ -6,25 +6,31 @@
 
 #include "impl/impl.hh"
 #include "impl/microkernel_id.hh"
+#include "spec/roles.hh"
+#include "support/number.hh"
 
 namespace morello {
 namespace {
 
-/// A child's Spec in the numbering of its parent. Operands are in the slots of the parent's, a new
-/// buffer in the last one.
+/// A child's Spec in the numbering of its parent. Operands are in the slots of the parent's, new
+/// buffers in the last ones.
 struct Unbound {
-  static constexpr int kBufferSlot = kMaxOperands;
+  static constexpr int kBufferSlot = kMaxOperands, kSlots = kMaxOperands + kMaxBuffers;
   std::array<u32, kMaxDims> size{};
-  std::array<Operand, kMaxOperands + 1> operand{};
-  std::array<bool, kMaxOperands + 1> used{};
+  std::array<Operand, kSlots> operand{};
+  std::array<bool, kSlots> used{};
   std::array<Stage, kMaxStages> stage{};
   int stage_count = 0;
-  int out = 0;
-  float fill_value = 0;
+  u32 fill_bits = 0;
+  std::array<Window, kMaxWindows> window{};
   friend bool operator==(const Unbound&, const Unbound&) = default;
 };
 
-int slot_of(u8 operand) { return operand == kNewBuffer ? Unbound::kBufferSlot : operand; }
+int slot_of(u8 operand) {
+  return is_new_buffer(operand) ? Unbound::kBufferSlot + operand - new_buffer(0) : operand;
+}
+/// A slot as something that stages read and write.
+Ref ref_of_slot(int slot) { return static_cast<Ref>(0x80 + slot); }
 
 /// REQUIRES: the binding is in range.
 Unbound unbind(const Spec& child, const Binding& binding) {
@@ -41,21 +47,27 @@ Unbound unbind(const Spec& child, const Binding& binding) {
     int slot = slot_of(binding.operand[o]);
     Operand operand = child.operand[o];
     operand.dims = map_mask(operand.dims);
-    for (u8& d : operand.layout.order)
+    for (u8& d : operand.layout.dim)
       if (d != kNoDim) d = binding.dim[d];
-    if (operand.layout.packed()) operand.layout.pack_dim = binding.dim[operand.layout.pack_dim];
     u.operand[slot] = operand;
     u.used[slot] = true;
   }
-  u.out = slot_of(binding.operand[child.out_index()]);
+  for (int w = 0; w < kMaxWindows; w++) {
+    u.window[w] = child.window[w];
+    if (!u.window[w].used()) continue;
+    u.window[w].outer = binding.dim[u.window[w].outer];
+    u.window[w].inner = binding.dim[u.window[w].inner];
+  }
   u.stage_count = child.stage_count;
-  u.fill_value = child.fill_value;
-  auto map_input = [&](i8 input) {
-    return input < 0 ? input : static_cast<i8>(slot_of(binding.operand[input]));
+  u.fill_bits = child.fill_bits;
+  auto map_ref = [&](Ref ref) {
+    return is_operand(ref) ? ref_of_slot(slot_of(binding.operand[ref])) : ref;
   };
   for (int s = 0; s < child.stage_count; s++) {
-    const Stage& stage = child.stage[s];
-    u.stage[s] = {stage.op, map_input(stage.in0), map_input(stage.in1), map_mask(stage.reduce)};
+    Stage& stage = u.stage[s] = child.stage[s];
+    for (Ref& in : stage.in) in = map_ref(in);
+    stage.out = map_ref(stage.out);
+    stage.reduce = map_mask(stage.reduce);
   }
   return u;
 }
@@ -118,13 +130,14 @@ class Validator {
         return false;
       dims = static_cast<DimMask>(dims | 1u << to);
     }
-    std::array<bool, kMaxOperands + 1> slots{};
+    std::array<bool, Unbound::kSlots> slots{};
     for (int o = 0; o < child.operand_count; o++) {
       u8 to = binding.operand[o];
-      bool exists = to == kNewBuffer ? has_buffer(node) : to < node.spec.operand_count;
+      bool exists = is_new_buffer(to) ? to - new_buffer(0) < buffers_of(node)
+                                      : to < node.spec.operand_count;
       if (!require(exists, name + " is bound to wrong operands")) return false;
       int slot = slot_of(to);
-      bool may_write = to == kNewBuffer || node.spec.operand[to].access != Access::kIn;
+      bool may_write = is_new_buffer(to) || node.spec.operand[to].access != Access::kIn;
       require(may_write || child.operand[o].access == Access::kIn, name + " writes an input");
       if (!require(!slots[slot], name + " is bound to one operand twice")) return false;
       slots[slot] = true;
@@ -132,10 +145,10 @@ class Validator {
     return true;
   }
 
-  static bool has_buffer(const ImplNode& node) {
-    if (const auto* move = std::get_if<Move>(&node.kind)) return !move->view;
+  static int buffers_of(const ImplNode& node) {
+    if (const auto* move = std::get_if<Move>(&node.kind)) return move->view ? 0 : 1;
     const auto* block = std::get_if<Block>(&node.kind);
-    return block && block->has_buffer;
+    return block ? block->buffer_count : 0;
   }
 
   void check_decision(const ImplNode& node) {
@@ -162,10 +175,10 @@ class Validator {
     for (int o = 0; o < spec.operand_count; o++)
       require(spec.operand[o].level != Level::kRegister || !has_dim(spec.operand[o].dims, loop.dim),
               "the loop tiles operand " + std::to_string(o) + ", which is in registers");
-    require(!has_dim(spec.reduced(), loop.dim) || (spec.accumulates()),
+    const bool parallel = has_dim(parallel_dims(spec), loop.dim);
+    require(parallel || has_dim(fold_dims(spec), loop.dim),
             "the loop splits a reduction that does not accumulate");
-    require(!loop.parallel || (!spec.serial && !has_dim(spec.reduced(), loop.dim)),
-            "the loop must not be parallel");
+    require(!loop.parallel || (!spec.serial && parallel), "the loop must not be parallel");
     if (!require(node.children.size() == (rest ? 2u : 1u),
                  "the loop has a wrong number of children"))
       return;
@@ -184,7 +197,8 @@ class Validator {
     const Operand& from = spec.operand[move.operand];
     const Operand& to = move.placed;
     require(
-        to.access == from.access && to.dims == from.dims && !to.free_layout && !from.free_layout,
+        to.access == from.access && to.dims == from.dims && to.windows == from.windows &&
+            !to.free_layout && !from.free_layout,
         "the moved operand has another access or other dimensions");
     MoveChildren at = move_children(node);
     size_t count = static_cast<size_t>(1 + (at.in >= 0) + (at.out >= 0));
@@ -215,7 +229,7 @@ class Validator {
               "the register tile has another layout");
       return;
     }
-    require(to == dense_operand(spec, to.dtype, to.level, to.access, to.dims, to.layout),
+    require(to == dense_operand(spec, to.dtype, to.level, to.access, to.dims, to.layout, to.windows),
             "the buffer of the move is not dense, or not canonical");
   }
 
@@ -225,14 +239,14 @@ class Validator {
     expected.operand[operand] = placed;
     forget_pitch(expected.operand[operand]);
     Binding binding = identity_binding(node.spec);
-    if (is_buffer) binding.operand[operand] = kNewBuffer;
+    if (is_buffer) binding.operand[operand] = new_buffer(0);
     check_child(node, c, expected, binding);
   }
 
   void check_kind(const ImplNode& node, const Block& block) {
     require(node.children.size() >= 2, "a block has fewer than two children");
     const Spec& spec = node.spec;
-    std::array<bool, kMaxOperands + 1> defined{};
+    std::array<bool, Unbound::kSlots> defined{};
     DimMask covered = 0;
     for (int o = 0; o < spec.operand_count; o++)
       defined[o] = spec.operand[o].access != Access::kOut;
@@ -242,50 +256,78 @@ class Validator {
         require(child.size[d] == 1 || child.size[d] == spec.size[d], "a child has other sizes");
         if (child.size[d] == spec.size[d]) covered = static_cast<DimMask>(covered | 1u << d);
       }
-      for (int slot = 0; slot <= kMaxOperands; slot++) {
+      for (int slot = 0; slot < Unbound::kSlots; slot++) {
         if (!child.used[slot]) continue;
         Operand operand = child.operand[slot];
         require(operand.access == Access::kOut || defined[slot],
                 "a child reads operand " + std::to_string(slot) + " before it is written");
-        defined[slot] = true;
-        Operand whole = slot == Unbound::kBufferSlot ? block.buffer : spec.operand[slot];
+        if (operand.access != Access::kIn) defined[slot] = true;
+        Operand whole = slot >= Unbound::kBufferSlot ? block.buffer[slot - Unbound::kBufferSlot]
+                                                     : spec.operand[slot];
         operand.access = whole.access;
+        if (slot >= Unbound::kBufferSlot) forget_pitch(whole);
         require(operand == whole, "a child sees operand " + std::to_string(slot) + " differently");
       }
     }
     require(covered == spec.all_dims(), "no child has all of some dimension");
-    require(defined[spec.out_index()], "no child writes the output");
-    require(!block.has_buffer || defined[Unbound::kBufferSlot], "no child uses the buffer");
+    for (int o = 0; o < spec.operand_count; o++)
+      require(defined[o], "no child writes the output");
+    for (int i = 0; i < block.buffer_count; i++)
+      require(defined[Unbound::kBufferSlot + i], "no child uses the buffer");
     check_stages(node);
   }
 
-  /// The children compute the stages of the block, in order: each begins with what the one before
-  /// wrote. An output that is only added to may be filled first.
+  /// The children compute the stages of the block, in order. What a child wrote for another one to
+  /// begin with is the value of the stage that wrote it. An output that is only added to may be
+  /// filled first.
   void check_stages(const ImplNode& node) {
     const Unbound whole = unbind(node.spec, identity_binding(node.spec));
     std::vector<Stage> stages;
-    int written = -1;
+    std::array<Ref, Unbound::kSlots> holds{};  // values between children
+    holds.fill(kNoRef);
+    std::vector<std::pair<size_t, int>> handed;  // stage -> slot that it was written to
     for (const Edge& edge : node.children) {
       const Unbound child = unbind(tree_.nodes[edge.node].spec, edge.binding);
-      if (stages.empty() && written < 0 && child.stage[0].op == Op::kFill &&
-          whole.stage[0].op != Op::kFill) {
-        require(child.fill_value == identity_of(whole.stage[0].op) && child.stage_count == 1 &&
-                    child.out == whole.out && whole.stage_count == 1,
-                "the output is filled with what is not neutral");
-        written = child.out;
-        continue;
-      }
+      if (is_neutral_fill(node, child)) continue;
+      const int before = static_cast<int>(stages.size());
       for (int s = 0; s < child.stage_count; s++) {
         Stage stage = child.stage[s];
-        for (i8* in : {&stage.in0, &stage.in1})
-          if (s == 0 && !stages.empty() && *in == written) *in = kPrevious;
+        for (Ref& in : stage.in) {
+          if (is_value(in)) in = value_of(before + stage_of(in));
+          for (int slot = 0; slot < Unbound::kSlots; slot++)
+            if (in == ref_of_slot(slot) && holds[slot] != kNoRef) in = holds[slot];
+        }
         stages.push_back(stage);
       }
-      written = child.out;
+      for (int s = 0; s < child.stage_count; s++) {
+        if (child.stage[s].out == kNoRef) continue;
+        const int slot = child.stage[s].out - ref_of_slot(0);
+        holds[slot] = value_of(before + s);
+        handed.push_back({static_cast<size_t>(before + s), slot});
+      }
     }
+    // Of what was written, only the last to each output is one.
+    for (auto [stage, slot] : handed)
+      if (slot >= Unbound::kBufferSlot || stage_of(holds[slot]) != static_cast<int>(stage))
+        stages[stage].out = kNoRef;
     const auto end = whole.stage.begin() + whole.stage_count;
     require(std::equal(stages.begin(), stages.end(), whole.stage.begin(), end),
             "the children compute something else");
+  }
+
+  /// Before the stages of the block: an output that they only add to, as if it had held nothing.
+  bool is_neutral_fill(const ImplNode& node, const Unbound& child) {
+    if (child.stage_count != 1 || child.stage[0].op != Op::kFill) return false;
+    for (int s = 0; s < node.spec.stage_count; s++) {
+      const Stage& stage = node.spec.stage[s];
+      if (!is_operand(stage.out) || child.stage[0].out != ref_of_slot(stage.out)) continue;
+      if (!is_reduction(stage)) continue;
+      const u32 neutral = bits_of_number(stage.dtype, identity_of(stage.op, stage.dtype));
+      require(child.fill_bits == neutral && child.stage[0].dtype == stage.dtype,
+              "the output is filled with what is not neutral");
+      return true;
+    }
+    return false;
   }
 
   void check_kind(const ImplNode& node, const Choose& choose) {
@@ -299,7 +341,8 @@ class Validator {
     const Operand& to = choose.placed;
     require(from.free_layout && !to.free_layout, "chooses a layout that is not free");
     Operand dense =
-        dense_operand(node.spec, to.dtype, from.level, from.access, from.dims, to.layout);
+        dense_operand(node.spec, to.dtype, from.level, from.access, from.dims, to.layout,
+                      from.windows);
     require(to == dense, "the chosen layout is not dense, or not canonical");
     check_body(node, 0, choose.operand, to, false);
   }

@@ -4,6 +4,7 @@
 #define MORELLO_SPEC_LAYOUT_HH
 
 #include <array>
+#include <bit>
 
 #include "support/types.hh"
 
@@ -11,24 +12,61 @@ namespace morello {
 
 inline constexpr u8 kNoDim = 0xff;
 
-/// Dimensions from slow to fast. With `pack` > 1, dimension `pack_dim` is split: `order` places its
-/// index / pack, and index % pack is the fastest physical dimension of all ("panels"). Unused
-/// entries of `order` are kNoDim. A panel at the end is padded to `pack` elements. Example: B[k,n]
-/// in panels of 16 columns is order (n,k), pack_dim n, pack 16.
+/// Physical dimensions from slow to fast. Entry i counts along dimension `dim[i]`: `block[i]`
+/// elements of what the faster entries of the same dimension leave, or all of it (0). Each
+/// dimension has one entry with block 0, its slowest. The last block of a dimension is padded.
+///
+///     row-major A[m,k]                       (m)(k)
+///     B[k,n] in panels of 16 columns         (n)(k)(n,16)
+///     pairs along k inside these panels      (n)(k)(n,16)(k,2)
+///
+/// Unused entries are kNoDim, 0.
 struct Layout {
-  std::array<u8, kMaxDims> order = {kNoDim, kNoDim, kNoDim, kNoDim, kNoDim, kNoDim};
-  u8 pack_dim = kNoDim;
-  u8 reserved = 0;  // keeps the bytes of equal layouts equal
-  u16 pack = 0;
+  static constexpr std::array<u8, kMaxPhysical> kNoDims = {kNoDim, kNoDim, kNoDim, kNoDim,
+                                                           kNoDim, kNoDim, kNoDim, kNoDim};
+  std::array<u8, kMaxPhysical> dim = kNoDims;
+  std::array<u8, kMaxPhysical> block{};
 
-  int rank() const {
-    int n = 0;
-    while (n < kMaxDims && order[n] != kNoDim) n++;
+  /// Entries.
+  int count() const {
+    static_assert(kMaxPhysical == 8 && std::endian::native == std::endian::little);
+    return 8 - std::countl_one(std::bit_cast<u64>(dim)) / 8;
+  }
+  /// Is a dimension in several entries?
+  bool packed() const { return std::bit_cast<u64>(block) != 0; }
+  /// REQUIRES: there is one.
+  u8 fastest() const { return dim[count() - 1]; }
+  void append(u8 d, u8 b = 0) {
+    const int at = count();
+    dim[at] = d;
+    block[at] = b;
+  }
+  void erase(int index) {
+    for (int i = index; i + 1 < kMaxPhysical; i++) {
+      dim[i] = dim[i + 1];
+      block[i] = block[i + 1];
+    }
+    dim[kMaxPhysical - 1] = kNoDim;
+    block[kMaxPhysical - 1] = 0;
+  }
+  /// Elements of dimension `d` that its entries but the slowest count: 1 if it has no other.
+  u32 block_of(int d) const {
+    u32 n = 1;
+    if (packed())
+      for (int i = 0; i < kMaxPhysical; i++)
+        if (block[i] != 0 && dim[i] == d) n *= block[i];
     return n;
   }
-  bool packed() const { return pack_dim != kNoDim; }
   friend bool operator==(const Layout&, const Layout&) = default;
 };
+
+/// Of these dimensions, from slow to fast, in whole.
+template <class Dims>
+Layout layout_in_order(const Dims& slow_to_fast) {
+  Layout l;
+  for (auto d : slow_to_fast) l.append(static_cast<u8>(d));
+  return l;
+}
 
 }  // namespace morello
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory limits: what a program may use of each level. Registers are counted one by one; caches on
+// Memory limits: what a program may use of each level. Registers are counted one by one,
+// those of each bank apart; caches on
 // a logarithmic scale of four steps per doubling, so that a small allocation does not halve a
 // budget.
 #ifndef MORELLO_SPEC_LIMITS_HH
@@ -7,6 +8,7 @@
 
 #include <array>
 
+#include "spec/spec.hh"
 #include "target/target.hh"
 
 namespace morello {
@@ -19,15 +21,19 @@ constexpr u64 lines_of_code(u32 code) {
 u8 code_at_most(u64 lines);
 u8 code_at_least(u64 lines);
 
-/// Both what may be used (limits) and what is used (peaks): registers by count, L1 and L2 by code.
+/// Both what may be used (limits) and what is used (peaks): vector registers and tile registers by
+/// count, L1 and L2 by code.
 struct Limits {
-  std::array<u8, 3> use{};  // indexed by Level; memory has no limit
-  u8 reserved = 0;
+  static constexpr int kTiles = 3;
+  std::array<u8, 4> use{};  // indexed by Level, of which memory has no limit; then kTiles
   u8& at(Level l) { return use[static_cast<int>(l)]; }
   u8 at(Level l) const { return use[static_cast<int>(l)]; }
+  u8& at(Bank b) { return use[b == Bank::kTile ? kTiles : 0]; }
+  u8 at(Bank b) const { return use[b == Bank::kTile ? kTiles : 0]; }
   /// Every entry at most that of `other`.
   bool within(const Limits& other) const {
-    return use[0] <= other.use[0] && use[1] <= other.use[1] && use[2] <= other.use[2];
+    return use[0] <= other.use[0] && use[1] <= other.use[1] && use[2] <= other.use[2] &&
+           use[3] <= other.use[3];
   }
   friend bool operator==(const Limits&, const Limits&) = default;
 };
@@ -35,7 +41,7 @@ struct Limits {
 Limits limits_of(const Target& target);
 Limits max_of(const Limits& a, const Limits& b);
 
-/// What is left of `limits` after `amount` (registers, or lines) of `level`, rounded down.
+/// What is left of `limits` after `amount` (vector registers, or lines) of `level`, rounded down.
 /// False if it does not fit. With may_use = subtract(limits), used(peak) fits limits iff peak fits
 /// may_use: the two roundings are adjoint.
 bool subtract(Limits& limits, Level level, u64 amount);

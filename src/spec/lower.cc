@@ -7,7 +7,10 @@
 #include <limits>
 #include <numeric>
 
+#include "spec/canonical.hh"
 #include "spec/check.hh"
+#include "spec/roles.hh"
+#include "support/number.hh"
 
 namespace morello {
 namespace {
@@ -101,7 +104,7 @@ Operand make_operand(const Draft& draft, int index, const Tensor& tensor) {
   o.dtype = tensor.dtype;
   std::vector<u8> order = layout_order(draft, index);
   o.free_layout = tensor.kind == Tensor::Kind::kFree && order.size() > 1;  // else nothing to choose
-  std::copy(order.begin(), order.end(), o.layout.order.begin());
+  o.layout = layout_in_order(order);
   i64 run = 1;  // elements of the contiguous run
   for (size_t i = order.size(); i-- > 0; o.contig++) {
     const Draft::Dim& dim = draft.dims[order[i]];
@@ -115,57 +118,87 @@ Operand make_operand(const Draft& draft, int index, const Tensor& tensor) {
   return o;
 }
 
+Stage make_stage(Op op, Ref first = kNoRef, Ref second = kNoRef, DimMask reduced = 0) {
+  Stage stage;
+  stage.op = op;
+  stage.in = {first, second, kNoRef};
+  stage.reduce = reduced;
+  return stage;
+}
+
 Stage head_stage(const Statement& s, DimMask reduced) {
   switch (s.head) {
     case Head::kMatmul:
     case Head::kEinsum:
-      return {Op::kMulAdd, 0, 1, reduced};
+      return make_stage(Op::kMulAdd, 0, 1, reduced);
     case Head::kUnary:
-      return {s.op, 0, kNone, 0};
+      return make_stage(s.op, 0);
     case Head::kBinary:
-      return {s.op, 0, 1, 0};
+      return make_stage(s.op, 0, 1);
     case Head::kReduce:
-      return {s.op, 0, kNone, reduced};
+      return make_stage(s.op, 0, kNoRef, reduced);
     case Head::kMove:
     case Head::kTranspose:
-      return {Op::kCopy, 0, kNone, 0};
+      return make_stage(Op::kCopy, 0);
     case Head::kFill:
       break;
   }
-  return {Op::kFill, kNone, kNone, 0};
+  return make_stage(Op::kFill);
 }
 
 /// A reduction over no dimension is elementwise. Only `out += a * b` stays a multiply-add (kInOut,
 /// `reduce` empty), because it rounds once.
-Stage without_reduction(Stage stage, bool accumulate, i8 out) {
+Stage without_reduction(Stage stage, bool accumulate, Ref out) {
   if (stage.op == Op::kMulAdd) {
     if (!accumulate) stage.op = Op::kMul;
   } else if (!accumulate) {
     stage.op = Op::kCopy;
   } else if (stage.op == Op::kAdd) {
-    stage.in1 = out;
+    stage.in[1] = out;
   } else {
-    stage.in1 = stage.in0;  // the running value comes first: it matters for NaN
-    stage.in0 = out;
+    stage.in[1] = stage.in[0];  // the running value comes first: it matters for NaN
+    stage.in[0] = out;
   }
   return stage;
 }
 
+/// Each stage but the first reads the value of the one before.
 std::vector<Stage> make_stages(const Statement& s, DimMask reduced) {
-  i8 out = static_cast<i8>(s.tensors.size() - 1);
-  bool is_reduction = s.head == Head::kMatmul || s.head == Head::kEinsum || s.head == Head::kReduce;
-  bool combines = s.accumulate && is_reduction && s.steps.empty();
+  const Ref out = static_cast<Ref>(s.tensors.size() - 1);
+  const bool may_reduce =
+      s.head == Head::kMatmul || s.head == Head::kEinsum || s.head == Head::kReduce;
+  const bool combines = s.accumulate && may_reduce && s.steps.empty();
   std::vector<Stage> stages = {head_stage(s, reduced)};
-  if (is_reduction && reduced == 0) stages[0] = without_reduction(stages[0], combines, out);
+  if (may_reduce && reduced == 0) stages[0] = without_reduction(stages[0], combines, out);
   for (const Step& step : s.steps)
-    stages.push_back(
-        {step.op, kPrevious, step.operand < 0 ? kNone : static_cast<i8>(step.operand), 0});
-  if (s.accumulate && !combines) stages.push_back({Op::kAdd, kPrevious, out, 0});
+    stages.push_back(make_stage(step.op, kFirstValue,
+                                step.operand < 0 ? kNoRef : static_cast<Ref>(step.operand)));
+  if (s.accumulate && !combines) stages.push_back(make_stage(Op::kAdd, kFirstValue, out));
   if (stages[0].op == Op::kCopy && stages.size() > 1) {
-    stages[1].in0 = stages[0].in0;
+    stages[1].in[0] = stages[0].in[0];
     stages.erase(stages.begin());
   }
+  for (size_t i = 1; i < stages.size(); i++)
+    stages[i].in[0] = value_of(static_cast<int>(i) - 1);
+  stages.back().out = out;
   return stages;
+}
+
+/// Each is computed in what the operands and values that it reads are computed in: in f32 if one of
+/// them is.
+void set_dtypes(Spec& spec) {
+  for (int s = 0; s < spec.stage_count; s++) {
+    Stage& stage = spec.stage[s];
+    bool any = false, integer = true;
+    for (Ref in : stage.in) {
+      if (in == kNoRef) continue;
+      any = true;
+      integer &=
+          is_integer(is_operand(in) ? spec.operand[in].dtype : spec.stage[stage_of(in)].dtype);
+    }
+    if (!any) integer = is_integer(spec.out().dtype);
+    stage.dtype = integer && has_integers(stage.op) ? Dtype::kI32 : Dtype::kF32;
+  }
 }
 
 MaybeFault fill_in_stages(const Statement& s, Spec& spec) {
@@ -176,9 +209,11 @@ MaybeFault fill_in_stages(const Statement& s, Spec& spec) {
                  "'+=' counts as a step, and at most ", kMaxSteps, " steps are supported");
   spec.stage_count = static_cast<u8>(stages.size());
   std::copy(stages.begin(), stages.end(), spec.stage.begin());
+  set_dtypes(spec);
   if (s.head == Head::kFill)
-    spec.fill_value =
-        std::isnan(s.fill_value) ? std::numeric_limits<float>::quiet_NaN() : s.fill_value;
+    spec.fill_bits = bits_of_number(
+        head_of(spec).dtype,
+        std::isnan(s.fill_value) ? std::numeric_limits<double>::quiet_NaN() : s.fill_value);
   return std::nullopt;
 }
 
@@ -200,11 +235,13 @@ MaybeFault canonicalise(const Statement& s, const Space& space, Lowered& lowered
   for (int o = 0; o < draft.operands; o++) {
     const Tensor& t = s.tensors[o];
     spec.operand[o] = make_operand(draft, o, t);
-    for (int d = 0; d < spec.rank; d++) lowered.view[o].dim[d].stride = draft.dims[d].stride[o];
+    for (int d = 0; d < spec.rank; d++) lowered.view[o].dim[d].stride[0] = draft.dims[d].stride[o];
     lowered.bytes[o] = static_cast<u64>(span_elements(t)) * size_of(t.dtype);
   }
   spec.out().access = s.accumulate ? Access::kInOut : Access::kOut;
-  return fill_in_stages(s, spec);
+  if (auto f = fill_in_stages(s, spec)) return f;
+  assert_canonical(spec);
+  return std::nullopt;
 }
 
 MaybeFault check_supported(const Statement& s) {

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "spec/names.hh"
 
+#include "spec/roles.hh"
+
 namespace morello {
 
 DimNames dim_names(const Spec& spec) {
   DimNames names;
-  const Stage& first = spec.stage[0];
-  if (first.op != Op::kMulAdd || first.in0 < 0 || first.in1 < 0) {
+  const Stage* product = contraction_of(spec);
+  if (!product || !is_operand(product->in[0]) || !is_operand(product->in[1])) {
     for (int d = 0; d < spec.rank; d++) names[d] = 'd' + std::to_string(d);
     return names;
   }
   auto letter = [&](int d) {
-    bool a = has_dim(spec.operand[first.in0].dims, d);
-    bool b = has_dim(spec.operand[first.in1].dims, d);
-    return has_dim(first.reduce, d) ? 'k' : a && b ? 'b' : a ? 'm' : b ? 'n' : 'd';
+    bool a = has_dim(spec.operand[product->in[0]].dims, d);
+    bool b = has_dim(spec.operand[product->in[1]].dims, d);
+    return has_dim(product->reduce, d) ? 'k' : a && b ? 'b' : a ? 'm' : b ? 'n' : 'd';
   };
   for (int d = 0; d < spec.rank; d++) {
     int before = 0, all = 0;
@@ -29,11 +31,18 @@ DimNames dim_names(const Spec& spec) {
 }
 
 std::string layout_text(const Operand& operand, const DimNames& names) {
-  std::string s = "[";
+  std::string s = "[", blocks;
   const Layout& l = operand.layout;
-  for (int i = 0, n = l.rank(); i < n; i++) s += (i ? "," : "") + names[l.order[i]];
-  if (l.packed()) s += "; " + std::to_string(l.pack) + ' ' + names[l.pack_dim];
-  s += ']';
+  for (int i = 0, n = l.count(); i < n; i++) {
+    // Blocks behind all whole dimensions, as nearly all are, are written behind them.
+    if (l.block[i] != 0) {
+      blocks += "; " + std::to_string(l.block[i]) + ' ' + names[l.dim[i]];
+    } else {
+      s += (i ? (blocks.empty() ? "," : blocks + ",") : "") + names[l.dim[i]];
+      blocks.clear();
+    }
+  }
+  s += blocks + ']';
   return operand.free_layout ? s + '*' : s;
 }
 

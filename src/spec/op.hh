@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "morello/morello.h"
+#include "support/dtype.hh"
 #include "support/types.hh"
 
 namespace morello {
@@ -16,7 +17,7 @@ enum class Op : u8 {
 #define MORELLO_ELEMENTWISE(constant, name, number, ...) constant = number,
 #include "spec/elementwise.def"
 #undef MORELLO_ELEMENTWISE
-  kFill = 40,    // the Spec's `fill_value`
+  kFill = 40,    // the Spec's `fill_bits`
   kCopy = 41,    // in0
   kMulAdd = 42,  // in0 * in1, summed over the reduced dimensions
 };
@@ -52,10 +53,17 @@ constexpr bool is_unary(Op op) { return elementwise_inputs(op) == 1; }
 constexpr bool is_binary(Op op) { return elementwise_inputs(op) == 2; }
 constexpr bool can_reduce(Op op) { return op == Op::kAdd || op == Op::kMax || op == Op::kMin; }
 
-/// What a reduction by `op`, or by kMulAdd, starts from.
-constexpr float identity_of(Op op) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  return op == Op::kMax ? -kInfinity : op == Op::kMin ? kInfinity : 0;
+/// What a reduction by `op`, or by kMulAdd, starts from: a number of every element type.
+constexpr double identity_of(Op op, Dtype computed) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const bool integer = is_integer(computed);
+  if (op == Op::kMax) return integer ? std::numeric_limits<i32>::min() : -kInfinity;
+  if (op == Op::kMin) return integer ? std::numeric_limits<i32>::max() : kInfinity;
+  return 0;
+}
+/// Can it be computed in integers? Roots and quotients cannot.
+constexpr bool has_integers(Op op) {
+  return op != Op::kSqrt && op != Op::kRecip && op != Op::kDiv;
 }
 
 constexpr std::string_view name_of(Op op) {

@@ -9,84 +9,116 @@
 namespace morello {
 namespace {
 
-/// One physical dimension of an operand: a dimension's (outer) part, or the inner part of the
-/// packed one.
-struct Physical {
-  u8 dim;
-  u32 size;
-};
-
-struct PhysicalDims {
-  std::array<Physical, kMaxDims + 1> at;
-  int count = 0;
-};
-
-PhysicalDims physical_dims(const Spec& spec, const Layout& layout) {
-  PhysicalDims p;
-  for (u8 d : layout.order) {
-    if (d == kNoDim) break;
-    u32 size = spec.size[d];
-    if (d == layout.pack_dim) size = static_cast<u32>(ceil_div(size, layout.pack));
-    p.at[p.count++] = {d, size};
-  }
-  if (layout.packed()) p.at[p.count++] = {layout.pack_dim, layout.pack};
-  return p;
+/// Removes entry `index`, of size 1.
+void drop_entry(Operand& operand, int index) {
+  if (index >= operand.layout.count() - operand.contig) operand.contig--;
+  operand.layout.erase(index);
 }
 
-/// Removes entry `index` (of size 1) from a run of `contig` innermost of `count` dimensions.
-void drop_physical(Operand& operand, int count, int index) {
-  if (index >= count - operand.contig) operand.contig--;
-}
-
-void remove_from_order(Layout& layout, int index) {
-  for (int i = index; i + 1 < kMaxDims; i++) layout.order[i] = layout.order[i + 1];
-  layout.order[kMaxDims - 1] = kNoDim;
-}
-
-/// Panels that hold the whole dimension are an ordinary fastest dimension, `contig` aside.
-void normalise_panels(const Spec& spec, Operand& operand) {
+/// Blocks that hold all there is are ordinary entries, and the slower ones of their dimension gone;
+/// where a block is not full, the run ends behind it.
+void normalise_blocks(const Spec& spec, Operand& operand) {
   Layout& l = operand.layout;
-  if (!l.packed() || spec.size[l.pack_dim] > l.pack) return;
-  int rank = l.rank();
-  int at = static_cast<int>(std::find(l.order.begin(), l.order.begin() + rank, l.pack_dim) -
-                            l.order.begin());
-  bool full = spec.size[l.pack_dim] == l.pack;
-  u8 dim = l.pack_dim;
-  drop_physical(operand, rank + 1, at);
-  remove_from_order(l, at);
-  l.order[rank - 1] = dim;
-  l.pack_dim = kNoDim;
-  if (!full && operand.contig > 1) {
-    set_pitch(operand, l.pack * size_of(operand.dtype));
-    operand.contig = 1;
-    forget_pitch(operand);
+  if (!l.packed()) return;
+  std::array<u32, kMaxDims> left = spec.size;
+  u64 inside = 1;  // elements of the faster entries, with their padding
+  for (int i = l.count() - 1; i >= 0; i--) {
+    const u8 d = l.dim[i], block = l.block[i];
+    if (block == 0) {
+      inside *= left[d];
+      continue;
+    }
+    inside *= block;
+    if (left[d] > block) {
+      left[d] = static_cast<u32>(ceil_div(left[d], block));
+      continue;
+    }
+    for (int slower = i - 1; slower >= 0; slower--)
+      if (l.dim[slower] == d) {
+        drop_entry(operand, slower);
+        i--;
+      }
+    l.block[i] = 0;
+    if (left[d] < block) {
+      const u32 contig = static_cast<u32>(l.count() - i);
+      if (operand.contig > contig) {
+        set_pitch(operand, inside * size_of(operand.dtype));
+        operand.contig = static_cast<u8>(contig);
+        forget_pitch(operand);
+      }
+    }
   }
-  l.pack = 0;
+}
+
+/// Windows of which one dimension has size 1 are ordinary axes, whose elements may be apart.
+void normalise_windows(const Spec& spec, Operand& operand) {
+  if (operand.windows == 0) return;
+  for (int w = 0; w < kMaxWindows; w++) {
+    if (!operand.has_window(w)) continue;
+    const Window& window = spec.window[w];
+    const u32 outer = spec.size[window.outer], inner = spec.size[window.inner];
+    if (outer != 1 && inner != 1) continue;
+    Layout& l = operand.layout;
+    int at = 0;
+    while (l.dim[at] != window.outer) at++;
+    u64 inside = size_of(operand.dtype);
+    const PhysicalDims p = physical_dims(spec, operand);
+    for (int i = at + 1; i < p.count; i++) inside *= p.size[i];
+    operand.windows = static_cast<u8>(operand.windows & ~(1u << w));
+    const u32 apart = inner == 1 ? window.step : window.dilation;
+    const u32 faster = static_cast<u32>(l.count() - 1 - at);
+    if (inner != 1) l.dim[at] = window.inner;
+    if (apart > 1 && operand.contig > faster && outer * inner != 1) {
+      set_pitch(operand, apart * inside);
+      operand.contig = static_cast<u8>(faster);
+      forget_pitch(operand);
+    }
+  }
 }
 
 void drop_unit_dims_of(const Spec& spec, Operand& operand) {
+  normalise_windows(spec, operand);
+  normalise_blocks(spec, operand);
   Layout& l = operand.layout;
-  normalise_panels(spec, operand);
-  for (int i = 0; i < kMaxDims && l.order[i] != kNoDim;) {
-    if (spec.size[l.order[i]] != 1) {
+  for (int i = 0; i < kMaxPhysical && l.dim[i] != kNoDim;)
+    if (axis_size(spec, operand, l.dim[i]) != 1)
       i++;
-      continue;
+    else
+      drop_entry(operand, i);
+  // Neighbours along the outer dimension of a window are steps apart.
+  for (int w = 0; w < kMaxWindows; w++)
+    if (operand.has_window(w) && spec.window[w].step != 1 && l.fastest() == spec.window[w].outer) {
+      operand.contig = 0;
+      set_pitch(operand, 0);
     }
-    drop_physical(operand, l.rank() + l.packed(), i);
-    remove_from_order(l, i);
+}
+
+/// Windows that no operand has are gone.
+void drop_windows(Spec& spec) {
+  u8 used = 0;
+  for (int o = 0; o < spec.operand_count; o++) used = static_cast<u8>(used | spec.operand[o].windows);
+  int kept = 0;
+  for (int w = 0; w < kMaxWindows; w++) {
+    if (!(used >> w & 1)) continue;
+    if (kept != w) {
+      spec.window[kept] = spec.window[w];
+      for (Operand& x : spec.operand)
+        x.windows = static_cast<u8>((x.windows & ~(1u << w)) | (x.has_window(w) ? 1u << kept : 0));
+    }
+    kept++;
   }
+  for (; kept < kMaxWindows; kept++) spec.window[kept] = {};
 }
 
 /// `operand`, of a Spec whose sizes were those of `before`, as a part of it with the sizes of
 /// `after`.
 void shrink(const Spec& before, const Spec& after, Operand& operand) {
-  PhysicalDims was = physical_dims(before, operand.layout);
-  PhysicalDims is = physical_dims(after, operand.layout);
+  const PhysicalDims was = physical_dims(before, operand), is = physical_dims(after, operand);
   u64 inside = 1;  // elements of the run so far
   for (int i = 0; i < operand.contig; i++) {
-    int at = was.count - 1 - i;
-    inside *= was.at[at].size;
-    if (was.at[at].size == is.at[at].size) continue;
+    const int at = was.count - 1 - i;
+    inside *= was.size[at];
+    if (was.size[at] == is.size[at]) continue;
     if (i + 1 < operand.contig) {
       operand.contig = static_cast<u8>(i + 1);
       set_pitch(operand, inside * size_of(operand.dtype));
@@ -101,6 +133,7 @@ void shrink(const Spec& before, const Spec& after, Operand& operand) {
 void set_pitch(Operand& operand, u64 bytes) {
   operand.far = bytes >= kFarBytes;
   operand.alias = 0;
+  if (bytes == 0) return;
   for (u8 alias : {u8{4}, kMaxAliasL1, u8{8}, kMaxAlias})
     if (bytes % (kLineBytes << alias) == 0) operand.alias = alias;
 }
@@ -114,11 +147,12 @@ void forget_pitch(Operand& operand) {
     operand.far = false;
     operand.alias = 0;
   }
-  int panel = 0;  // physical dimensions inside a panel
+  int inside = 0;  // entries inside a block: behind the slowest entry of a dimension that has one
   if (l.packed())
-    for (int i = l.rank(); i > 0 && (i == l.rank() || l.order[i] != l.pack_dim); i--) panel++;
-  if (near) panel = 1;
-  if (panel) operand.contig = std::min(operand.contig, static_cast<u8>(panel));
+    for (int i = 0, n = l.count(); i < n && inside == 0; i++)
+      if (l.block[i] == 0 && l.block_of(l.dim[i]) > 1) inside = n - 1 - i;
+  if (near) inside = 1;
+  if (inside) operand.contig = std::min(operand.contig, static_cast<u8>(inside));
 }
 
 u64 hash_of(const Spec& spec, u64 seed) { return XXH3_64bits_withSeed(&spec, sizeof spec, seed); }
@@ -147,10 +181,12 @@ void drop_unit_dims(Spec& spec, Binding* binding) {
   for (int o = 0; o < spec.operand_count; o++) {
     Operand& operand = spec.operand[o];
     operand.dims = map_mask(operand.dims);
-    for (u8& d : operand.layout.order)
+    for (u8& d : operand.layout.dim)
       if (d != kNoDim) d = now[d];
-    if (operand.layout.packed()) operand.layout.pack_dim = now[operand.layout.pack_dim];
   }
+  drop_windows(spec);
+  for (Window& w : spec.window)
+    if (w.used()) w = {now[w.outer], now[w.inner], w.step, w.dilation};
   for (int s = 0; s < spec.stage_count; s++) spec.stage[s].reduce = map_mask(spec.stage[s].reduce);
   for (u8 d = 0; d < spec.rank; d++) {
     if (now[d] == kNoDim) continue;
@@ -165,10 +201,8 @@ void drop_unit_dims(Spec& spec, Binding* binding) {
 }
 
 bool may_tile(const Spec& spec, int dim, u32 size) {
-  for (int o = 0; o < spec.operand_count; o++) {
-    const Layout& l = spec.operand[o].layout;
-    if (l.pack_dim == dim && size % l.pack != 0) return false;
-  }
+  for (int o = 0; o < spec.operand_count; o++)
+    if (size % spec.operand[o].layout.block_of(dim) != 0) return false;
   return true;
 }
 
@@ -182,23 +216,62 @@ Spec tile(const Spec& spec, int dim, u32 size, Binding* binding) {
 }
 
 Layout plain_layout(const Layout& layout) {
-  Layout plain = layout;
-  plain.pack_dim = kNoDim;
-  plain.pack = 0;
+  Layout plain;
+  for (int i = 0, n = layout.count(); i < n; i++)
+    if (layout.block[i] == 0) plain.append(layout.dim[i]);
   return plain;
 }
 
 Operand dense_operand(const Spec& spec, Dtype dtype, Level level, Access access, DimMask dims,
-                      const Layout& layout) {
+                      const Layout& layout, u8 windows) {
   Operand o;
   o.dtype = dtype;
   o.level = level;
   o.access = access;
   o.dims = dims;
+  o.windows = windows;
   o.layout = layout;
-  o.contig = static_cast<u8>(layout.rank() + layout.packed());
+  o.contig = static_cast<u8>(layout.count());
   drop_unit_dims_of(spec, o);
   return o;
+}
+
+u32 axis_size(const Spec& spec, const Operand& operand, int dim) {
+  if (operand.windows)
+    for (int w = 0; w < kMaxWindows; w++) {
+      const Window& window = spec.window[w];
+      if (operand.has_window(w) && window.outer == dim)
+        return window.step * (spec.size[window.outer] - 1) +
+               window.dilation * (spec.size[window.inner] - 1) + 1;
+    }
+  return spec.size[dim];
+}
+
+PhysicalDims physical_dims(const Spec& spec, const Operand& operand) {
+  const Layout& l = operand.layout;
+  PhysicalDims p;
+  p.count = l.count();
+  if (!l.packed() && operand.windows == 0) {
+    for (int i = 0; i < p.count; i++) p.size[i] = spec.size[l.dim[i]];
+    return p;
+  }
+  std::array<u32, kMaxDims> left = spec.size;
+  for (int w = 0; w < kMaxWindows; w++)
+    if (operand.has_window(w))
+      left[spec.window[w].outer] = axis_size(spec, operand, spec.window[w].outer);
+  for (int i = p.count - 1; i >= 0; i--) {
+    const u8 d = l.dim[i], block = l.block[i];
+    p.size[i] = block ? block : left[d];
+    if (block) left[d] = static_cast<u32>(ceil_div(left[d], block));
+  }
+  return p;
+}
+
+bool has_plain_windows(const Spec& spec, const Operand& operand) {
+  for (int w = 0; w < kMaxWindows; w++)
+    if (operand.has_window(w) && spec.window[w].step != 1 && spec.window[w].dilation != 1)
+      return false;
+  return true;
 }
 
 Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding* binding) {
@@ -209,7 +282,7 @@ Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding*
   m.serial = true;
   m.operand_count = 2;
   m.stage_count = 1;
-  m.stage[0] = {Op::kCopy, 0, kNone, 0};
+  m.stage[0] = {Op::kCopy, computed_in(from.dtype), {0, kNoRef, kNoRef}, 0, 1};
   m.operand[0] = in ? from : to;
   m.operand[1] = in ? to : from;
   m.operand[0].access = Access::kIn;
@@ -218,49 +291,54 @@ Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding*
   Binding b;
   std::array<u8, kMaxDims> now{};
   const Layout& order = m.operand[1].layout;
-  for (int i = 0, n = order.rank(); i < n; i++) {
-    u8 d = order.order[i];
+  for (int i = 0, n = order.count(); i < n; i++) {
+    if (order.block[i] != 0) continue;
+    const u8 d = order.dim[i];
     now[d] = m.rank;
     b.dim[m.rank] = d;
-    m.size[m.rank++] = spec.size[d];
+    for (int w = 0; w < kMaxWindows; w++)
+      if (from.has_window(w) && spec.window[w].outer == d && spec.window[w].step != 1)
+        b.dim[m.rank] = spec.window[w].inner;
+    m.size[m.rank++] = axis_size(spec, from, d);
   }
   for (int o = 0; o < 2; o++) {
     Operand& operand = m.operand[o];
     operand.dims = m.all_dims();
-    for (u8& d : operand.layout.order)
+    operand.windows = 0;
+    for (u8& d : operand.layout.dim)
       if (d != kNoDim) d = now[d];
-    if (operand.layout.packed()) operand.layout.pack_dim = now[operand.layout.pack_dim];
   }
   b.operand[in ? 0 : 1] = static_cast<u8>(index);
-  b.operand[in ? 1 : 0] = kNewBuffer;
+  b.operand[in ? 1 : 0] = new_buffer(0);
   if (binding) *binding = b;
   return m;
 }
 
 u64 elements(const Spec& spec, const Operand& operand) {
   u64 n = 1;
+  if (operand.windows) {
+    for (int i = 0, count = operand.layout.count(); i < count; i++)
+      if (operand.layout.block[i] == 0) n *= axis_size(spec, operand, operand.layout.dim[i]);
+    return n;
+  }
   for (int d = 0; d < spec.rank; d++)
     if (has_dim(operand.dims, d)) n *= spec.size[d];
   return n;
 }
 
 Footprint footprint(const Spec& spec, const Operand& operand) {
-  PhysicalDims p = physical_dims(spec, operand.layout);
+  const PhysicalDims p = physical_dims(spec, operand);
   u64 run = 1, runs = 1;
-  for (int i = 0; i < p.count; i++) (i >= p.count - operand.contig ? run : runs) *= p.at[i].size;
+  for (int i = 0; i < p.count; i++) (i >= p.count - operand.contig ? run : runs) *= p.size[i];
   u64 run_bytes = run * size_of(operand.dtype);
   return {run_bytes * runs, runs, runs * ceil_div(run_bytes, kLineBytes)};
 }
 
-bool is_dense(const Operand& operand) {
-  return operand.contig == operand.layout.rank() + operand.layout.packed();
-}
+bool is_dense(const Operand& operand) { return operand.contig == operand.layout.count(); }
 
 u8 unit_dim(const Operand& operand) {
-  if (operand.contig == 0) return kNoDim;
-  if (operand.layout.packed()) return operand.layout.pack_dim;
-  int rank = operand.layout.rank();
-  return rank == 0 ? kNoDim : operand.layout.order[rank - 1];
+  const int count = operand.layout.count();
+  return operand.contig == 0 || count == 0 ? kNoDim : operand.layout.dim[count - 1];
 }
 
 u64 vectors(const Spec& spec, const Operand& operand, u32 lanes) {
@@ -278,48 +356,6 @@ u64 volume(const Spec& spec) {
   for (int d = 0; d < spec.rank; d++)
     if (__builtin_mul_overflow(v, u64{spec.size[d]}, &v)) return ~u64{0};
   return v;
-}
-
-namespace {
-
-std::string describe(const Operand& operand) {
-  std::string s(name_of(operand.dtype));
-  s += '(';
-  for (int i = 0, n = operand.layout.rank(); i < n; i++) {
-    if (i) s += ',';
-    s += 'd' + std::to_string(operand.layout.order[i]);
-  }
-  if (operand.layout.packed())
-    s += '/' + std::to_string(operand.layout.pack) + ":d" + std::to_string(operand.layout.pack_dim);
-  s += ')';
-  if (operand.level > Level::kL1 && !is_dense(operand))
-    s += (operand.far ? " far" : " near") + std::to_string(operand.contig);
-  if (operand.free_layout) s += " free";
-  s += '@';
-  s += name_of(operand.level);
-  return s;
-}
-
-}  // namespace
-
-std::string describe(const Spec& spec) {
-  std::string s;
-  for (int i = 0; i < spec.stage_count; i++) {
-    if (i) s += '+';
-    s += name_of(spec.stage[i].op);
-  }
-  s += '[';
-  for (int d = 0; d < spec.rank; d++) {
-    if (d) s += ',';
-    if (has_dim(spec.reduced(), d)) s += '/';
-    s += std::to_string(spec.size[d]);
-  }
-  s += ']';
-  for (int o = 0; o < spec.operand_count; o++) {
-    if (o == spec.out_index()) s += spec.out().access == Access::kInOut ? " +=" : " =>";
-    s += ' ' + describe(spec.operand[o]);
-  }
-  return s;
 }
 
 }  // namespace morello

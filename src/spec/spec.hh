@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Spec: what the search solves. One general form for every operation: an iteration space of
-// dimensions, operands that are indexed by some of them, and a chain of scalar stages. Tiling,
-// splitting a reduction, boundary pieces and footprints are derived from it once, for all
-// operations.
+// dimensions, operands that are indexed by some of them, and scalar stages, which read operands and
+// each other's values. Tiling, splitting a reduction, boundary pieces and footprints are derived
+// from it once, for all operations.
 #ifndef MORELLO_SPEC_SPEC_HH
 #define MORELLO_SPEC_SPEC_HH
 
@@ -25,24 +25,38 @@ using DimMask = u8;
 constexpr bool has_dim(DimMask mask, int d) { return d < kMaxDims && (mask >> d & 1); }
 
 enum class Access : u8 { kIn = 0, kOut = 1, kInOut = 2 };  // kOut: overwritten, never read
+/// Which registers hold an operand at Level::kRegister: vectors, or tiles of a matrix unit, which no
+/// target has yet. Elsewhere kVector.
+enum class Bank : u8 { kVector = 0, kTile = 1 };
 
 struct Operand {
   Dtype dtype = Dtype::kF32;
   Level level = Level::kMemory;
+  Bank bank = Bank::kVector;
   Access access = Access::kIn;
-  DimMask dims = 0;  // the dimensions that index it; the others broadcast it (inputs only)
+  DimMask dims = 0;  // the dimensions that index it; the others broadcast it
   /// How many physical dimensions, from the fastest, form one contiguous run. All of them: the
-  /// operand is dense. 0: even neighbours along the fastest are apart. Physical dimensions are the
-  /// entries of layout.order, and the inner part of a packed dimension.
+  /// operand is dense. 0: even neighbours along the fastest are apart.
   u8 contig = 0;
   bool far = false;  // runs are at least kFarBytes apart, or the only run is so from its neighbours
   bool free_layout = false;  // search chooses the layout; only at Level::kMemory
   /// Not dense: the cache sets that runs fall into. Log2 of the lines of a power of two that
   /// divides the distance of runs: the largest of 4, 6, 8 and kMaxAlias, or 0.
   u8 alias = 0;
+  u8 windows = 0;  // bit w: an axis of it is window w of the Spec; inputs only
   Layout layout;
 
+  bool has_window(int w) const { return windows >> w & 1; }
   friend bool operator==(const Operand&, const Operand&) = default;
+};
+
+/// Two dimensions that index one axis of an operand, at step * outer + dilation * inner. The axis
+/// has its place in the layout, in whole, under the name of `outer`. Unused: all 0.
+struct Window {
+  u8 outer = 0, inner = 0;
+  u16 step = 0, dilation = 0;
+  bool used() const { return step != 0; }
+  friend bool operator==(const Window&, const Window&) = default;
 };
 
 /// Where the runs of an operand start to cost extra: pages, and prefetchers that lose the stream.
@@ -56,63 +70,98 @@ void set_pitch(Operand& operand, u64 bytes);
 /// from its beginning, wherever they are.
 void forget_pitch(Operand& operand);
 
-/// Stage inputs that are no operand.
-inline constexpr i8 kPrevious = -1;  // the value of the stage before
-inline constexpr i8 kNone = -2;
+/// What a stage reads or writes: operand 0.., the value of an earlier stage, or nothing. On disk.
+using Ref = u8;
+inline constexpr Ref kNoRef = 0xff;
+inline constexpr Ref kFirstValue = 0x10;
+/// Of each four numbers the first; the others are for stages with several results.
+constexpr Ref value_of(int stage) { return static_cast<Ref>(kFirstValue + 4 * stage); }
+constexpr bool is_operand(Ref r) { return r < kMaxOperands; }
+constexpr bool is_value(Ref r) { return r >= kFirstValue && r < value_of(kMaxStages); }
+/// REQUIRES: is_value(r).
+constexpr int stage_of(Ref r) { return (r - kFirstValue) / 4; }
 
-/// One step of the scalar chain. Stage i may read the value of stage i-1; the last one writes the
-/// output. With `reduce` not empty, the value is combined over those dimensions, which no later
-/// stage has; only stage 0 may reduce.
+/// One scalar step, computed in `dtype`. What it reads are operands, converted when they are
+/// loaded, and values of earlier stages. Its own value has the dimensions of what it reads, less
+/// those that it combines (`reduce`), and no place in memory: to give it one is a decision of the
+/// search. If it is written to an operand, it is converted once, and repeated along dimensions that
+/// it lacks.
 struct Stage {
   Op op = Op::kCopy;
-  i8 in0 = kNone;
-  i8 in1 = kNone;
+  Dtype dtype = Dtype::kF32;
+  std::array<Ref, kMaxInputs> in = {kNoRef, kNoRef, kNoRef};
   DimMask reduce = 0;
+  Ref out = kNoRef;  // the operand that the value is written to, or nothing
+  u8 reserved = 0;
   friend bool operator==(const Stage&, const Stage&) = default;
 };
+/// Does it combine values over reduced dimensions, of which tiling may have left none?
+constexpr bool is_reduction(const Stage& stage) {
+  return stage.op == Op::kMulAdd || (is_binary(stage.op) && stage.in[1] == kNoRef);
+}
 
-/// Canonical form: every size is at least 2 (a scalar has rank 0); dimensions are numbered: those
-/// of the output from slow to fast in its layout, then the reduced ones from slow to fast in the
-/// layout of the first operand that has them all, or by number. Unused entries are
-/// value-initialised, so that equal Specs have equal bytes. A plain value: hash and compare its
-/// bytes.
+/// Canonical form: not_canonical() in spec/canonical.hh has every rule. Equal problems have equal
+/// bytes: a plain value, hashed and compared as such. What consumers ask is in spec/roles.hh.
 struct Spec {
   std::array<u32, kMaxDims> size{};
   u8 rank = 0;
-  u8 operand_count = 0;  // the last operand is the output
+  u8 operand_count = 0;  // inputs, then outputs
   u8 stage_count = 0;
   bool serial = false;  // must not start parallel loops
-  float fill_value = 0;
+  u32 fill_bits = 0;    // of kFill: the bits of its value in the stage's element type
   std::array<Operand, kMaxOperands> operand{};
   std::array<Stage, kMaxStages> stage{};
+  std::array<Window, kMaxWindows> window{};
 
+  /// The last output; today's actions and microkernels know Specs with one.
   const Operand& out() const { return operand[operand_count - 1]; }
   Operand& out() { return operand[operand_count - 1]; }
   int out_index() const { return operand_count - 1; }
-  DimMask reduced() const { return stage[0].reduce; }
-  DimMask all_dims() const { return static_cast<DimMask>((1u << rank) - 1); }
-  /// A reduction that adds to its output (which is then kInOut). Before other stages it does not:
-  /// there the old output is what a later stage reads.
-  bool accumulates() const {
-    return reduced() != 0 && stage_count == 1 && out().access == Access::kInOut;
+  DimMask reduced() const {
+    DimMask all = stage[0].reduce;
+    for (int s = 1; s < stage_count; s++) all = static_cast<DimMask>(all | stage[s].reduce);
+    return all;
   }
-  /// A stage behind the first one reads what the output held before.
-  bool reads_output_late() const { return stage_count > 1 && out().access == Access::kInOut; }
+  DimMask all_dims() const { return static_cast<DimMask>((1u << rank) - 1); }
 
   friend bool operator==(const Spec& a, const Spec& b) {
     return std::memcmp(&a, &b, sizeof(Spec)) == 0;
   }
 };
-static_assert(std::has_unique_object_representations_v<Operand>);
-static_assert(sizeof(Spec) ==
-              24 + 4 + 4 + kMaxOperands * sizeof(Operand) + kMaxStages * sizeof(Stage));
+static_assert(std::has_unique_object_representations_v<Spec>);
+
+/// Calls f(field) for every number: sizes and counts first, then operand by operand, stage by stage. Whoever reads, writes or compares fields goes through here.
+template <class SpecType, class F>
+void each_field(SpecType& spec, F&& f) {
+  for (auto& size : spec.size) f(size);
+  f(spec.rank), f(spec.operand_count), f(spec.stage_count), f(spec.serial), f(spec.fill_bits);
+  for (auto& x : spec.operand) {
+    auto& [dtype, level, bank, access, dims, contig, far, free_layout, alias, windows, layout] = x;
+    f(dtype), f(level), f(bank), f(access), f(dims), f(contig), f(far), f(free_layout), f(alias);
+    f(windows);
+    for (auto& d : layout.dim) f(d);
+    for (auto& block : layout.block) f(block);
+  }
+  for (auto& s : spec.stage) {
+    [[maybe_unused]] auto& [op, dtype, in, reduce, out, reserved] = s;
+    f(op), f(dtype), f(reduce), f(out);
+    for (auto& ref : in) f(ref);
+  }
+  for (auto& w : spec.window) {
+    auto& [outer, inner, step, dilation] = w;
+    f(outer), f(inner), f(step), f(dilation);
+  }
+}
 
 /// Without a seed the same everywhere.
 u64 hash_of(const Spec& spec, u64 seed = 0);
 
-/// How a child's dimensions and operands are those of its parent. A child's operand that is the new
-/// buffer of the parent's node is kNewBuffer.
-inline constexpr u8 kNewBuffer = 0xfe;
+/// How a child's dimensions and operands are those of its parent. A child's operand that is new
+/// buffer i of the parent's node is new_buffer(i).
+constexpr u8 new_buffer(int i) { return static_cast<u8>(0xf8 + i); }
+constexpr bool is_new_buffer(u8 operand) {
+  return operand >= new_buffer(0) && operand < new_buffer(kMaxBuffers);
+}
 struct Binding {
   std::array<u8, kMaxDims> dim{};          // child dimension -> parent dimension
   std::array<u8, kMaxOperands> operand{};  // child operand -> parent operand
@@ -127,24 +176,37 @@ void drop_unit_dims(Spec& spec, Binding* binding);
 /// REQUIRES: 1 <= size < spec.size[dim]; may_tile(spec, dim, size) or it is the remainder of such a
 /// tile.
 Spec tile(const Spec& spec, int dim, u32 size, Binding* binding);
-/// False where a tile would start inside a panel.
+/// False where a tile would start inside a block of a layout.
 bool may_tile(const Spec& spec, int dim, u32 size);
 
-/// The dense form of `layout` as an operand: contig and far set. Panels that the sizes do not reach
+/// The dense form of `layout` as an operand: contig and far set. Blocks that the sizes do not reach
 /// are normalised away, size-1 dimensions dropped.
 Operand dense_operand(const Spec& spec, Dtype dtype, Level level, Access access, DimMask dims,
-                      const Layout& layout);
-/// Same order of the dimensions, no panels.
+                      const Layout& layout, u8 windows = 0);
+/// The dimensions in the order of their slowest entries, in whole.
 Layout plain_layout(const Layout& layout);
 
+/// Elements along an axis of an operand: the size of its dimension, or what a window spans.
+u32 axis_size(const Spec& spec, const Operand& operand, int dim);
+/// Elements along each entry of an operand's layout.
+struct PhysicalDims {
+  std::array<u32, kMaxPhysical> size;
+  int count;
+};
+PhysicalDims physical_dims(const Spec& spec, const Operand& operand);
+
 /// The Spec of copying operand `index` of `spec` to `to` (or back, if !in), canonical: operands
-/// {source, destination}. The binding names operand `index` and kNewBuffer.
+/// {source, destination}. The binding names operand `index` and the new buffer. Windows are copied
+/// as the axes that they are.
+/// REQUIRES: has_plain_windows(spec, spec.operand[index]).
 Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding* binding);
+/// Of each window of the operand, one of the two dimensions steps its axis by one.
+bool has_plain_windows(const Spec& spec, const Operand& operand);
 
 /// Elements, contiguous runs and cache lines of an operand's tile. A line counts once per run.
 u64 elements(const Spec& spec, const Operand& operand);
 struct Footprint {
-  u64 bytes = 0;  // including the padding of panels
+  u64 bytes = 0;  // including the padding of blocks
   u64 runs = 0;
   u64 lines = 0;
 };

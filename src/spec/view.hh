@@ -10,13 +10,22 @@
 
 namespace morello {
 
-/// Element i of a dimension is at i * stride, or, with pack > 0, at i/pack * stride + i%pack *
-/// inner.
+/// Where the elements of one dimension are. Element i is at i * stride[0]; with block[0] > 0 it is
+/// at i % block[0] * stride[0] + i / block[0] * stride[1], and so on with block[1] and stride[2].
+/// Elements, not bytes.
 struct DimView {
-  i64 stride = 0;
-  u32 pack = 0;
-  i64 inner = 0;
-  i64 at(i64 i) const { return pack ? i / pack * stride + i % pack * inner : i * stride; }
+  std::array<i64, kMaxPieces> stride{};     // fast to slow
+  std::array<u32, kMaxPieces - 1> block{};  // elements; 0: there is no slower piece
+
+  bool plain() const { return block[0] == 0; }
+  i64 at(i64 i) const {
+    if (block[0] == 0) return i * stride[0];
+    const i64 inner = i % block[0] * stride[0];
+    if (block[1] == 0) return inner + i / block[0] * stride[1];
+    return inner + i % block[1] / block[0] * stride[1] + i / block[1] * stride[2];
+  }
+  /// Every multiple of this many elements begins a block of each piece.
+  u32 aligned() const { return block[1] ? block[1] : block[0] ? block[0] : 1; }
   friend bool operator==(const DimView&, const DimView&) = default;
 };
 
@@ -27,7 +36,7 @@ struct View {
 
 /// Strides of a new buffer in `operand`'s layout, dense.
 View dense_view(const Spec& spec, const Operand& operand);
-/// Elements that a dense buffer of `operand` has, including the padding of its last panel.
+/// Elements that a dense buffer of `operand` has, including the padding of its last blocks.
 u64 dense_elements(const Spec& spec, const Operand& operand);
 /// The parent's view seen through the dimensions of a child, whose sizes are `child.size`.
 View bind_view(const View& parent, const Spec& child, const Binding& binding);

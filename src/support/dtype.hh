@@ -45,6 +45,12 @@ constexpr std::string_view name_of(Dtype d) {
   return "?";
 }
 
+constexpr bool is_integer(Dtype d) {
+  return d == Dtype::kI8 || d == Dtype::kU8 || d == Dtype::kI32;
+}
+/// The element type that values of this one are computed and summed in.
+constexpr Dtype computed_in(Dtype d) { return is_integer(d) ? Dtype::kI32 : Dtype::kF32; }
+
 /// Every element type, for parsers and messages.
 inline constexpr Dtype kAllDtypes[] = {Dtype::kF32, Dtype::kBf16, Dtype::kF16,
                                        Dtype::kI8,  Dtype::kU8,   Dtype::kI32};

@@ -16,9 +16,14 @@ using i8 = std::int8_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
 
-inline constexpr int kMaxDims = 6;      // dimensions of one iteration space
-inline constexpr int kMaxOperands = 6;  // tensors of one Spec, the output included
-inline constexpr int kMaxStages = 4;    // scalar steps of one Spec
+inline constexpr int kMaxDims = 8;      // dimensions of one iteration space
+inline constexpr int kMaxOperands = 8;  // tensors of one Spec, the outputs included
+inline constexpr int kMaxStages = 8;    // scalar steps of one Spec
+inline constexpr int kMaxInputs = 3;    // of one stage
+inline constexpr int kMaxWindows = 2;   // of one Spec
+inline constexpr int kMaxPhysical = 8;  // entries of one layout
+inline constexpr int kMaxPieces = 3;    // of them that one dimension has
+inline constexpr int kMaxBuffers = 3;   // new ones of one node of an Impl tree
 
 constexpr u64 ceil_div(u64 a, u64 b) { return (a + b - 1) / b; }
 constexpr u64 round_up(u64 a, u64 b) { return ceil_div(a, b) * b; }

@@ -4,65 +4,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "spec/canonical.hh"
+#include "spec/roles.hh"
+
 namespace morello {
 namespace {
 
 constexpr u64 kMaxElements = std::numeric_limits<i32>::max();  // of one tensor, and along one axis
-
-bool is_subset(DimMask mask, DimMask of) { return (mask & ~of) == 0; }
-
-bool is_known(Dtype dtype) {
-  return std::find(std::begin(kAllDtypes), std::end(kAllDtypes), dtype) != std::end(kAllDtypes);
-}
-
-/// A permutation of `dims`, then kNoDim.
-bool is_order_of(const Layout& layout, DimMask dims) {
-  DimMask seen = 0;
-  const int rank = layout.rank();
-  for (int i = 0; i < kMaxDims; i++) {
-    const u8 d = layout.order[i];
-    if (i >= rank ? d != kNoDim : !has_dim(static_cast<DimMask>(dims & ~seen), d)) return false;
-    if (i < rank) seen = static_cast<DimMask>(seen | 1u << d);
-  }
-  return seen == dims;
-}
-
-bool is_layout_of(const Layout& layout, DimMask dims) {
-  if (layout.reserved != 0 || !is_order_of(layout, dims)) return false;
-  return layout.packed() ? has_dim(dims, layout.pack_dim) && layout.pack >= 2 : layout.pack == 0;
-}
-
-bool is_operand(const Operand& x, DimMask all) {
-  return is_known(x.dtype) && x.level == Level::kRegister && x.access == Access::kIn &&
-         is_subset(x.dims, all) && is_layout_of(x.layout, x.dims) &&
-         x.contig <= x.layout.rank() + x.layout.packed() && x.alias <= kMaxAlias;
-}
-
-/// A stage that combines in0 with the value so far: over reduced dimensions, or over what tiles of
-/// size 1 have left of them.
-bool may_reduce(const Stage& stage) { return can_reduce(stage.op) && stage.in1 == kNone; }
-
-/// Inputs of an operation; -1: there is no such stage.
-int inputs_of(const Stage& stage) {
-  if (stage.op == Op::kMulAdd) return 2;
-  if (may_reduce(stage)) return 1;
-  if (stage.reduce != 0) return -1;
-  if (stage.op == Op::kFill) return 0;
-  if (stage.op == Op::kCopy) return 1;
-  const int inputs = elementwise_inputs(stage.op);
-  return inputs == 0 ? -1 : inputs;
-}
-
-bool is_stage(const Stage& stage, int index, const Spec& key) {
-  const int inputs = inputs_of(stage);
-  const bool combines = stage.op == Op::kMulAdd || stage.reduce != 0 || may_reduce(stage);
-  if (inputs < 0 || (combines && index > 0)) return false;
-  auto reads = [&](i8 in, bool wanted) {
-    if (!wanted) return in == kNone;
-    return in == kPrevious ? index > 0 : in >= 0 && in < key.operand_count;
-  };
-  return reads(stage.in0, inputs >= 1) && reads(stage.in1, inputs == 2);
-}
 
 u32 largest_coordinate(const Spec& key, int axis) {
   if (axis == kAxisOverwrites || axis == kAxisParallel) return 1;
@@ -75,12 +23,21 @@ u32 largest_coordinate(const Spec& key, int axis) {
 
 /// All tensors have sizes that a Statement could have, if dimension d has `at[kAxisSize + d]` + 2.
 bool has_tensors(const Spec& key, const std::array<u32, kAxes>& at) {
+  auto size = [&](int d) { return u64{at[kAxisSize + d]} + 2; };
   for (int o = 0; o < key.operand_count; o++) {
+    const Operand& x = key.operand[o];
     u64 elements = 1;
-    for (int d = 0; d < key.rank; d++) {
-      if (has_dim(key.operand[o].dims, d)) elements *= u64{at[kAxisSize + d]} + 2;
-      if (elements > kMaxElements) return false;
+    DimMask plain = x.dims;
+    auto add = [&](u64 along) { return (elements *= along) <= kMaxElements; };
+    for (int w = 0; w < kMaxWindows; w++) {
+      if (!x.has_window(w)) continue;
+      const Window& window = key.window[w];
+      plain = static_cast<DimMask>(plain & ~(1u << window.outer | 1u << window.inner));
+      if (!add(window.step * (size(window.outer) - 1) + window.dilation * (size(window.inner) - 1) + 1))
+        return false;
     }
+    for (int d = 0; d < key.rank; d++)
+      if (has_dim(plain, d) && !add(size(d))) return false;
   }
   return true;
 }
@@ -160,20 +117,15 @@ std::string check_all(const std::vector<T>& all, const char* what) {
 }  // namespace
 
 std::string check_key(const Spec& key) {
-  if (key.rank > kMaxDims || key.operand_count < 1 || key.operand_count > kMaxOperands ||
-      key.stage_count < 1 || key.stage_count > kMaxStages)
-    return "the key has no such rank, or number of operands or stages";
-  const DimMask all = key.all_dims();
-  if (key.size != decltype(key.size){} || key.serial) return "the key is malformed";
-  for (int o = 0; o < kMaxOperands; o++)
-    if (o < key.operand_count ? !is_operand(key.operand[o], all) : key.operand[o] != Operand{})
-      return "operand " + std::to_string(o) + " of the key is malformed";
-  for (int s = 0; s < kMaxStages; s++)
-    if (s < key.stage_count ? !is_stage(key.stage[s], s, key) : key.stage[s] != Stage{})
-      return "stage " + std::to_string(s) + " of the key is malformed";
-  if ((key.reduced() ^ key.out().dims) != all)
-    return "the key's dimensions are not those of its output and the reduced ones";
-  return "";
+  if (key.operand_count < 1 || key.operand_count > kMaxOperands)
+    return "the key has no such number of operands";
+  bool malformed = key.size != decltype(key.size){} || key.serial || key.out().access != Access::kIn;
+  for (int o = 0; o < key.operand_count; o++) malformed |= key.operand[o].level != Level::kRegister;
+  if (malformed) return "the key is malformed";
+  Spec spec = key;
+  spec.out().access = is_read(spec, static_cast<Ref>(spec.out_index())) ? Access::kInOut : Access::kOut;
+  const std::string bad = not_canonical_form(spec);
+  return bad.empty() ? bad : "the key is malformed: " + bad;
 }
 
 std::string check(const TableContent& content) {

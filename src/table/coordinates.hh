@@ -18,8 +18,8 @@ enum Axis : int {
   kAxisParallel = 1,                       // 1: may start parallel loops
   kAxisSize = 2,                           // + dimension: its size - 2
   kAxisLevel = kAxisSize + kMaxDims,       // + operand: its level, registers first
-  kAxisLimit = kAxisLevel + kMaxOperands,  // + level: the limit
-  kAxes = kAxisLimit + 3,
+  kAxisLimit = kAxisLevel + kMaxOperands,  // + entry of Limits: the limit
+  kAxes = kAxisLimit + 4,
 };
 
 struct GridPoint {

@@ -20,8 +20,6 @@ template <class T>
 u32 to_cell(T value) {
   if constexpr (std::is_same_v<T, float>)
     return std::bit_cast<u32>(value);
-  else if constexpr (std::is_same_v<T, i8>)
-    return static_cast<u8>(value);
   else
     return static_cast<u32>(value);
 }
@@ -37,19 +35,27 @@ bool from_cell(u32 cell, T& value) {
   return to_cell(value) == cell;
 }
 
-/// Calls f on every field of a key that is not the same in all keys, in the order of the columns.
+/// What of a Spec is 0 in every key is no column: sizes, levels, and whether it may be parallel. The
+/// others are columns in the order of each_field().
 template <class Key, class F>
-void each_field(Key& key, F&& f) {
-  f(key.rank), f(key.operand_count), f(key.stage_count);
-  f(key.fill_value);
-  for (auto& x : key.operand) {
-    f(x.dtype), f(x.dims), f(x.contig), f(x.far), f(x.free_layout), f(x.alias);
-    for (auto& d : x.layout.order) f(d);
-    f(x.layout.pack_dim), f(x.layout.pack);
-  }
-  for (auto& s : key.stage) f(s.op), f(s.in0), f(s.in1), f(s.reduce);
+void each_column(Key& key, F&& f) {
+  each_field(key, [&](auto& field) {
+    const char* at = reinterpret_cast<const char*>(&field);
+    auto within = [&](const auto& part) {
+      const char* begin = reinterpret_cast<const char*>(&part);
+      return at >= begin && at < begin + sizeof part;
+    };
+    bool fixed = within(key.size) || within(key.serial);
+    for (auto& x : key.operand) fixed |= within(x.level);
+    if (!fixed) f(field);
+  });
 }
-constexpr size_t kKeyColumns = 4 + kMaxOperands * (8 + kMaxDims) + kMaxStages * 4;
+const size_t kKeyColumns = [] {
+  size_t n = 0;
+  Spec key;
+  each_column(key, [&](auto&) { n++; });
+  return n;
+}();
 
 bool comes_before(const Spec& a, const Spec& b) { return std::memcmp(&a, &b, sizeof(Spec)) < 0; }
 
@@ -67,7 +73,7 @@ Bytes write_keys(const std::vector<Spec>& keys) {
   std::vector<u32> cells(keys.size() * kKeyColumns);
   for (size_t k = 0; k < keys.size(); k++) {
     size_t cell = k;
-    each_field(keys[k], [&](auto field) {
+    each_column(keys[k], [&](const auto& field) {
       cells[cell] = to_cell(field);
       cell += keys.size();
     });
@@ -83,7 +89,7 @@ Result<std::vector<Spec>> read_keys(const SectionSource& source, Allowance& allo
   for (size_t k = 0; k < keys.size(); k++) {
     size_t column = 0;
     bool fits = true;
-    each_field(keys[k], [&](auto& field) { fits &= from_cell(cells->at(k, column++), field); });
+    each_column(keys[k], [&](auto& field) { fits &= from_cell(cells->at(k, column++), field); });
     for (int o = 0; o < std::min<int>(keys[k].operand_count, kMaxOperands); o++)
       keys[k].operand[o].level = Level::kRegister;  // as in every key
     std::string bad = fits ? check_key(keys[k]) : "a number is out of range";

@@ -5,22 +5,31 @@
 
 #include "impl/microkernel_id.hh"
 #include "spec/names.hh"
+#include "support/number.hh"
 
 namespace morello {
 namespace {
 
-std::string number_text(float value) {
+template <class Number>
+std::string number_text(Number value) {
   char buffer[32];
   return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
 }
 
 std::string stage_text(const Spec& key, const Stage& stage) {
   std::string s(name_of(stage.op));
-  if (stage.op == Op::kFill) return s + '(' + number_text(key.fill_value) + ')';
-  auto input = [](i8 in) { return in == kPrevious ? "previous" : std::to_string(in); };
+  if (stage.op == Op::kFill) {
+    const double value = number_of_bits(stage.dtype, key.fill_bits);
+    return s + '(' + (stage.dtype == Dtype::kI32 ? number_text(value) : number_text(static_cast<float>(value))) + ')';
+  }
+  auto input = [&](Ref in) {
+    if (is_operand(in)) return std::to_string(in);
+    const bool previous = &stage == &key.stage[stage_of(in) + 1];
+    return previous ? "previous" : "stage " + std::to_string(stage_of(in));
+  };
   s += '(';
-  if (stage.in0 != kNone) s += input(stage.in0);
-  if (stage.in1 != kNone) s += ',' + input(stage.in1);
+  for (int i = 0; i < kMaxInputs && stage.in[i] != kNoRef; i++)
+    s += (i ? "," : "") + input(stage.in[i]);
   return s + ')';
 }
 
@@ -72,6 +81,7 @@ std::string axis_name(const Spec& key, size_t axis) {
   if (axis == kAxisOverwrites) return "output";
   if (axis == kAxisParallel) return "loops";
   if (axis >= kAxisLimit) {
+    if (axis == kAxisLimit + Limits::kTiles) return "tiles";
     const Level level = static_cast<Level>(axis - kAxisLimit);
     return level == Level::kRegister ? "registers" : std::string(name_of(level));
   }
@@ -85,7 +95,7 @@ std::string coordinate_text(size_t axis, u32 at) {
   if (axis == kAxisParallel) return at ? "parallel" : "serial";
   if (axis < kAxisLevel) return std::to_string(u64{at} + 2);
   if (axis < kAxisLimit) return std::string(name_of(static_cast<Level>(at)));
-  if (axis == kAxisLimit) return std::to_string(at);
+  if (axis == kAxisLimit || axis == kAxisLimit + Limits::kTiles) return std::to_string(at);
   return std::to_string(lines_of_code(at) * kLineBytes);
 }
 

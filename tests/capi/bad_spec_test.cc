@@ -34,7 +34,7 @@ const BadText kBadTexts[] = {
     {"relu f32[4,8]{0} -> f32[4,8]", MORELLO_INVALID_LAYOUT, 0, {"2"}},
     {"relu f32[4,8] -> f32[4,8]{*}", MORELLO_INVALID_LAYOUT, 0, {"output"}},
     {"relu bf16[4,8] -> bf16[4,8]", MORELLO_UNSUPPORTED, 0, {"bf16", "f32"}},
-    {"relu f32[1,1,1,1,1,1,1] -> f32[1]", MORELLO_UNSUPPORTED, 0, {"6"}},
+    {"relu f32[1,1,1,1,1,1,1,1,1] -> f32[1]", MORELLO_UNSUPPORTED, 0, {"8"}},
     {"relu f32[4] -> neg -> neg -> neg -> neg -> f32[4]", MORELLO_UNSUPPORTED, 0, {"3"}},
 };
 

@@ -19,7 +19,7 @@ constexpr bool kOptimized = true;
 constexpr bool kOptimized = false;
 #endif
 
-constexpr size_t kEnough = size_t{64} << 10;  // as morello.h says
+constexpr size_t kEnough = size_t{96} << 10;  // as morello.h says
 constexpr unsigned char kPaint = 0xc5;
 
 /// Runs `body` on a thread with a stack of `kEnough` bytes over a page that may not be touched.

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "cost/microkernel.hh"
+#include "../support/stages.hh"
 #include "harness.hh"
 
 namespace morello::testing {
@@ -25,18 +26,16 @@ Problem problem_of(const std::vector<u32>& sizes, const std::vector<Form>& forms
   Problem p;
   Spec& s = p.spec;
   for (u32 size : sizes) s.size[s.rank++] = size;
-  s.fill_value = 1.5f;
   s.operand_count = static_cast<u8>(forms.size());
-  for (const Stage& stage : stages) s.stage[s.stage_count++] = stage;
+  set_stages(s, stages);
+  for (const Stage& stage : stages)
+    if (stage.op == Op::kFill) s.fill_bits = bits_of(1.5f);
   for (size_t o = 0; o < forms.size(); o++) {
     const Form& form = forms[o];
-    Layout layout;
+    const Layout layout = layout_in_order(form.order);
     DimMask dims = 0;
-    int rank = static_cast<int>(form.order.size());
-    for (int i = 0; i < rank; i++) {
-      layout.order[i] = form.order[i];
-      dims = static_cast<DimMask>(dims | 1u << form.order[i]);
-    }
+    int rank = layout.count();
+    for (u8 d : form.order) dims = static_cast<DimMask>(dims | 1u << d);
     Operand& operand = s.operand[o];
     operand.access = o + 1 < forms.size() ? Access::kIn : access;
     operand.dims = dims;
@@ -44,8 +43,8 @@ Problem problem_of(const std::vector<u32>& sizes, const std::vector<Form>& forms
     operand.contig = static_cast<u8>(form.step != 1 ? 0 : form.gap != 0 && rank > 1 ? 1 : rank);
     i64 stride = form.step;
     for (int i = rank - 1; i >= 0; i--) {
-      p.views[o].dim[layout.order[i]].stride = stride;
-      stride = stride * s.size[layout.order[i]] + (i == rank - 1 ? form.gap : 0);
+      p.views[o].dim[layout.dim[i]].stride[0] = stride;
+      stride = stride * s.size[layout.dim[i]] + (i == rank - 1 ? form.gap : 0);
     }
     p.data[o].assign(static_cast<size_t>(std::max<i64>(stride, 1)), 0);
   }
@@ -115,7 +114,7 @@ void check_in_registers(const Problem& p, MicrokernelId id, float neutral) {
     Spec body = spec;
     body.out() = placed;
     Binding inner = identity_binding(spec);
-    inner.operand[out] = kNewBuffer;
+    inner.operand[out] = new_buffer(0);
     if (reads) {
       Spec load = move_spec(spec, out, placed, true, &binding);
       add(0, select(load, copy), binding);
@@ -126,8 +125,8 @@ void check_in_registers(const Problem& p, MicrokernelId id, float neutral) {
       fill.operand[0] = fill.operand[1];
       fill.operand[1] = Operand{};
       fill.operand_count = 1;
-      fill.stage[0] = {Op::kFill, kNone, kNone, 0};
-      fill.fill_value = neutral;
+      set_stages(fill, {stage_of_op(Op::kFill)});
+      fill.fill_bits = bits_of(neutral);
       binding.operand[0] = out;
       add(parent, select(fill, MicrokernelId::kMap), binding);
     }
@@ -158,7 +157,7 @@ TEST_SUITE("codegen") {
         for (u32 m : {1u, 2u, 3u, 4u, 6u, 8u, 13u})
           for (u32 k : {1u, 2u, 3u, 5u, 8u, 17u, 33u})
             check_in_registers(problem_of({m, n, k}, {{{0, 2}}, {{2, 1}}, {{0, 1}}},
-                                          {{Op::kMulAdd, 0, 1, 0b100}}, access, m * 100 + n),
+                                          {stage_of_op(Op::kMulAdd, 0, 1, 0b100)}, access, m * 100 + n),
                                MicrokernelId::kOuterProduct, 0);
   }
 
@@ -166,7 +165,7 @@ TEST_SUITE("codegen") {
     for (u32 n : {1u, 3u, 8u, 13u, 16u, 21u})
       for (u32 m : {1u, 2u, 5u})
         for (u32 k : {1u, 2u, 9u, 40u}) {
-          Stage stage{Op::kMulAdd, 0, 1, 0b100};
+          const Stage stage = stage_of_op(Op::kMulAdd, 0, 1, 0b100);
           // Column-major a; gaps; b first; vectors along m.
           check_in_registers(problem_of({m, n, k}, {{{2, 0}}, {{2, 1}, 1, 3}, {{0, 1}, 1, 5}},
                                         {stage}, Access::kInOut, 1),
@@ -193,7 +192,7 @@ TEST_SUITE("codegen") {
                     150u, 257u})
         for (u32 m : {1u, 2u, 3u, 4u})
           for (u32 n : {1u, 2u, 3u, 5u}) {
-            Stage stage{Op::kMulAdd, 0, 1, 0b100};
+            const Stage stage = stage_of_op(Op::kMulAdd, 0, 1, 0b100);
             check_leaf(problem_of({m, n, k}, {{{0, 2}}, {{1, 2}}, {{0, 1}}}, {stage}, access, k),
                        MicrokernelId::kDotProduct);
             check_leaf(problem_of({m, n, k}, {{{1, 2}, 1, 3}, {{0, 2}, 1, 1}, {{1, 0}, 1, 2}},
@@ -203,17 +202,17 @@ TEST_SUITE("codegen") {
   }
 
   TEST_CASE("map: every operation, in memory") {
-    std::vector<Stage> unary = {{Op::kCopy, 0, kNone, 0}}, binary;
+    std::vector<Stage> unary = {stage_of_op(Op::kCopy, 0)}, binary;
     for (const Elementwise& e : kElementwise)
       if (e.inputs == 1)
-        unary.push_back({e.op, 0, kNone, 0});
+        unary.push_back(stage_of_op(e.op, 0));
       else
-        binary.push_back({e.op, 0, 1, 0});
+        binary.push_back(stage_of_op(e.op, 0, 1));
     for (MicrokernelId id : {MicrokernelId::kMap, MicrokernelId::kScalarMap})
       for (u32 n : kColumns)
         for (u32 m : {1u, 3u}) {
           Form row{{0, 1}}, gap{{0, 1}, 1, 3};
-          check_leaf(problem_of({m, n}, {row}, {{Op::kFill, kNone, kNone, 0}}, Access::kOut, n),
+          check_leaf(problem_of({m, n}, {row}, {stage_of_op(Op::kFill)}, Access::kOut, n),
                      id);
           for (const Stage& s : unary)
             check_leaf(problem_of({m, n}, {row, gap}, {s}, Access::kOut, n), id);
@@ -221,18 +220,18 @@ TEST_SUITE("codegen") {
             for (const Form& other : {row, Form{{1}}, Form{{0}}, Form{{}}}) {
               check_leaf(problem_of({m, n}, {gap, other, row}, {s}, Access::kOut, n), id);
               Stage swapped = s;
-              std::swap(swapped.in0, swapped.in1);
+              std::swap(swapped.in[0], swapped.in[1]);
               check_leaf(problem_of({m, n}, {gap, other, row}, {swapped}, Access::kOut, n), id);
             }
         }
   }
 
   TEST_CASE("map: long rows, three dimensions, chains, in place") {
-    std::vector<Stage> chain = {{Op::kSub, 0, 1, 0},
-                                {Op::kMul, 2, kPrevious, 0},
-                                {Op::kRelu, kPrevious, kNone, 0},
-                                {Op::kDiv, kPrevious, 3, 0}};
-    std::vector<Stage> in_place = {{Op::kAdd, 1, 0, 0}, {Op::kRelu, kPrevious, kNone, 0}};
+    std::vector<Stage> chain = {stage_of_op(Op::kSub, 0, 1),
+                                stage_of_op(Op::kMul, 2, kPrevious),
+                                stage_of_op(Op::kRelu, kPrevious),
+                                stage_of_op(Op::kDiv, kPrevious, 3)};
+    std::vector<Stage> in_place = {stage_of_op(Op::kAdd, 1, 0), stage_of_op(Op::kRelu, kPrevious)};
     for (u32 n : {3u, 16u, 61u, 127u, 128u, 129u, 200u, 256u, 275u, 400u})
       for (u32 m : {1u, 2u, 7u, 17u}) {
         std::vector<Form> forms = {{{0, 1}}, {{1}}, {{0}}, {{0, 1}, 1, 2}, {{0, 1}, 1, 1}};
@@ -240,10 +239,10 @@ TEST_SUITE("codegen") {
         check_leaf(problem_of({m, n}, {{{1}}, {{0, 1}, 1, 4}}, in_place, Access::kInOut, n),
                    MicrokernelId::kMap);
         check_leaf(problem_of({3, m, n}, {{{0, 1, 2}, 1, 3}, {{1, 2}}, {{0, 1, 2}}},
-                              {{Op::kAdd, 0, 1, 0}}, Access::kOut, n),
+                              {stage_of_op(Op::kAdd, 0, 1)}, Access::kOut, n),
                    MicrokernelId::kMap);
         check_leaf(problem_of({2, m, 2, n}, {{{3, 0, 2, 1}, 2, 3}, {{1, 2, 3, 0}, 3, 1}},
-                              {{Op::kCopy, 0, kNone, 0}}, Access::kOut, n),
+                              {stage_of_op(Op::kCopy, 0)}, Access::kOut, n),
                    MicrokernelId::kScalarMap);
       }
   }
@@ -253,17 +252,17 @@ TEST_SUITE("codegen") {
       for (u32 m : {1u, 2u, 4u}) {
         check_in_registers(
             problem_of({m, n}, {{{1}}, {{0, 1}, 1, 3}},
-                       {{Op::kAdd, 1, 0, 0}, {Op::kRelu, kPrevious, kNone, 0}}, Access::kInOut, n),
+                       {stage_of_op(Op::kAdd, 1, 0), stage_of_op(Op::kRelu, kPrevious)}, Access::kInOut, n),
             MicrokernelId::kMap, 0);
         check_in_registers(
             problem_of({m, n}, {{{0}}, {{0, 1}, 1, 3}, {{0, 1}}},
-                       {{Op::kDiv, 0, 2, 0}, {Op::kSub, 1, kPrevious, 0}}, Access::kInOut, n),
+                       {stage_of_op(Op::kDiv, 0, 2), stage_of_op(Op::kSub, 1, kPrevious)}, Access::kInOut, n),
             MicrokernelId::kMap, 0);
         check_in_registers(
             problem_of({2, m, n}, {{{0, 1}}, {{0, 1, 2}}},
-                       {{Op::kMul, 0, 1, 0}, {Op::kNeg, kPrevious, kNone, 0}}, Access::kInOut, n),
+                       {stage_of_op(Op::kMul, 0, 1), stage_of_op(Op::kNeg, kPrevious)}, Access::kInOut, n),
             MicrokernelId::kMap, 0);
-        check_in_registers(problem_of({2, m, n}, {{{0, 1}}, {{1, 0, 2}}}, {{Op::kMul, 0, 1, 0}},
+        check_in_registers(problem_of({2, m, n}, {{{0, 1}}, {{1, 0, 2}}}, {stage_of_op(Op::kMul, 0, 1)},
                                       Access::kInOut, n),
                            MicrokernelId::kMap, 0);
       }
@@ -281,22 +280,22 @@ TEST_SUITE("codegen") {
           for (u32 m : {1u, 2u, 3u, 5u}) {
             if (n > 1) {
               check_leaf(
-                  problem_of({m, n}, {{{0, 1}, 1, 3}, {{0}, 2}}, {{op, 0, kNone, 0b10}}, access, n),
+                  problem_of({m, n}, {{{0, 1}, 1, 3}, {{0}, 2}}, {stage_of_op(op, 0, kNoRef, 0b10)}, access, n),
                   MicrokernelId::kReduceLanes);
               check_leaf(
-                  problem_of({m, n}, {{{0, 1}, 2, 3}, {{0}, 2}}, {{op, 0, kNone, 0b10}}, access, n),
+                  problem_of({m, n}, {{{0, 1}, 2, 3}, {{0}, 2}}, {stage_of_op(op, 0, kNoRef, 0b10)}, access, n),
                   MicrokernelId::kScalarReduce);
               if (n < 32)
                 check_leaf(problem_of({m, n, 3}, {{{2, 0, 1}, 2, 3}, {{0}, 2}},
-                                      {{op, 0, kNone, 0b110}}, access, n),
+                                      {stage_of_op(op, 0, kNoRef, 0b110)}, access, n),
                            MicrokernelId::kScalarReduce);
             }
             if (m > 1 && n > 1 && n <= 64) {
               check_in_registers(
-                  problem_of({n, m}, {{{1, 0}, 1, 3}, {{0}}}, {{op, 0, kNone, 0b10}}, access, n),
+                  problem_of({n, m}, {{{1, 0}, 1, 3}, {{0}}}, {stage_of_op(op, 0, kNoRef, 0b10)}, access, n),
                   MicrokernelId::kReduceRows, start);
               check_in_registers(problem_of({2, n, m}, {{{0, 2, 1}, 1, 3}, {{0, 1}}},
-                                            {{op, 0, kNone, 0b100}}, access, n),
+                                            {stage_of_op(op, 0, kNoRef, 0b100)}, access, n),
                                  MicrokernelId::kReduceRows, start);
             }
           }
@@ -308,14 +307,14 @@ TEST_SUITE("codegen") {
       for (u32 k : {1u, 2u, 3u, 4u, 7u, 8u, 13u})
         for (u32 m : {1u, 2u, 5u})
           check_leaf(problem_of({m, 3, k, 2}, {{{0, 2, 3}, 2}, {{3, 1, 2}, 3}, {{1, 0}, 2}},
-                                {{Op::kMulAdd, 0, 1, 0b1100}}, access, k),
+                                {stage_of_op(Op::kMulAdd, 0, 1, 0b1100)}, access, k),
                      MicrokernelId::kScalarReduce);
   }
 
   TEST_CASE("transpose") {
     for (u32 m : {2u, 3u, 4u, 5u, 7u, 8u, 9u, 15u, 16u, 17u, 23u, 31u})
       for (u32 n : {2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 11u, 16u, 17u, 24u, 29u})
-        check_leaf(problem_of({m, n}, {{{1, 0}, 1, 3}, {{0, 1}, 1, 2}}, {{Op::kCopy, 0, kNone, 0}},
+        check_leaf(problem_of({m, n}, {{{1, 0}, 1, 3}, {{0, 1}, 1, 2}}, {stage_of_op(Op::kCopy, 0)},
                               Access::kOut, m),
                    MicrokernelId::kTranspose);
   }

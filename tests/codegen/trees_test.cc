@@ -138,7 +138,7 @@ TEST_SUITE("codegen") {
     spec.rank = 2;
     spec.size[2] = 0;
     spec.operand_count = 2;
-    spec.stage[0] = {Op::kCopy, 0, kNone, 0};
+    set_stages(spec, {stage_of_op(Op::kCopy, 0)});
     spec.operand[0] = spec.operand[2];
     spec.operand[0].access = Access::kIn;
     spec.operand[0].contig = 1;
@@ -146,8 +146,8 @@ TEST_SUITE("codegen") {
     spec.operand[1].access = Access::kOut;
     spec.operand[2] = Operand{};
     View view;
-    view.dim[0].stride = kRow / 4;
-    view.dim[1].stride = 1;
+    view.dim[0].stride[0] = kRow / 4;
+    view.dim[1].stride[0] = 1;
     Views views = {view, view};
     char* base = static_cast<char*>(far);
     for (const Target* target : targets())

@@ -78,7 +78,7 @@ float scalar(Op op, float a, float b) {
   Spec s;
   s.stage_count = 1;
   s.operand_count = is_binary(op) ? 3 : 2;
-  s.stage[0] = {op, 0, is_binary(op) ? i8{1} : kNone, 0};
+  set_stages(s, {stage_of_op(op, 0, is_binary(op) ? Ref{1} : kNoRef)});
   s.out().access = Access::kOut;
   float out = 7;
   std::array<void*, kMaxOperands> p = {&a, &b, &out};

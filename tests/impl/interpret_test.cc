@@ -78,7 +78,7 @@ TEST_CASE("the interpreter finds accesses outside of an operand") {
 TEST_CASE("the interpreter finds writes between the rows of an output") {
   Problem p = matmul(4, 4, 4, Access::kOut);
   ImplTree tree = tiled(p.spec, 0, 2, MicrokernelId::kDotProduct);
-  p.views[2].dim[0].stride = 5;
+  p.views[2].dim[0].stride[0] = 5;
   p.data[2].assign(20, 0);
   CHECK(interpret(tree, p.views, p.memory()).ok());
   tree.nodes[1].spec.size[1] = 5;  // one column more than there is
@@ -113,7 +113,7 @@ TEST_CASE("the interpreter finds writes to inputs and bindings to nothing") {
   CHECK(contains(failure(tree, p), "which nothing wrote before"));
   tree.nodes[1].spec.operand[0].access = Access::kOut;
   CHECK(contains(failure(tree, p), "operand 2 writes element 0 of an input"));
-  tree.nodes[0].children[0].binding.operand[1] = kNewBuffer;
+  tree.nodes[0].children[0].binding.operand[1] = new_buffer(0);
   CHECK(contains(failure(tree, p), "that its parent does not have"));
 }
 

@@ -45,9 +45,8 @@ TEST_CASE("decisions are printed in words") {
   free.operand[1].free_layout = true;
   Operand panels = free.operand[1];
   panels.free_layout = false;
-  panels.layout.order = {1, 2, kNoDim, kNoDim, kNoDim, kNoDim};
-  panels.layout.pack_dim = 1;
-  panels.layout.pack = 16;
+  panels.layout = layout_in_order(std::array{1, 2});
+  panels.layout.append(1, 16);
   panels =
       dense_operand(free, Dtype::kF32, Level::kMemory, Access::kIn, panels.dims, panels.layout);
   Spec packed = free;
@@ -74,10 +73,9 @@ TEST_CASE("dimensions without roles are numbered") {
   s.size = {3, 4};
   s.operand_count = 1;
   s.stage_count = 1;
-  s.stage[0] = {Op::kFill, kNone, kNone, 0};
-  Layout layout;
-  layout.order = {0, 1, kNoDim, kNoDim, kNoDim, kNoDim};
-  s.operand[0] = dense_operand(s, Dtype::kF32, Level::kMemory, Access::kOut, 3, layout);
+  set_stages(s, {stage_of_op(Op::kFill)});
+  s.operand[0] = dense_operand(s, Dtype::kF32, Level::kMemory, Access::kOut, 3,
+                               layout_in_order(std::array{0, 1}));
   ImplTree tree;
   tree.nodes = {leaf(s, MicrokernelId::kMap)};
   CHECK(print(tree).find("select map: fill d0:3 d1:4 -> [d0,d1]mem\n") != std::string::npos);

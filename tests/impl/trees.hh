@@ -4,6 +4,7 @@
 #define MORELLO_TESTS_IMPL_TREES_HH
 
 #include "../support/random_tree.hh"
+#include "../support/stages.hh"
 #include "impl/microkernel_id.hh"
 
 namespace morello::testing {
@@ -15,13 +16,11 @@ inline Problem matmul(u32 m, u32 n, u32 k, Access access) {
   s.rank = 3;
   s.size = {m, n, k};
   s.operand_count = 3;
-  s.stage_count = 1;
-  s.stage[0] = {Op::kMulAdd, 0, 1, 0b100};
+  set_stages(s, {stage_of_op(Op::kMulAdd, 0, 1, 0b100)});
   constexpr DimMask kDims[] = {0b101, 0b110, 0b011};
-  constexpr u8 kOrder[][2] = {{0, 2}, {2, 1}, {0, 1}};
+  constexpr std::array<std::array<u8, 2>, 3> kOrder = {{{0, 2}, {2, 1}, {0, 1}}};
   for (int o = 0; o < 3; o++) {
-    Layout layout;
-    layout.order = {kOrder[o][0], kOrder[o][1], kNoDim, kNoDim, kNoDim, kNoDim};
+    const Layout layout = layout_in_order(kOrder[o]);
     s.operand[o] = dense_operand(s, Dtype::kF32, Level::kMemory, o < 2 ? Access::kIn : access,
                                  kDims[o], layout);
   }
@@ -75,7 +74,7 @@ inline ImplTree in_registers(const Spec& spec) {
   Spec body = spec;
   body.out() = placed;
   binding = identity_binding(spec);
-  binding.operand[out] = kNewBuffer;
+  binding.operand[out] = new_buffer(0);
   add(body, binding, MicrokernelId::kOuterProduct);
   Spec back = move_spec(spec, out, placed, false, &binding);
   add(back, binding, MicrokernelId::kMap);

@@ -58,7 +58,7 @@ TEST_CASE("validate finds wrong loops") {
        {"wrong dimensions", [](ImplTree& t) { t.nodes[0].children[0].binding.dim[1] = 0; }},
        {"wrong operands", [](ImplTree& t) { t.nodes[0].children[0].binding.operand[0] = 3; }},
        {"wrong operands",
-        [](ImplTree& t) { t.nodes[0].children[0].binding.operand[0] = kNewBuffer; }},
+        [](ImplTree& t) { t.nodes[0].children[0].binding.operand[0] = new_buffer(0); }},
        {"one operand twice", [](ImplTree& t) { t.nodes[0].children[0].binding.operand[0] = 1; }},
        {"costs more", [](ImplTree& t) { t.nodes[1].cost = 1000000; }},
        {"more memory", [](ImplTree& t) { t.nodes[1].peaks.at(Level::kL1) = 9; }},
@@ -84,7 +84,7 @@ TEST_CASE("validate finds wrong moves") {
        {"should compute", [](ImplTree& t) { std::swap(t.nodes[1].spec, t.nodes[3].spec); }},
        {"another layout",
         [&](ImplTree& t) {
-          std::swap(move(t).placed.layout.order[0], move(t).placed.layout.order[1]);
+          std::swap(move(t).placed.layout.dim[0], move(t).placed.layout.dim[1]);
         }},
        {"writes an input", [](ImplTree& t) { t.nodes[0].children[2].binding.operand[1] = 0; }}});
 }
@@ -96,8 +96,7 @@ TEST_CASE("validate finds wrong blocks") {
   fill.rank = 2;
   fill.size = {3, 4};
   fill.operand_count = 1;
-  fill.stage_count = 1;
-  fill.stage[0] = {Op::kFill, kNone, kNone, 0};
+  set_stages(fill, {stage_of_op(Op::kFill)});
   fill.operand[0] = p.spec.out();
   Binding binding = identity_binding(fill);
   binding.operand[0] = 2;
@@ -116,13 +115,13 @@ TEST_CASE("validate finds wrong blocks") {
           t.nodes.pop_back();
         }},
        {"other sizes", [](ImplTree& t) { t.nodes[1].spec.size[0] = 2; }},
-       {"not neutral", [](ImplTree& t) { t.nodes[1].spec.fill_value = 1; }},
+       {"not neutral", [](ImplTree& t) { t.nodes[1].spec.fill_bits = 1; }},
        {"something else", [](ImplTree& t) { t.nodes[2].spec.stage[0].op = Op::kMul; }},
        {"something else",
-        [](ImplTree& t) { std::swap(t.nodes[2].spec.stage[0].in0, t.nodes[2].spec.stage[0].in1); }},
+        [](ImplTree& t) { std::swap(t.nodes[2].spec.stage[0].in[0], t.nodes[2].spec.stage[0].in[1]); }},
        {"differently", [](ImplTree& t) { t.nodes[1].spec.out().level = Level::kL2; }},
        {"uses the buffer", [&](ImplTree& t) {
-          t.nodes[0].kind = Block{true, t.nodes[0].spec.out()};
+          t.nodes[0].kind = Block{1, {t.nodes[0].spec.out()}};
         }}});
 }
 

@@ -10,6 +10,7 @@
 #include "search/best_first.hh"
 #include "search/spec_problem.hh"
 #include "search/synthesize.hh"
+#include "spec/roles.hh"
 #include "spec/statement.hh"
 
 namespace morello {

@@ -119,8 +119,8 @@ class Judge {
   void each_reduced(int d) {
     if (d == spec_.rank) {
       const Stage& stage = spec_.stage[0];
-      double x = read(stage.in0);
-      combine(stage.op == Op::kMulAdd ? x * read(stage.in1) : x);
+      double x = read(stage.in[0]);
+      combine(stage.op == Op::kMulAdd ? x * read(stage.in[1]) : x);
       return;
     }
     if (!has_dim(spec_.reduced(), d)) return each_reduced(d + 1);
@@ -136,13 +136,13 @@ class Judge {
   }
 
   Interval elementwise(const Stage& stage, Interval previous) const {
-    return apply(stage.op, input(stage.in0, previous), input(stage.in1, previous),
-                 spec_.fill_value);
+    return apply(stage.op, input(stage.in[0], previous), input(stage.in[1], previous),
+                 std::bit_cast<float>(spec_.fill_bits));
   }
 
-  Interval input(i8 from, Interval previous) const {
-    if (from == kPrevious) return previous;
-    return from == kNone ? Interval{} : Interval{read(from), 0};
+  Interval input(Ref from, Interval previous) const {
+    if (is_value(from)) return previous;
+    return from == kNoRef ? Interval{} : Interval{read(from), 0};
   }
 
   i64 offset(int operand) const {

@@ -2,8 +2,11 @@
 #include "random_tree.hh"
 
 #include <algorithm>
+#include <vector>
 
 #include "impl/microkernel_id.hh"
+#include "spec/roles.hh"
+#include "stages.hh"
 
 namespace morello::testing {
 namespace {
@@ -12,21 +15,17 @@ constexpr Op kUnary[] = {Op::kRelu, Op::kNeg, Op::kAbs, Op::kSquare, Op::kCopy};
 constexpr Op kBinary[] = {Op::kAdd, Op::kSub, Op::kMul, Op::kMax, Op::kMin};
 constexpr Op kReducing[] = {Op::kAdd, Op::kMax, Op::kMin};
 
-/// The dimensions of `dims` in a random order.
-Layout random_layout(DimMask dims, Random& random) {
+Layout in_order(DimMask dims) {
   Layout l;
-  u8 n = 0;
   for (u8 d = 0; d < kMaxDims; d++)
-    if (has_dim(dims, d)) l.order[n++] = d;
-  std::shuffle(l.order.begin(), l.order.begin() + n, random);
+    if (has_dim(dims, d)) l.append(d);
   return l;
 }
 
-Layout in_order(DimMask dims) {
-  Layout l;
-  u8 n = 0;
-  for (u8 d = 0; d < kMaxDims; d++)
-    if (has_dim(dims, d)) l.order[n++] = d;
+/// The dimensions of `dims` in a random order.
+Layout random_layout(DimMask dims, Random& random) {
+  Layout l = in_order(dims);
+  std::shuffle(l.dim.begin(), l.dim.begin() + l.count(), random);
   return l;
 }
 
@@ -42,49 +41,45 @@ class ProblemMaker {
     bool reduces = chance(random_, 60);
     DimMask outer = s.all_dims();
     if (reduces) outer = static_cast<DimMask>((1u << pick(random_, 0, s.rank - 1u)) - 1);
-    s.fill_value = 0.5f;
     int inputs = 0;
-    head(outer, inputs);
-    while (s.stage_count < kMaxStages && inputs < kMaxOperands - 1 && chance(random_, 40)) {
-      Stage& stage = s.stage[s.stage_count++];
+    std::vector<Stage> stages = {head(outer, inputs)};
+    if (stages[0].op == Op::kFill) s.fill_bits = bits_of(0.5f);
+    while (stages.size() < kMaxStages && inputs < kMaxOperands - 1 && chance(random_, 40)) {
+      Stage stage = stage_of_op(kUnary[pick(random_, 0, 4)], kPrevious);
       if (chance(random_, 50)) {
-        stage = {kUnary[pick(random_, 0, 4)], kPrevious, kNone, 0};
-      } else {
-        stage = {kBinary[pick(random_, 0, 4)], kPrevious, static_cast<i8>(inputs), 0};
-        if (chance(random_, 30)) std::swap(stage.in0, stage.in1);
+        stage = stage_of_op(kBinary[pick(random_, 0, 4)], kPrevious, static_cast<Ref>(inputs));
+        if (chance(random_, 30)) std::swap(stage.in[0], stage.in[1]);
         add_operand(inputs++, some_of(outer), Access::kIn);
       }
+      stages.push_back(stage);
     }
-    bool accumulate = is_reduction(s.stage[0]) && s.stage_count == 1 && chance(random_, 40);
+    bool accumulate = is_reduction(stages[0]) && stages.size() == 1 && chance(random_, 40);
     s.operand_count = static_cast<u8>(inputs + 1);
     add_operand(inputs, outer, accumulate ? Access::kInOut : Access::kOut);
+    set_stages(s, stages);
     return std::move(problem_);
   }
 
  private:
   DimMask some_of(DimMask dims) { return static_cast<DimMask>(dims & pick(random_, 0, 63)); }
 
-  void head(DimMask outer, int& inputs) {
+  Stage head(DimMask outer, int& inputs) {
     Spec& s = problem_.spec;
     DimMask reduced = static_cast<DimMask>(s.all_dims() & ~outer);
-    s.stage_count = 1;
-    Stage& stage = s.stage[0];
     if (reduced) {
       Op op = chance(random_, 60) ? Op::kMulAdd : kReducing[pick(random_, 0, 2)];
-      stage = {op, 0, kNone, reduced};
-      bool product = stage.op == Op::kMulAdd;
+      bool product = op == Op::kMulAdd;
       DimMask first = product ? static_cast<DimMask>(some_of(outer) | reduced) : s.all_dims();
       add_operand(inputs++, first, Access::kIn);
-      if (!product) return;
-      stage.in1 = 1;
+      if (!product) return stage_of_op(op, 0, kNoRef, reduced);
       add_operand(inputs++, static_cast<DimMask>((outer & ~first) | some_of(outer) | reduced),
                   Access::kIn);
-    } else if (chance(random_, 15)) {
-      stage = {Op::kFill, kNone, kNone, 0};
-    } else {
-      stage = {kUnary[pick(random_, 0, 4)], 0, kNone, 0};
-      add_operand(inputs++, chance(random_, 50) ? outer : some_of(outer), Access::kIn);
+      return stage_of_op(op, 0, 1, reduced);
     }
+    if (chance(random_, 15)) return stage_of_op(Op::kFill);
+    const Op op = kUnary[pick(random_, 0, 4)];
+    add_operand(inputs++, chance(random_, 50) ? outer : some_of(outer), Access::kIn);
+    return stage_of_op(op, 0);
   }
 
   /// Dense or with rows apart; the output's dimensions are in order, as canonical Specs have them.
@@ -96,14 +91,14 @@ class ProblemMaker {
     View& view = problem_.views[index];
     view = dense_view(s, o);
     u64 elements = dense_elements(s, o);
-    int rank = layout.rank();
+    int rank = layout.count();
     if (rank > 0 && chance(random_, 30)) {
       o.contig = static_cast<u8>(pick(random_, 0, static_cast<u32>(rank) - 1));
       i64 stride = 1;
       for (int i = rank - 1; i >= 0; i--) {
         if (i == rank - 1 - o.contig) stride += pick(random_, 1, 3);
-        view.dim[layout.order[i]].stride = stride;
-        stride *= s.size[layout.order[i]];
+        view.dim[layout.dim[i]].stride[0] = stride;
+        stride *= s.size[layout.dim[i]];
       }
       elements = static_cast<u64>(stride);
     }
@@ -164,7 +159,7 @@ class TreeMaker {
     u8 dim = static_cast<u8>(pick(random_, 0, spec.rank - 1u));
     u32 size = pick(random_, 1, spec.size[dim] - 1);
     bool splits = has_dim(spec.reduced(), dim);
-    if (!may_tile(spec, dim, size) || (splits && !spec.accumulates())) return;
+    if (!may_tile(spec, dim, size) || (splits && !has_dim(fold_dims(spec), dim))) return;
     for (int o = 0; o < spec.operand_count; o++)
       if (spec.operand[o].level == Level::kRegister && has_dim(spec.operand[o].dims, dim)) return;
     Loop loop{dim, size, spec.size[dim] / size, false};
@@ -196,16 +191,13 @@ class TreeMaker {
     Binding binding = identity_binding(spec);
     if (!move.view) {
       Layout layout = output ? plain_layout(from.layout) : random_layout(from.dims, random_);
-      if (!output && layout.rank() > 0 && chance(random_, 40)) {
-        u8 dim = layout.order[pick(random_, 0, static_cast<u32>(layout.rank()) - 1)];
-        u32 panel = pick(random_, 2, 8);
-        if (panel < spec.size[dim]) {
-          layout.pack_dim = dim;
-          layout.pack = static_cast<u16>(panel);
-        }
+      if (!output && layout.count() > 0 && chance(random_, 40)) {
+        u8 dim = layout.dim[pick(random_, 0, static_cast<u32>(layout.count()) - 1)];
+        u8 panel = static_cast<u8>(pick(random_, 2, 8));
+        if (panel < spec.size[dim]) layout.append(dim, panel);
       }
       move.placed = dense_operand(spec, from.dtype, to, from.access, from.dims, layout);
-      binding.operand[index] = kNewBuffer;
+      binding.operand[index] = new_buffer(0);
     }
     body.operand[index] = move.placed;
     forget_pitch(body.operand[index]);
@@ -239,8 +231,7 @@ class TreeMaker {
   void add_fill(NodeId id, const Spec& spec, int depth) {
     Spec fill = over_output(spec);
     fill.operand_count = 1;
-    fill.stage_count = 1;
-    fill.stage[0] = {Op::kFill, kNone, kNone, 0};
+    set_stages(fill, {stage_of_op(Op::kFill)});
     fill.operand[0] = spec.out();
     Binding binding = identity_binding(fill);
     binding.operand[0] = static_cast<u8>(spec.out_index());
@@ -263,11 +254,12 @@ class TreeMaker {
     Operand buffer =
         dense_operand(spec, Dtype::kF32, Level::kL1, Access::kOut, spec.out().dims, layout);
     if (spec.out().access != Access::kOut) return;
-    tree_.nodes[id].kind = Block{true, buffer};
+    tree_.nodes[id].kind = Block{1, {buffer}};
     Binding head_binding, tail_binding;
-    Spec head = head_of(spec, buffer, kNewBuffer, &head_binding);
+    forget_pitch(buffer);
+    Spec head = first_of(spec, buffer, new_buffer(0), &head_binding);
     buffer.access = Access::kIn;
-    Spec tail = tail_of(spec, buffer, kNewBuffer, &tail_binding);
+    Spec tail = tail_of(spec, buffer, new_buffer(0), &tail_binding);
     add_child(id, head, head_binding, depth);
     add_child(id, tail, tail_binding, depth);
   }
@@ -278,27 +270,27 @@ class TreeMaker {
     if (spec.stage_count < 2 || spec.out().access != Access::kOut) return;
     tree_.nodes[id].kind = Block{};
     Binding head_binding, tail_binding;
-    Spec head = head_of(spec, spec.out(), static_cast<u8>(spec.out_index()), &head_binding);
+    Spec head = first_of(spec, spec.out(), static_cast<u8>(spec.out_index()), &head_binding);
     Spec tail = tail_of(spec, spec.out(), static_cast<u8>(spec.out_index()), &tail_binding);
     add_child(id, head, head_binding, depth);
     add_child(id, tail, tail_binding, depth);
   }
 
-  static Spec head_of(const Spec& spec, const Operand& out, u8 out_slot, Binding* binding) {
+  static Spec first_of(const Spec& spec, const Operand& out, u8 out_slot, Binding* binding) {
     Spec head = spec;
-    head.stage_count = 1;
-    for (int s = 1; s < kMaxStages; s++) head.stage[s] = Stage{};
+    Stage stage = spec.stage[0];
     *binding = identity_binding(spec);
     u8 used = 0;
-    for (i8* input : {&head.stage[0].in0, &head.stage[0].in1}) {
-      if (*input < 0) continue;
-      binding->operand[used] = static_cast<u8>(*input);
-      head.operand[used] = spec.operand[*input];
-      *input = static_cast<i8>(used++);
+    for (Ref& input : stage.in) {
+      if (!is_operand(input)) continue;
+      binding->operand[used] = input;
+      head.operand[used] = spec.operand[input];
+      input = used++;
     }
     head.operand[used] = out;
     binding->operand[used++] = out_slot;
     head.operand_count = used;
+    set_stages(head, {stage});
     for (int o = used; o < kMaxOperands; o++) head.operand[o] = Operand{};
     return head;
   }
@@ -312,24 +304,27 @@ class TreeMaker {
     auto add = [&](const Operand& operand, u8 slot) {
       tail.operand[used] = operand;
       binding->operand[used] = slot;
-      return static_cast<i8>(used++);
+      return static_cast<Ref>(used++);
     };
     for (u8 d = 0; d < tail.rank; d++) binding->dim[d] = d;
-    i8 first = in_place ? kPrevious : add(from, from_slot);
+    Ref first = in_place ? kPrevious : add(from, from_slot);
+    std::vector<Stage> stages;
     for (int s = 1; s < spec.stage_count; s++) {
-      Stage stage = spec.stage[s];
-      for (i8* input : {&stage.in0, &stage.in1})
-        if (*input >= 0) *input = add(spec.operand[*input], static_cast<u8>(*input));
-      tail.stage[tail.stage_count++] = stage;
+      Stage& stage = stages.emplace_back(spec.stage[s]);
+      for (Ref& input : stage.in) {
+        if (is_value(input)) input = kPrevious;
+        if (is_operand(input)) input = add(spec.operand[input], input);
+      }
     }
-    i8 out = add(spec.out(), static_cast<u8>(spec.out_index()));
+    Ref out = add(spec.out(), static_cast<u8>(spec.out_index()));
     if (in_place) {
       tail.operand[out].access = Access::kInOut;
       first = out;
     }
-    for (i8* input : {&tail.stage[0].in0, &tail.stage[0].in1})
-      if (*input == kPrevious) *input = first;
+    for (Ref& input : stages[0].in)
+      if (input == kPrevious) input = first;
     tail.operand_count = used;
+    set_stages(tail, stages);
     return tail;
   }
 

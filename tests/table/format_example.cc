@@ -22,8 +22,9 @@ TableContent example() {
   fills.key.operand[0].level = Level::kRegister;
   fills.key.operand[0].dims = 1;
   fills.key.operand[0].contig = 1;
-  fills.key.operand[0].layout.order[0] = 0;
+  fills.key.operand[0].layout.append(0);
   fills.key.stage[0].op = Op::kFill;
+  fills.key.stage[0].out = 0;
   fills.lo[kAxisOverwrites] = fills.hi[kAxisOverwrites] = 1;
   fills.lo[kAxisLevel] = fills.hi[kAxisLevel] = 3;
   fills.hi[kAxisSize] = 30;

@@ -29,7 +29,10 @@ std::ostream& operator<<(std::ostream& out, const Contains& c) {
 TableContent content() {
   std::mt19937_64 rng(11);
   TableContent content;
-  while (content.promises.size() < 2) content = testing::random_content(rng, 9, 4);
+  auto has_boxes = [](const TableGroup& g) { return g.actions.size() > 1; };
+  while (content.promises.size() < 2 ||
+         std::none_of(content.groups.begin(), content.groups.end(), has_boxes))
+    content = testing::random_content(rng, 9, 4);
   content.identity = {};
   return content;
 }
@@ -37,7 +40,7 @@ TableContent content() {
 Bytes& at(Sections& sections, Section section) { return sections[static_cast<size_t>(section)]; }
 
 /// Columns of the sections, as docs/table-format.md has them; families are no cells.
-constexpr size_t kColumns[kSections] = {0, 104, 35, 20, 2, 5};
+constexpr size_t kColumns[kSections] = {0, 268, 45, 25, 2, 5};
 
 void set_cell(Sections& sections, Section section, size_t row, size_t column, u32 value) {
   Bytes& bytes = at(sections, section);
@@ -171,8 +174,9 @@ TEST_SUITE("table") {
     p.key.rank = 2;
     p.key.operand[0].level = Level::kRegister;
     p.key.operand[0].dims = 3;
-    p.key.operand[0].layout.order = {0, 1, kNoDim, kNoDim, kNoDim, kNoDim};
+    p.key.operand[0].layout = layout_in_order(std::array{0, 1});
     p.key.stage[0].op = Op::kFill;
+    p.key.stage[0].out = 0;
     TableContent one;
     one.promises = {p};
     CHECK(refusal_of(one) == "");
@@ -210,16 +214,20 @@ TEST_SUITE("table") {
       refuses([](Spec& s) { s.operand[0].dims ^= 1; });
       refuses([](Spec& s) { s.operand[0].contig = kMaxDims + 1; });
       refuses([](Spec& s) { s.operand[0].alias = kMaxAlias + 1; });
-      refuses([](Spec& s) { s.operand[0].layout.order[0] ^= 0x10; });
-      refuses([](Spec& s) { s.operand[0].layout.order[5] = 0; });
-      refuses([](Spec& s) { s.operand[0].layout.reserved = 1; });
-      refuses([](Spec& s) { s.operand[0].layout.pack_dim = 6; });
-      refuses([](Spec& s) { s.operand[0].layout.pack = 1; });
+      refuses([](Spec& s) { s.operand[0].layout.dim[0] ^= 0x10; });
+      refuses([](Spec& s) { s.operand[0].layout.dim[7] = 0; });
+      refuses([](Spec& s) { s.operand[0].layout.block[7] = 2; });
+      refuses([](Spec& s) { s.operand[0].layout.block[0] = 1; });
+      refuses([](Spec& s) { s.operand[0].windows = 1; });
+      refuses([](Spec& s) { s.window[1] = {0, 1, 1, 1}; });
+      refuses([](Spec& s) { s.stage[0].dtype = Dtype::kI8; });
+      refuses([](Spec& s) { s.stage[0].out = 7; });
+      refuses([](Spec& s) { s.stage[s.stage_count - 1].out = kNoRef; });
       refuses([](Spec& s) { s.stage[0].op = Op{}; });
-      refuses([](Spec& s) { s.stage[0].in0 = 6; });
-      refuses([](Spec& s) { s.stage[0].in0 = kPrevious; });
-      refuses([](Spec& s) { s.stage[0].in1 = -3; });
-      refuses([](Spec& s) { s.stage[0].reduce ^= 1; });
+      refuses([](Spec& s) { s.stage[0].in[0] = 7; });
+      refuses([](Spec& s) { s.stage[0].in[0] = value_of(0); });
+      refuses([](Spec& s) { s.stage[0].in[1] = 0x80; });
+      refuses([](Spec& s) { s.stage[0].reduce ^= 0x80; });
       refuses([](Spec& s) { s.operand[s.operand_count].dims = 1; });
     }
   }
@@ -248,7 +256,7 @@ TEST_SUITE("table") {
 
     bad = good;
     bad.promises[1].lo[kAxisLimit]--;
-    CHECK(refusal_of(bad) == "promise 1: axis 14 is out of range");
+    CHECK(refusal_of(bad) == "promise 1: axis 18 is out of range");
     bad.promises[1].hi[kAxisLimit]--;
     CHECK(refusal_of(bad) == "promise 1: its limits are others than those of promise 0");
   }

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "spec/roles.hh"
+
 namespace morello::x64 {
 
 Chain::Chain(Assembler& as, const PlanCall& call, bool scalar)
@@ -20,7 +22,7 @@ void Chain::prepare(u32 width, Lanes odd) {
   const Spec& spec = call_.spec;
   for (int s = 0; s < spec.stage_count; s++)
     if (needs_.constants >> s & 1)
-      as_.broadcast(constant_[s], width, *constant_of(spec.stage[s].op, spec.fill_value));
+      as_.broadcast(constant_[s], width, *constant_of(spec.stage[s].op, fill_value_of(spec)));
   if (odd.masked() && (as_.avx512() || needs_.mask)) as_.set_mask(odd.count, mask_);
 }
 
@@ -43,34 +45,35 @@ u32 Chain::stage(int index, u32 to) {
   Stage stage = call_.spec.stage[index];
   const Assembler::Vec dest = as_.vec(to, lanes_.width);
   const Assembler::Vec constant = as_.vec(constant_[index], lanes_.width);
-  if (is_binary(stage.op) && stage.in1 == kNone) {  // a reduction of no dimension
-    if (call_.spec.out().access == Access::kOut) return in_register(stage.in0, to);
-    stage.in1 = std::exchange(stage.in0, static_cast<i8>(call_.spec.out_index()));
+  Ref &in0 = stage.in[0], &in1 = stage.in[1];
+  if (is_binary(stage.op) && in1 == kNoRef) {  // a reduction of no dimension
+    if (!accumulates(call_.spec, stage)) return in_register(in0, to);
+    in1 = std::exchange(in0, static_cast<Ref>(call_.spec.out_index()));
   }
   switch (stage.op) {
     case Op::kFill:
       if (needs_.constants >> index & 1) return constant_[index];
-      as_.broadcast(to, lanes_.width, call_.spec.fill_value);
+      as_.broadcast(to, lanes_.width, fill_value_of(call_.spec));
       return to;
     case Op::kCopy:
-      return in_register(stage.in0, to);
+      return in_register(in0, to);
     case Op::kRelu:
-      with_operand(stage.in0, to, [&](const auto& x) { as_.vmaxps(dest, constant, x); });
+      with_operand(in0, to, [&](const auto& x) { as_.vmaxps(dest, constant, x); });
       return to;
     case Op::kNeg:
-      with_operand(stage.in0, to, [&](const auto& x) { as_.vxorps(dest, constant, x); });
+      with_operand(in0, to, [&](const auto& x) { as_.vxorps(dest, constant, x); });
       return to;
     case Op::kAbs:
-      with_operand(stage.in0, to, [&](const auto& x) { as_.vandps(dest, constant, x); });
+      with_operand(in0, to, [&](const auto& x) { as_.vandps(dest, constant, x); });
       return to;
     case Op::kSqrt:
-      with_operand(stage.in0, to, [&](const auto& x) { as_.vsqrtps(dest, x); });
+      with_operand(in0, to, [&](const auto& x) { as_.vsqrtps(dest, x); });
       return to;
     case Op::kRecip:
-      with_operand(stage.in0, to, [&](const auto& x) { as_.vdivps(dest, constant, x); });
+      with_operand(in0, to, [&](const auto& x) { as_.vdivps(dest, constant, x); });
       return to;
     case Op::kSquare: {
-      const Assembler::Vec x = as_.vec(in_register(stage.in0, to), lanes_.width);
+      const Assembler::Vec x = as_.vec(in_register(in0, to), lanes_.width);
       as_.vmulps(dest, x, x);
       return to;
     }
@@ -81,9 +84,9 @@ u32 Chain::stage(int index, u32 to) {
     case Op::kMax:
     case Op::kMin: {
       // While the second input is in a register, that may be `to`.
-      u32 first = needs_.spare && !in_memory(stage.in1) ? spare_ : to;
-      const Assembler::Vec a = as_.vec(in_register(stage.in0, first), lanes_.width);
-      with_operand(stage.in1, other_, [&](const auto& b) { as_.binary(stage.op, dest, a, b); });
+      u32 first = needs_.spare && !in_memory(in1) ? spare_ : to;
+      const Assembler::Vec a = as_.vec(in_register(in0, first), lanes_.width);
+      with_operand(in1, other_, [&](const auto& b) { as_.binary(stage.op, dest, a, b); });
       return to;
     }
     case Op::kMulAdd:
@@ -92,11 +95,13 @@ u32 Chain::stage(int index, u32 to) {
   throw Xbyak::Error(Xbyak::ERR_INTERNAL);  // no elementwise operation
 }
 
-bool Chain::in_memory(i8 input) const { return input >= 0 && !(*sources_)[input].in_register; }
+bool Chain::in_memory(Ref input) const {
+  return is_operand(input) && !(*sources_)[input].in_register;
+}
 
 /// The register that holds an input: its own, or `to` after loading it.
-u32 Chain::in_register(i8 input, u32 to) {
-  if (input == kPrevious) return previous_;
+u32 Chain::in_register(Ref input, u32 to) {
+  if (is_value(input)) return previous_;
   const Source& source = (*sources_)[input];
   if (source.in_register) return source.index;
   if (source.broadcast && lanes_.width > 1)
@@ -107,8 +112,8 @@ u32 Chain::in_register(i8 input, u32 to) {
 }
 
 template <class F>
-void Chain::with_operand(i8 input, u32 to, F f) {
-  if (input != kPrevious) {
+void Chain::with_operand(Ref input, u32 to, F f) {
+  if (is_operand(input)) {
     const Source& source = (*sources_)[input];
     if (!source.in_register && !source.broadcast && as_.folds(lanes_))
       return f(as_.at(source.base, source.bytes));

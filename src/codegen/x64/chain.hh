@@ -32,10 +32,10 @@ class Chain {
 
  private:
   u32 stage(int index, u32 to);
-  bool in_memory(i8 input) const;
-  u32 in_register(i8 input, u32 to);
+  bool in_memory(Ref input) const;
+  u32 in_register(Ref input, u32 to);
   template <class F>
-  void with_operand(i8 input, u32 to, F f);
+  void with_operand(Ref input, u32 to, F f);
 
   Assembler& as_;
   const PlanCall& call_;

@@ -5,22 +5,16 @@
 
 #include "codegen/x64/chain.hh"
 #include "codegen/x64/family.hh"
+#include "spec/roles.hh"
 
 namespace morello::x64 {
 namespace {
 
-/// The operand in registers, or -1. All that are have the same elements in the same registers.
-int tile_operand(const Spec& spec) {
-  for (int o = spec.operand_count - 1; o >= 0; o--)
-    if (spec.operand[o].level == Level::kRegister) return o;
-  return -1;
-}
-
 /// The dimension that rows in memory run along: the slowest but one. kNoDim if there are no rows.
 u8 row_dim(const Spec& spec) {
   const Layout& layout = spec.out().layout;
-  int rank = layout.rank();
-  return rank < 2 ? kNoDim : layout.order[rank - 2];
+  int rank = layout.count();
+  return rank < 2 ? kNoDim : layout.dim[rank - 2];
 }
 
 class MapEmitter {
@@ -34,7 +28,7 @@ class MapEmitter {
   void emit() {
     chain_.prepare(std::min(as_.lanes(), as_.lanes_of(columns_).width),
                    as_.part(columns_, vecs_ - 1));
-    if (tile_operand(spec_) >= 0)
+    if (register_operand(spec_) >= 0)
       emit_tile();
     else
       emit_memory();
@@ -62,16 +56,17 @@ class MapEmitter {
     chain_.compute(l, sources);
   }
 
+  /// All operands in registers have the same elements in the same order.
   void emit_tile() {
     for (int o = 0; o < spec_.operand_count; o++)
       if (!call_.operand[o].in_registers) pointer_[o] = as_.pointer(call_.operand[o].cursor);
-    emit_tile_rows(spec_.operand[tile_operand(spec_)].layout, 0, {}, 0);
+    emit_tile_rows(spec_.operand[register_operand(spec_)].layout, 0, {}, 0);
   }
 
   /// The tile's dimensions from slow to fast: registers are numbered in that order.
   void emit_tile_rows(const Layout& layout, int depth, const std::array<i64, kMaxOperands>& bytes,
                       u32 row) {
-    u8 dim = depth < layout.rank() ? layout.order[depth] : kNoDim;
+    u8 dim = depth < layout.count() ? layout.dim[depth] : kNoDim;
     if (dim == kNoDim || dim == v_) {
       for (u32 j = 0; j < vecs_; j++) compute(j, as_.part(columns_, j), bytes, row * vecs_ + j);
       return;
@@ -137,14 +132,14 @@ class MapEmitter {
 
 Blocks blocks(const Spec& spec) {
   Blocks b{};
-  if (tile_operand(spec) >= 0) return b;
+  if (register_operand(spec) >= 0) return b;
   for (int d = 0; d < spec.rank; d++)
     b[d] = d == unit_dim(spec.out()) || d == row_dim(spec) ? 0 : 1;
   return b;
 }
 
 u32 registers(const PlanCall& call) {
-  if (tile_operand(call.spec) < 0) return call.spec.operand_count + 2u;
+  if (register_operand(call.spec) < 0) return call.spec.operand_count + 2u;
   u32 n = 0;
   for (int o = 0; o < call.spec.operand_count; o++) n += !call.operand[o].in_registers;
   return n;

@@ -16,7 +16,7 @@ class OuterProduct {
       : as_(as), call_(call), roles_(*contraction_roles(call.spec)) {
     rows_ = roles_.rows;
     vecs_ = static_cast<u32>(ceil_div(roles_.columns, as.lanes()));
-    tile_ = call.operand[2].first_register;
+    tile_ = call.operand[call.spec.out_index()].first_register;
     extra_ = call.first_free;
   }
 

@@ -5,6 +5,7 @@
 
 #include "codegen/x64/assembler.hh"
 #include "codegen/x64/family.hh"
+#include "spec/roles.hh"
 
 namespace morello::x64 {
 namespace {
@@ -16,12 +17,12 @@ int reduced_dim(const Spec& spec) { return std::countr_zero(spec.reduced()); }
 class ReduceLanes {
  public:
   ReduceLanes(Assembler& as, const PlanCall& call)
-      : as_(as), call_(call), op_(call.spec.stage[0].op), sum_(call.first_free) {}
+      : as_(as), call_(call), op_(head_of(call.spec).op), sum_(call.first_free) {}
 
   void emit() {
     u32 size = call_.spec.size[reduced_dim(call_.spec)], lanes = as_.lanes();
     u32 full = size / lanes, chains = std::min(full, kChains);
-    in_ = as_.moving_pointer(call_.operand[0].cursor);
+    in_ = as_.moving_pointer(call_.operand[head_of(call_.spec).in[0]].cursor);
     if (full == 0) {
       start_short(as_.lanes_of(size));
       as_.reduce_lanes(op_, sum_, as_.lanes_of(size).width, other_());
@@ -59,7 +60,7 @@ class ReduceLanes {
     if (l.masked()) as_.set_mask(l.count, mask_());
     as_.load(sum_, l, as_.at(in_, 0));
     if (!l.masked() || op_ == Op::kAdd) return;
-    as_.broadcast(other_(), l.width, identity_of(op_));
+    as_.broadcast(other_(), l.width, neutral_of(head_of(call_.spec)));
     Assembler::Vec sum = as_.vec(sum_, l.width), other = as_.vec(other_(), l.width);
     if (as_.avx512()) {
       as_.vmovaps(other | as_.k1, sum);

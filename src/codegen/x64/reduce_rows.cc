@@ -5,6 +5,7 @@
 
 #include "codegen/x64/assembler.hh"
 #include "codegen/x64/family.hh"
+#include "spec/roles.hh"
 
 namespace morello::x64 {
 namespace {
@@ -12,16 +13,21 @@ namespace {
 Blocks blocks(const Spec&) { return {}; }
 u32 registers(const PlanCall&) { return 2; }
 
+const PlanOperand& input_of(const PlanCall& call) {
+  return call.operand[head_of(call.spec).in[0]];
+}
+
 /// Byte offset in the input of each row of the register tile, in the order of its registers.
 std::vector<i64> row_offsets(const PlanCall& call, u8 v) {
   std::vector<i64> rows = {0};
-  for (u8 d : call.spec.out().layout.order) {
-    if (d == kNoDim) break;
+  const Layout& layout = call.spec.out().layout;
+  for (int at = 0; at < layout.count(); at++) {
+    const u8 d = layout.dim[at];
     if (d == v) continue;
     std::vector<i64> finer;
     for (i64 row : rows)
       for (u32 i = 0; i < call.spec.size[d]; i++)
-        finer.push_back(row + i * call.operand[0].stride[d]);
+        finer.push_back(row + i * input_of(call).stride[d]);
     rows = std::move(finer);
   }
   return rows;
@@ -31,13 +37,13 @@ void emit(Assembler& as, const PlanCall& call) {
   const Spec& spec = call.spec;
   u8 v = unit_dim(spec.out());
   int r = std::countr_zero(spec.reduced());
-  Op op = spec.stage[0].op;
+  Op op = head_of(spec).op;
   u32 columns = spec.size[v], vecs = static_cast<u32>(ceil_div(columns, as.lanes()));
   u32 loaded = call.first_free, mask = loaded + 1;
   std::vector<i64> rows = row_offsets(call, v);
   if (Lanes tail = as.part(columns, vecs - 1); tail.masked()) as.set_mask(tail.count, mask);
 
-  i64 step = call.operand[0].stride[r];
+  i64 step = input_of(call).stride[r];
   Assembler::Reg64 in = as.moving_pointer(call.operand[0].cursor);
   u64 unroll = std::max<u64>(1, 16 / (rows.size() * vecs));
   as.for_chunks(spec.size[r], unroll, {{in, step}}, [&](u64 count) {

@@ -3,22 +3,15 @@
 // one. Also copies between a register tile and memory in which its vectors are no vectors.
 #include "codegen/x64/chain.hh"
 #include "codegen/x64/family.hh"
+#include "spec/roles.hh"
 
 namespace morello::x64 {
 namespace {
 
-/// The operand in registers, or -1.
-int tile_operand(const Spec& spec) {
-  for (int o = 0; o < spec.operand_count; o++)
-    if (spec.operand[o].level == Level::kRegister) return o;
-  return -1;
-}
-
 /// The dimension of the emitted loop.
 u8 loop_dim(const Spec& spec) {
   const Layout& layout = spec.out().layout;
-  int rank = layout.rank();
-  return rank == 0 ? kNoDim : layout.order[rank - 1];
+  return layout.count() == 0 ? kNoDim : layout.fastest();
 }
 
 void emit_loop(Assembler& as, const PlanCall& call) {
@@ -47,7 +40,7 @@ class TileCopy {
  public:
   TileCopy(Assembler& as, const PlanCall& call)
       : as_(as),
-        tile_(tile_operand(call.spec)),
+        tile_(register_operand(call.spec)),
         spec_(call.spec),
         memory_(call.operand[1 - tile_]),
         first_(call.operand[tile_].first_register),
@@ -60,7 +53,7 @@ class TileCopy {
   /// The tile's dimensions from slow to fast: registers are numbered in that order.
   void rows(int depth, i64 bytes, u32 row) {
     const Operand& tile = spec_.operand[tile_];
-    u8 v = unit_dim(tile), dim = depth < tile.layout.rank() ? tile.layout.order[depth] : kNoDim;
+    u8 v = unit_dim(tile), dim = depth < tile.layout.count() ? tile.layout.dim[depth] : kNoDim;
     u32 lanes = as_.lanes(), size = dim == kNoDim ? 1 : spec_.size[dim];
     if (dim != kNoDim && dim != v) {
       for (u32 i = 0; i < size; i++)
@@ -72,7 +65,7 @@ class TileCopy {
     for (u32 j = 0; j < size; j += 4) {
       u32 index = first_ + row * vecs + j / lanes;
       u32 count = std::min(4u, size - j);
-      tile_ == 0 ? scatter(index, j % lanes / 4, count, bytes + j * step, step)
+      tile_ != spec_.out_index() ? scatter(index, j % lanes / 4, count, bytes + j * step, step)
                  : gather(index, j % lanes / 4, count, bytes + j * step, step);
     }
   }
@@ -117,7 +110,7 @@ class TileCopy {
 
 Blocks blocks(const Spec& spec) {
   Blocks b{};
-  if (tile_operand(spec) >= 0) return b;
+  if (register_operand(spec) >= 0) return b;
   for (int d = 0; d < spec.rank; d++) b[d] = d == loop_dim(spec) ? 0 : 1;
   return b;
 }
@@ -125,7 +118,7 @@ Blocks blocks(const Spec& spec) {
 u32 registers(const PlanCall& call) { return call.spec.operand_count + 1u; }
 
 void emit(Assembler& as, const PlanCall& call) {
-  if (tile_operand(call.spec) >= 0)
+  if (register_operand(call.spec) >= 0)
     TileCopy(as, call).emit();
   else
     emit_loop(as, call);

@@ -4,6 +4,7 @@
 
 #include "codegen/x64/assembler.hh"
 #include "codegen/x64/family.hh"
+#include "spec/roles.hh"
 
 namespace morello::x64 {
 namespace {
@@ -11,10 +12,10 @@ namespace {
 class ScalarReduce {
  public:
   ScalarReduce(Assembler& as, const PlanCall& call)
-      : as_(as), call_(call), op_(call.spec.stage[0].op), inputs_(call.spec.out_index()) {}
+      : as_(as), call_(call), op_(head_of(call.spec).op), inputs_(call.spec.out_index()) {}
 
   void emit() {
-    as_.broadcast(sum(), 1, identity_of(op_));
+    as_.broadcast(sum(), 1, neutral_of(head_of(call_.spec)));
     for (int o = 0; o < inputs_; o++) in_[o] = as_.moving_pointer(call_.operand[o].cursor);
     loop(0);
     Assembler::Reg64 out = as_.pointer(call_.operand[inputs_].cursor);
@@ -75,7 +76,8 @@ Blocks blocks(const Spec& spec) {
   return b;
 }
 
-u32 registers(const PlanCall&) { return 3 + kMaxDims - 1; }
+/// Pointers, and a counter per loop.
+u32 registers(const PlanCall&) { return 8; }
 void emit(Assembler& as, const PlanCall& call) { ScalarReduce(as, call).emit(); }
 
 }  // namespace

@@ -44,8 +44,8 @@ pub const MORELLO_ISA_AUTO: morello_isa = 0;
 pub const MORELLO_ISA_AVX2: morello_isa = 1;
 pub const MORELLO_ISA_AVX512: morello_isa = 2;
 
-pub const MORELLO_MAX_RANK: usize = 6;
-pub const MORELLO_MAX_OPERANDS: usize = 6;
+pub const MORELLO_MAX_RANK: usize = 8;
+pub const MORELLO_MAX_OPERANDS: usize = 8;
 
 pub type morello_dtype = c_int;
 pub const MORELLO_F32: morello_dtype = 1;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// What the operations mean, on numbers of every element type as doubles.
+#ifndef MORELLO_IMPL_ARITHMETIC_HH
+#define MORELLO_IMPL_ARITHMETIC_HH
+
+#include <cmath>
+
+#include "spec/spec.hh"
+#include "support/number.hh"
+
+namespace morello {
+
+inline double product_of_integers(double x, double y) {
+  return static_cast<i32>(static_cast<u32>(static_cast<i64>(x)) *
+                          static_cast<u32>(static_cast<i64>(y)));
+}
+
+/// Calls f(g), where g(x, y) is what `op` makes of one element of each input: of a multiply-add, the
+/// product.
+template <class F>
+void with_function(Op op, Dtype computed, F&& f) {
+  if (computed == Dtype::kI32) {  // products past the digits of a double
+    if (op == Op::kMul || op == Op::kMulAdd) return f(product_of_integers);
+    if (op == Op::kSquare) return f([](double x, double) { return product_of_integers(x, x); });
+  }
+  switch (op) {
+#define MORELLO_ELEMENTWISE(constant, name, number, inputs, ...)           \
+  case Op::constant:                                                       \
+    f([]([[maybe_unused]] double x, [[maybe_unused]] double y) -> double { \
+      return __VA_ARGS__;                                                  \
+    });                                                                    \
+    break;
+#include "spec/elementwise.def"
+#undef MORELLO_ELEMENTWISE
+    case Op::kMulAdd:
+      f([](double x, double y) { return x * y; });
+      break;
+    case Op::kCopy:
+    case Op::kFill:
+      f([](double x, double) { return x; });
+      break;
+  }
+}
+
+/// a op= b, of a reduction
+inline double combined(Op op, double a, double b) {
+  return op == Op::kMax ? (a > b ? a : b) : op == Op::kMin ? (a < b ? a : b) : a + b;
+}
+
+/// The value of a stage: what was computed in double, in its element type.
+inline double in_stage(const Stage& stage, bool from_integers, double value) {
+  if (stage.dtype == Dtype::kF32) return static_cast<float>(value);
+  if (stage.dtype == Dtype::kI32 && from_integers) return wrapped_i32(value);
+  return rounded(stage.dtype, value);
+}
+/// Does the stage read integers only?
+inline bool reads_integers(const Spec& spec, const Stage& stage) {
+  for (Ref in : stage.in) {
+    if (in == kNoRef) continue;
+    if (!is_integer(is_operand(in) ? spec.operand[in].dtype : spec.stage[stage_of(in)].dtype))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace morello
+
+#endif

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "impl/evaluate_values.hh"
+
+#include <vector>
+
+#include "impl/arithmetic.hh"
+#include "spec/roles.hh"
+
+namespace morello {
+namespace {
+
+using Index = std::array<u32, kMaxDims>;
+
+/// Calls f(index) for all points of `dims`; the other indices stay as they are.
+template <class F>
+void each_point(const Spec& spec, DimMask dims, Index& index, const F& f, int dim = 0) {
+  while (dim < spec.rank && !has_dim(dims, dim)) dim++;
+  if (dim == spec.rank) return f();
+  for (u32 i = 0; i < spec.size[dim]; i++) {
+    index[dim] = i;
+    each_point(spec, dims, index, f, dim + 1);
+  }
+  index[dim] = 0;
+}
+
+class ValueEvaluator {
+ public:
+  ValueEvaluator(const Spec& spec, const Views& views, void* const* operands)
+      : spec_(spec), views_(views), operands_(operands) {}
+
+  /// Outputs are written when all values are known: what stages read of them is what they held.
+  void run() {
+    for (int s = 0; s < spec_.stage_count; s++) compute(s);
+    for (int s = 0; s < spec_.stage_count; s++)
+      if (is_operand(spec_.stage[s].out)) write(s);
+  }
+
+ private:
+  void compute(int s) {
+    const Stage& stage = spec_.stage[s];
+    Value& value = values_[s];
+    value.dims = dims_of(spec_, value_of(s));
+    u64 size = 1;
+    for (int d = 0; d < spec_.rank; d++)
+      if (has_dim(value.dims, d)) {
+        value.stride[d] = size;
+        size *= spec_.size[d];
+      }
+    value.number.resize(size);
+    const bool integers = reads_integers(spec_, stage);
+    Index index{};
+    each_point(spec_, value.dims, index, [&] {
+      double result = identity_of(stage.op, stage.dtype);
+      if (is_reduction(stage))
+        each_point(spec_, stage.reduce, index, [&] {
+          result = combined(stage.op, result, term(stage, index));
+          if (stage.dtype == Dtype::kI32) result = wrapped_i32(result);
+        });
+      else
+        result = term(stage, index);
+      value.at(index) = is_reduction(stage) && accumulates(spec_, stage)
+                            ? result  // rounded with what it is added to
+                            : in_stage(stage, integers, result);
+    });
+  }
+
+  /// What one point adds to the value.
+  double term(const Stage& stage, const Index& index) {
+    if (stage.op == Op::kFill) return number_of_bits(stage.dtype, spec_.fill_bits);
+    const double x = read(stage.in[0], index);
+    const double y = stage.in[1] == kNoRef ? 0 : read(stage.in[1], index);
+    if (is_reduction(stage) && stage.op != Op::kMulAdd) return x;
+    double result = 0;
+    with_function(stage.op, stage.dtype, [&](auto f) { result = f(x, y); });
+    return result;
+  }
+
+  double read(Ref ref, const Index& index) {
+    if (is_value(ref)) return values_[stage_of(ref)].at(index);
+    return load_number(spec_.operand[ref].dtype, operands_[ref], offset(ref, index));
+  }
+
+  i64 offset(int operand, const Index& index) const {
+    i64 at = 0;
+    for (int d = 0; d < spec_.rank; d++)
+      if (has_dim(spec_.operand[operand].dims, d)) at += views_[operand].dim[d].at(index[d]);
+    return at;
+  }
+
+  void write(int s) {
+    const Stage& stage = spec_.stage[s];
+    const Operand& out = spec_.operand[stage.out];
+    const bool adds = accumulates(spec_, stage), integers = reads_integers(spec_, stage);
+    Index index{};
+    each_point(spec_, out.dims, index, [&] {
+      double number = values_[s].at(index);
+      if (adds)
+        number = in_stage(stage, integers, combined(stage.op, read(stage.out, index), number));
+      store_number(out.dtype, operands_[stage.out], offset(stage.out, index), number);
+    });
+  }
+
+  struct Value {
+    DimMask dims = 0;
+    std::array<u64, kMaxDims> stride{};
+    std::vector<double> number;
+    double& at(const Index& index) {
+      u64 i = 0;
+      for (int d = 0; d < kMaxDims; d++) i += index[d] * stride[d];
+      return number[i];
+    }
+  };
+
+  const Spec& spec_;
+  const Views& views_;
+  void* const* operands_;
+  std::array<Value, kMaxStages> values_;
+};
+
+}  // namespace
+
+void evaluate_values(const Spec& spec, const Views& views, void* const* operands) {
+  ValueEvaluator(spec, views, operands).run();
+}
+
+}  // namespace morello

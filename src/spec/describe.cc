@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// One line per Spec: what two Specs in a message differ by can be read there.
+#include "spec/roles.hh"
+
+namespace morello {
+namespace {
+
+std::string dim_text(u8 d) { return 'd' + std::to_string(d); }
+
+std::string ref_text(Ref ref) {
+  if (is_value(ref)) return 's' + std::to_string(stage_of(ref));
+  return is_operand(ref) ? 'o' + std::to_string(ref) : "?";
+}
+
+/// f32(d1,d0,d1:16): dimensions from slow to fast, :16 a block of it.
+std::string describe(const Operand& x) {
+  std::string s(name_of(x.dtype));
+  s += '(';
+  for (int i = 0, n = x.layout.count(); i < n; i++) {
+    if (i) s += ',';
+    s += dim_text(x.layout.dim[i]);
+    if (x.layout.block[i]) s += ':' + std::to_string(x.layout.block[i]);
+  }
+  s += ')';
+  for (int w = 0; w < kMaxWindows; w++)
+    if (x.has_window(w)) s += " w" + std::to_string(w);
+  if (x.level > Level::kL1 && !is_dense(x))
+    s += (x.far ? " far" : " near") + std::to_string(x.contig);
+  if (x.free_layout) s += " free";
+  s += '@';
+  s += name_of(x.level);
+  if (x.bank == Bank::kTile) s += " tiles";
+  return s;
+}
+
+/// muladd.i32(o0,o1) over d2 -> o2
+std::string describe(const Stage& stage) {
+  std::string s(name_of(stage.op));
+  s += '.';
+  s += name_of(stage.dtype);
+  s += '(';
+  for (int i = 0; i < kMaxInputs && stage.in[i] != kNoRef; i++)
+    s += (i ? "," : "") + ref_text(stage.in[i]);
+  s += ')';
+  for (u8 d = 0; d < kMaxDims; d++)
+    if (has_dim(stage.reduce, d)) s += " over " + dim_text(d);
+  return stage.out == kNoRef ? s : s + " -> " + ref_text(stage.out);
+}
+
+/// The operations say it all where each step reads the one before, in f32.
+bool is_plain(const Spec& spec) {
+  for (int s = 0; s < spec.stage_count; s++)
+    if (spec.stage[s].dtype != Dtype::kF32) return false;
+  return is_chain(spec);
+}
+
+std::string describe_window(const Window& w) {
+  return std::to_string(w.step) + '*' + dim_text(w.outer) + '+' + std::to_string(w.dilation) + '*' +
+         dim_text(w.inner);
+}
+
+}  // namespace
+
+std::string describe(const Spec& spec) {
+  std::string s;
+  const bool plain = is_plain(spec);
+  for (int i = 0; i < spec.stage_count; i++) {
+    if (i) s += plain ? "+" : "; ";
+    s += plain ? std::string(name_of(spec.stage[i].op)) : describe(spec.stage[i]);
+  }
+  s += '[';
+  for (int d = 0; d < spec.rank; d++) {
+    if (d) s += ',';
+    if (has_dim(spec.reduced(), d)) s += '/';
+    s += std::to_string(spec.size[d]);
+  }
+  s += ']';
+  for (int w = 0; w < kMaxWindows; w++)
+    if (spec.window[w].used())
+      s += " w" + std::to_string(w) + '=' + describe_window(spec.window[w]);
+  for (int o = 0; o < spec.operand_count; o++) {
+    if (spec.operand[o].access != Access::kIn)
+      s += spec.operand[o].access == Access::kInOut ? " +=" : " =>";
+    s += ' ' + describe(spec.operand[o]);
+  }
+  return s;
+}
+
+}  // namespace morello

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "spec/roles.hh"
+
+namespace morello {
+
+bool is_read(const Spec& spec, Ref ref) {
+  for (int s = 0; s < spec.stage_count; s++)
+    for (Ref in : spec.stage[s].in)
+      if (in == ref) return true;
+  return false;
+}
+
+bool is_chain(const Spec& spec) {
+  const int last = spec.stage_count - 1;
+  for (int s = 0; s <= last; s++) {
+    const Stage& stage = spec.stage[s];
+    bool reads_previous = false;
+    for (Ref in : stage.in) {
+      if (!is_value(in)) continue;
+      if (in != value_of(s - 1)) return false;
+      reads_previous = true;
+    }
+    if (s > 0 && (!reads_previous || is_reduction(stage))) return false;
+    if (s == 0 && (stage.reduce & spec.out().dims) != 0) return false;
+    if (s < last ? stage.out != kNoRef : stage.out != spec.out_index()) return false;
+  }
+  return true;
+}
+
+DimMask dims_of(const Spec& spec, Ref ref) {
+  if (is_operand(ref)) return spec.operand[ref].dims;
+  if (!is_value(ref)) return 0;
+  const Stage& stage = spec.stage[stage_of(ref)];
+  DimMask dims = 0;
+  for (Ref in : stage.in) dims = static_cast<DimMask>(dims | dims_of(spec, in));
+  return static_cast<DimMask>(dims & ~stage.reduce);
+}
+
+DimMask parallel_dims(const Spec& spec) {
+  DimMask dims = static_cast<DimMask>(spec.all_dims() & ~spec.reduced());
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].access != Access::kIn) dims = static_cast<DimMask>(dims & spec.operand[o].dims);
+  return dims;
+}
+
+DimMask fold_dims(const Spec& spec) {
+  DimMask all = spec.reduced();
+  for (int s = 0; all != 0 && s < spec.stage_count; s++) {
+    const Stage& stage = spec.stage[s];
+    const bool adds = accumulates(spec, stage);
+    // What is combined of one part must not be read as if it were of the whole.
+    if (!adds) all = static_cast<DimMask>(all & ~stage.reduce);
+    // A stage that lacks the dimension runs once per part: it must not add, or read what it wrote.
+    if (is_operand(stage.out) && spec.operand[stage.out].access == Access::kInOut) {
+      DimMask has = adds ? stage.reduce : DimMask{0};
+      has = static_cast<DimMask>(has | spec.operand[stage.out].dims);
+      all = static_cast<DimMask>(all & has);
+    }
+  }
+  return all;
+}
+
+}  // namespace morello
