@@ -99,7 +99,7 @@ bool derive_accumulate(const Spec& spec, const Limits& limits, const Action&, co
   fill.fill_bits = bits_of_number(head.dtype, identity_of(head.op, head.dtype));
   d.child[0] =
       part_of(fill, limits, 0, 1, nullptr, {spec.out(), static_cast<u8>(spec.out_index())});
-  d.child[1] = {spec, limits, 1, identity_binding(spec)};
+  d.child[1] = {spec, limits, 1, identity_binding()};
   Spec& body = d.child[1].spec;
   body.out().access = Access::kInOut;
   d.count = 2;

@@ -23,7 +23,7 @@ Operand chosen(const Spec& spec, const Action& a) {
 bool derive_choose(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,
                    Derivation& d) {
   d.count = 1;
-  d.child[0] = {spec, limits, 1, identity_binding(spec)};
+  d.child[0] = {spec, limits, 1, identity_binding()};
   d.child[0].spec.operand[a.arg] = chosen(spec, a);
   forget_pitch(d.child[0].spec.operand[a.arg]);
   return true;

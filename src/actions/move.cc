@@ -7,7 +7,7 @@ namespace {
 
 /// The body of a move: operand `index` replaced. Loops inside caches private to a core stay on it.
 Child body_with(const Spec& spec, const Limits& limits, int index, const Operand& placed) {
-  Child c{spec, limits, 1, identity_binding(spec)};
+  Child c{spec, limits, 1, identity_binding()};
   c.spec.operand[index] = placed;
   forget_pitch(c.spec.operand[index]);
   c.spec.serial = true;

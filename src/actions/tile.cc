@@ -85,12 +85,12 @@ bool lists_tile(const Spec& spec, const Limits&, const Action& a, const ActionCo
 void derive_trips(const Spec& spec, const Limits& limits, const Action& a, Derivation& d) {
   u32 size = spec.size[a.arg], rest = size % a.size;
   Child& body = d.child[d.count++];
-  body.spec = tile(spec, a.arg, a.size, &body.binding);
+  tile(spec, a.arg, a.size, body.spec, &body.binding);
   body.limits = limits;
   body.times = size / a.size;
   if (!rest) return;
   Child& tail = d.child[d.count++];
-  tail.spec = tile(spec, a.arg, rest, &tail.binding);
+  tile(spec, a.arg, rest, tail.spec, &tail.binding);
   tail.limits = limits;
   tail.times = 1;
 }

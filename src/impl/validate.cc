@@ -238,7 +238,7 @@ class Validator {
     Spec expected = node.spec;
     expected.operand[operand] = placed;
     forget_pitch(expected.operand[operand]);
-    Binding binding = identity_binding(node.spec);
+    Binding binding = identity_binding();
     if (is_buffer) binding.operand[operand] = new_buffer(0);
     check_child(node, c, expected, binding);
   }
@@ -281,7 +281,7 @@ class Validator {
   /// begin with is the value of the stage that wrote it. An output that is only added to may be
   /// filled first.
   void check_stages(const ImplNode& node) {
-    const Unbound whole = unbind(node.spec, identity_binding(node.spec));
+    const Unbound whole = unbind(node.spec, identity_binding());
     std::vector<Stage> stages;
     std::array<Ref, Unbound::kSlots> holds{};  // values between children
     holds.fill(kNoRef);

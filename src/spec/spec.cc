@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "spec/canonical.hh"
+
 namespace morello {
 namespace {
 
@@ -110,21 +112,32 @@ void drop_windows(Spec& spec) {
   for (; kept < kMaxWindows; kept++) spec.window[kept] = {};
 }
 
+/// Windows and blocks depend on more than one size.
+bool is_simple(const Operand& x) { return x.windows == 0 && !x.layout.packed(); }
+
 /// `operand`, of a Spec whose sizes were those of `before`, as a part of it with the sizes of
-/// `after`.
-void shrink(const Spec& before, const Spec& after, Operand& operand) {
-  const PhysicalDims was = physical_dims(before, operand), is = physical_dims(after, operand);
+/// `after`, of which dimension `dim` is another one.
+void shrink(const Spec& before, const Spec& after, int dim, Operand& operand) {
+  if (operand.contig <= 1) return;  // the run can only end where it ends
+  const int fastest = operand.layout.count() - 1;
   u64 inside = 1;  // elements of the run so far
-  for (int i = 0; i < operand.contig; i++) {
-    const int at = was.count - 1 - i;
-    inside *= was.size[at];
-    if (was.size[at] == is.size[at]) continue;
-    if (i + 1 < operand.contig) {
-      operand.contig = static_cast<u8>(i + 1);
-      set_pitch(operand, inside * size_of(operand.dtype));
-      forget_pitch(operand);
+  auto end_after = [&](int entries) {
+    operand.contig = static_cast<u8>(entries);
+    set_pitch(operand, inside * size_of(operand.dtype));
+    forget_pitch(operand);
+  };
+  if (is_simple(operand)) {
+    for (int i = 0; i + 1 < operand.contig; i++) {
+      const u8 d = operand.layout.dim[fastest - i];
+      inside *= before.size[d];
+      if (d == dim) return end_after(i + 1);
     }
-    break;
+    return;
+  }
+  const PhysicalDims was = physical_dims(before, operand), is = physical_dims(after, operand);
+  for (int i = 0; i + 1 < operand.contig; i++) {
+    inside *= was.size[fastest - i];
+    if (was.size[fastest - i] != is.size[fastest - i]) return end_after(i + 1);
   }
 }
 
@@ -155,20 +168,19 @@ void forget_pitch(Operand& operand) {
   if (inside) operand.contig = std::min(operand.contig, static_cast<u8>(inside));
 }
 
-u64 hash_of(const Spec& spec, u64 seed) { return XXH3_64bits_withSeed(&spec, sizeof spec, seed); }
+u64 hash_of(const Spec& spec, u64 seed) {
+  return XXH3_64bits_withSeed(&spec, spec.used_bytes(), seed);
+}
 
-Binding identity_binding(const Spec& spec) {
-  Binding b;
-  for (u8 d = 0; d < spec.rank; d++) b.dim[d] = d;
-  for (u8 o = 0; o < spec.operand_count; o++) b.operand[o] = o;
-  return b;
+Binding identity_binding() {
+  return {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7}};
 }
 
 void drop_unit_dims(Spec& spec, Binding* binding) {
   std::array<u8, kMaxDims> now{};
   u8 kept = 0;
   for (u8 d = 0; d < spec.rank; d++) now[d] = spec.size[d] == 1 ? kNoDim : kept++;
-  if (binding) *binding = identity_binding(spec);
+  if (binding) *binding = identity_binding();
   for (int o = 0; o < spec.operand_count; o++) drop_unit_dims_of(spec, spec.operand[o]);
   if (kept == spec.rank) return;
 
@@ -206,12 +218,26 @@ bool may_tile(const Spec& spec, int dim, u32 size) {
   return true;
 }
 
-Spec tile(const Spec& spec, int dim, u32 size, Binding* binding) {
-  Spec child = spec;
+void tile(const Spec& spec, int dim, u32 size, Spec& child, Binding* binding) {
+  child = spec;
   child.size[dim] = size;
-  for (int o = 0; o < child.operand_count; o++)
-    if (has_dim(child.operand[o].dims, dim)) shrink(spec, child, child.operand[o]);
-  drop_unit_dims(child, binding);
+  bool simple = size > 1;
+  for (int o = 0; o < child.operand_count; o++) {
+    Operand& x = child.operand[o];
+    if (!has_dim(x.dims, dim)) continue;
+    shrink(spec, child, dim, x);
+    simple &= is_simple(x);
+  }
+  if (!simple)
+    drop_unit_dims(child, binding);
+  else if (binding)
+    *binding = identity_binding();
+  assert_canonical(child);
+}
+
+Spec tile(const Spec& spec, int dim, u32 size, Binding* binding) {
+  Spec child;
+  tile(spec, dim, size, child, binding);
   return child;
 }
 
@@ -311,6 +337,7 @@ Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding*
   b.operand[in ? 0 : 1] = static_cast<u8>(index);
   b.operand[in ? 1 : 0] = new_buffer(0);
   if (binding) *binding = b;
+  assert_canonical(m);
   return m;
 }
 
@@ -327,9 +354,15 @@ u64 elements(const Spec& spec, const Operand& operand) {
 }
 
 Footprint footprint(const Spec& spec, const Operand& operand) {
-  const PhysicalDims p = physical_dims(spec, operand);
   u64 run = 1, runs = 1;
-  for (int i = 0; i < p.count; i++) (i >= p.count - operand.contig ? run : runs) *= p.size[i];
+  const int count = operand.layout.count(), run_begins = count - operand.contig;
+  if (is_simple(operand)) {
+    for (int i = 0; i < count; i++)
+      (i >= run_begins ? run : runs) *= spec.size[operand.layout.dim[i]];
+  } else {
+    const PhysicalDims p = physical_dims(spec, operand);
+    for (int i = 0; i < count; i++) (i >= run_begins ? run : runs) *= p.size[i];
+  }
   u64 run_bytes = run * size_of(operand.dtype);
   return {run_bytes * runs, runs, runs * ceil_div(run_bytes, kLineBytes)};
 }

@@ -7,6 +7,7 @@
 #define MORELLO_SPEC_SPEC_HH
 
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -103,15 +104,15 @@ constexpr bool is_reduction(const Stage& stage) {
 /// Canonical form: not_canonical() in spec/canonical.hh has every rule. Equal problems have equal
 /// bytes: a plain value, hashed and compared as such. What consumers ask is in spec/roles.hh.
 struct Spec {
-  std::array<u32, kMaxDims> size{};
   u8 rank = 0;
   u8 operand_count = 0;  // inputs, then outputs
   u8 stage_count = 0;
   bool serial = false;  // must not start parallel loops
   u32 fill_bits = 0;    // of kFill: the bits of its value in the stage's element type
-  std::array<Operand, kMaxOperands> operand{};
-  std::array<Stage, kMaxStages> stage{};
+  std::array<u32, kMaxDims> size{};
   std::array<Window, kMaxWindows> window{};
+  std::array<Stage, kMaxStages> stage{};
+  std::array<Operand, kMaxOperands> operand{};
 
   /// The last output; today's actions and microkernels know Specs with one.
   const Operand& out() const { return operand[operand_count - 1]; }
@@ -124,8 +125,13 @@ struct Spec {
   }
   DimMask all_dims() const { return static_cast<DimMask>((1u << rank) - 1); }
 
+  /// Bytes up to the operands that there are not: all that differs between two Specs with as many.
+  size_t used_bytes() const {
+    return offsetof(Spec, operand) + operand_count * sizeof(Operand);
+  }
+
   friend bool operator==(const Spec& a, const Spec& b) {
-    return std::memcmp(&a, &b, sizeof(Spec)) == 0;
+    return a.operand_count == b.operand_count && std::memcmp(&a, &b, a.used_bytes()) == 0;
   }
 };
 static_assert(std::has_unique_object_representations_v<Spec>);
@@ -166,7 +172,7 @@ struct Binding {
   std::array<u8, kMaxDims> dim{};          // child dimension -> parent dimension
   std::array<u8, kMaxOperands> operand{};  // child operand -> parent operand
 };
-Binding identity_binding(const Spec& spec);
+Binding identity_binding();
 
 /// Removes dimensions of size 1 and renumbers the others, keeping their order. `binding`, if given,
 /// receives which they were before.
@@ -176,6 +182,7 @@ void drop_unit_dims(Spec& spec, Binding* binding);
 /// REQUIRES: 1 <= size < spec.size[dim]; may_tile(spec, dim, size) or it is the remainder of such a
 /// tile.
 Spec tile(const Spec& spec, int dim, u32 size, Binding* binding);
+void tile(const Spec& spec, int dim, u32 size, Spec& child, Binding* binding);
 /// False where a tile would start inside a block of a layout.
 bool may_tile(const Spec& spec, int dim, u32 size);
 

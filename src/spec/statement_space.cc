@@ -62,7 +62,8 @@ MaybeFault label_einsum(const Statement& s, Space& space) {
     if (!is_letter(text[i]))
       return subscript_fault(MORELLO_SYNTAX_ERROR, i, "unexpected character");
     if (parts[part]->size() == MORELLO_MAX_RANK)
-      return subscript_fault(MORELLO_UNSUPPORTED, i, "more than 6 letters for one tensor");
+      return subscript_fault(MORELLO_UNSUPPORTED, i,
+                             concat("more than ", MORELLO_MAX_RANK, " letters for one tensor"));
     size_t letter = letters.find(text[i]);
     if (letter == std::string::npos) {
       if (part == 2) return subscript_fault(MORELLO_SYNTAX_ERROR, i, "a letter that no input has");

@@ -113,14 +113,14 @@ void check_in_registers(const Problem& p, MicrokernelId id, float neutral) {
     NodeId parent = 0;
     Spec body = spec;
     body.out() = placed;
-    Binding inner = identity_binding(spec);
+    Binding inner = identity_binding();
     inner.operand[out] = new_buffer(0);
     if (reads) {
       Spec load = move_spec(spec, out, placed, true, &binding);
       add(0, select(load, copy), binding);
     } else {
       parent = add(0, {body, Block{}, {}, 0, {}}, inner);
-      inner = identity_binding(spec);
+      inner = identity_binding();
       Spec fill = move_spec(spec, out, placed, true, &binding);
       fill.operand[0] = fill.operand[1];
       fill.operand[1] = Operand{};

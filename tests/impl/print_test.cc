@@ -54,7 +54,7 @@ TEST_CASE("decisions are printed in words") {
   forget_pitch(packed.operand[1]);
   Spec near = packed;
   near.operand[1].level = Level::kL2;
-  Binding same = identity_binding(free);
+  Binding same = identity_binding();
   tree.nodes = {{free, Choose{1, panels}, {{1, same}}, 16 * 12345678, {}},
                 {packed, Move{1, true, near.operand[1]}, {{2, same}}, 16 * 12345678, {}},
                 leaf(near, static_cast<MicrokernelId>(77))};

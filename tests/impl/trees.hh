@@ -73,7 +73,7 @@ inline ImplTree in_registers(const Spec& spec) {
   }
   Spec body = spec;
   body.out() = placed;
-  binding = identity_binding(spec);
+  binding = identity_binding();
   binding.operand[out] = new_buffer(0);
   add(body, binding, MicrokernelId::kOuterProduct);
   Spec back = move_spec(spec, out, placed, false, &binding);

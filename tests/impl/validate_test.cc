@@ -65,7 +65,7 @@ TEST_CASE("validate finds wrong loops") {
        {"does not exist", [](ImplTree& t) { t.nodes[1].kind = Select{99}; }},
        {"a leaf has children",
         [](ImplTree& t) {
-          t.nodes[1].children = {{2, identity_binding(t.nodes[1].spec)}};
+          t.nodes[1].children = {{2, identity_binding()}};
           t.nodes[1].children[0].binding.dim = {0, 1, 2, 0, 0, 0};
         }},
        {"has no parent", [](ImplTree& t) { t.nodes.push_back(t.nodes[1]); }}});
@@ -98,11 +98,11 @@ TEST_CASE("validate finds wrong blocks") {
   fill.operand_count = 1;
   set_stages(fill, {stage_of_op(Op::kFill)});
   fill.operand[0] = p.spec.out();
-  Binding binding = identity_binding(fill);
+  Binding binding = identity_binding();
   binding.operand[0] = 2;
   Spec sum = p.spec;
   sum.out().access = Access::kInOut;
-  tree.nodes = {{p.spec, Block{}, {{1, binding}, {2, identity_binding(sum)}}, 400, {}},
+  tree.nodes = {{p.spec, Block{}, {{1, binding}, {2, identity_binding()}}, 400, {}},
                 leaf(fill, MicrokernelId::kMap),
                 leaf(sum, MicrokernelId::kDotProduct)};
   check_defects(

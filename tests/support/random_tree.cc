@@ -188,7 +188,7 @@ class TreeMaker {
     move.placed.level = to;
     move.view = to != Level::kRegister && to < from.level && chance(random_, 25);
     Spec body = spec;
-    Binding binding = identity_binding(spec);
+    Binding binding = identity_binding();
     if (!move.view) {
       Layout layout = output ? plain_layout(from.layout) : random_layout(from.dims, random_);
       if (!output && layout.count() > 0 && chance(random_, 40)) {
@@ -225,7 +225,7 @@ class TreeMaker {
     add_fill(id, spec, depth);
     Spec accumulate = spec;
     accumulate.out().access = Access::kInOut;
-    add_child(id, accumulate, identity_binding(spec), depth);
+    add_child(id, accumulate, identity_binding(), depth);
   }
 
   void add_fill(NodeId id, const Spec& spec, int depth) {
@@ -233,7 +233,7 @@ class TreeMaker {
     fill.operand_count = 1;
     set_stages(fill, {stage_of_op(Op::kFill)});
     fill.operand[0] = spec.out();
-    Binding binding = identity_binding(fill);
+    Binding binding = identity_binding();
     binding.operand[0] = static_cast<u8>(spec.out_index());
     add_child(id, fill, binding, depth);
   }
@@ -279,7 +279,7 @@ class TreeMaker {
   static Spec first_of(const Spec& spec, const Operand& out, u8 out_slot, Binding* binding) {
     Spec head = spec;
     Stage stage = spec.stage[0];
-    *binding = identity_binding(spec);
+    *binding = identity_binding();
     u8 used = 0;
     for (Ref& input : stage.in) {
       if (!is_operand(input)) continue;
