@@ -231,7 +231,7 @@ def main():
         later("Rust crates", rust)
     configuration("g++, thread sanitizer", "build-tsan",
                   [*sanitized, "-Db_sanitize=thread", "-Dcli=disabled"],
-                  ["search", "runtime", "capi", "--timeout-multiplier", "6",
+                  ["search", "precompute", "runtime", "capi", "--timeout-multiplier", "6",
                    "--test-args=--test-case-exclude=" + shlex.quote(",".join(SINGLE_THREADED))],
                   SANITIZED, ["tests/morello-unit"])
     if fuzzers:

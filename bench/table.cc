@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "actions/ladder.hh"
 #include "fmt/format.h"
 #include "search/best_first.hh"
 #include "search/spec_problem.hh"
+#include "spec/ladder.hh"
 #include "spec/statement.hh"
 #include "table/encode.hh"
 #include "table/identity.hh"

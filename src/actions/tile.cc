@@ -3,8 +3,8 @@
 // threads.
 #include <bit>
 
-#include "actions/ladder.hh"
 #include "actions/placement.hh"
+#include "spec/ladder.hh"
 
 namespace morello {
 namespace {

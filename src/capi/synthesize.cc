@@ -5,7 +5,7 @@
 #include "capi/boundary.hh"
 #include "capi/objects.hh"
 #include "capi/target.hh"
-#include "runtime/build_kernel.hh"
+#include "compiler/build_kernel.hh"
 #include "table/identity.hh"
 
 using namespace morello;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The whole way from a checked Statement to a kernel: search, plan, machine code, executable
 // memory.
-#ifndef MORELLO_RUNTIME_BUILD_KERNEL_HH
-#define MORELLO_RUNTIME_BUILD_KERNEL_HH
+#ifndef MORELLO_COMPILER_BUILD_KERNEL_HH
+#define MORELLO_COMPILER_BUILD_KERNEL_HH
 
 #include "runtime/kernel.hh"
 #include "spec/statement.hh"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "search/keeper.hh"
+#include "precompute/keeper.hh"
 
 #include "table/identity.hh"
 #include "table/promise.hh"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Families cut into blocks of members with neighbouring sizes: the units of work of a precompute.
-#ifndef MORELLO_SEARCH_BLOCKS_HH
-#define MORELLO_SEARCH_BLOCKS_HH
+#ifndef MORELLO_PRECOMPUTE_BLOCKS_HH
+#define MORELLO_PRECOMPUTE_BLOCKS_HH
 
 #include <functional>
 #include <span>
 #include <vector>
 
-#include "table/family.hh"
+#include "spec/family.hh"
 
 namespace morello {
 

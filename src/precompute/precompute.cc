@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "search/precompute.hh"
+#include "precompute/precompute.hh"
 
 #include <algorithm>
 #include <atomic>
@@ -10,9 +10,9 @@
 #include <mutex>
 #include <utility>
 
+#include "precompute/blocks.hh"
+#include "precompute/keeper.hh"
 #include "search/best_first.hh"
-#include "search/blocks.hh"
-#include "search/keeper.hh"
 #include "search/soundness.hh"
 #include "search/spec_problem.hh"
 #include "support/threads.hh"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Precomputing families: the same file whoever solves what, in which order, and however often it is
 // interrupted.
-#include "search/precompute.hh"
+#include "precompute/precompute.hh"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
 #include "../support/folder.hh"
-#include "search/blocks.hh"
+#include "precompute/blocks.hh"
 #include "search/synthesize.hh"
 #include "table/file.hh"
 #include "table/walk.hh"
@@ -59,7 +59,7 @@ Spec spec_of(std::string_view text) { return lower(*parse(text))->spec; }
 
 }  // namespace
 
-TEST_SUITE_BEGIN("search");
+TEST_SUITE_BEGIN("precompute");
 
 TEST_CASE("the copies that free layouts need are promised too") {
   const Folder folder;

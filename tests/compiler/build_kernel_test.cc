@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/build_kernel.hh"
+#include "compiler/build_kernel.hh"
 
 #include <doctest/doctest.h>
 
@@ -25,7 +25,7 @@ Result<Kernel> build(const std::string& text, const Target& target, bool search_
 
 }  // namespace
 
-TEST_SUITE_BEGIN("runtime");
+TEST_SUITE_BEGIN("compiler");
 
 TEST_CASE("kernels are named by what they do") {
   CHECK(name_of_text("matmul f32[64,768] f32[768,3072] -> f32[64,3072]") ==

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "search/blocks.hh"
+#include "precompute/blocks.hh"
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/build_kernel.hh"
+#include "compiler/build_kernel.hh"
 
 #include <chrono>
 
