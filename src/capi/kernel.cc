@@ -173,11 +173,11 @@ morello_status morello_kernel_pack(const morello_kernel* kernel, int operand, co
 }
 
 size_t morello_kernel_print(const morello_kernel* kernel, char* buffer, size_t size) {
-  return copy_text(kernel == nullptr ? std::string_view() : kernel->kernel.impl_text, buffer, size);
+  return copy_text(kernel == nullptr ? std::string_view() : kernel->report.impl_text, buffer, size);
 }
 
 size_t morello_kernel_print_plan(const morello_kernel* kernel, char* buffer, size_t size) {
-  return copy_text(kernel == nullptr ? std::string_view() : kernel->kernel.plan_text, buffer, size);
+  return copy_text(kernel == nullptr ? std::string_view() : kernel->report.plan_text, buffer, size);
 }
 
 const char* morello_kernel_name(const morello_kernel* kernel) {
@@ -190,7 +190,7 @@ int32_t morello_kernel_isa(const morello_kernel* kernel) {
 
 double morello_kernel_cost(const morello_kernel* kernel) {
   if (kernel == nullptr) return 0;
-  return static_cast<double>(kernel->kernel.cost_units) / static_cast<double>(kUnitsPerCycle);
+  return static_cast<double>(kernel->report.cost_units) / static_cast<double>(kUnitsPerCycle);
 }
 
 const uint8_t* morello_kernel_code(const morello_kernel* kernel, size_t* size) {
@@ -204,8 +204,8 @@ morello_status morello_kernel_stats(const morello_kernel* kernel, morello_search
   if (kernel == nullptr || stats == nullptr || stats_size < kFirstSearchStats ||
       stats_size > kLargestStruct)
     return MORELLO_INVALID_ARGUMENT;
-  const Kernel& k = kernel->kernel;
-  const SearchStats& s = k.solving.search;
+  const BuildReport& report = kernel->report;
+  const SearchStats& s = report.solving.search;
   morello_search_stats known{};
   known.specs = s.specs;
   known.states = s.states;
@@ -214,18 +214,18 @@ morello_status morello_kernel_stats(const morello_kernel* kernel, morello_search
   known.memo_hits = s.memo_hits;
   known.bytes = s.bytes;
   known.search_microseconds = s.microseconds;
-  known.codegen_microseconds = (k.plan_nanoseconds + k.emit_nanoseconds) / 1000;
+  known.codegen_microseconds = (report.plan_nanoseconds + report.emit_nanoseconds) / 1000;
   known.misfits = s.misfits;
   known.advances = s.advances;
   known.borrowed = s.borrowed;
-  known.lookup_nanoseconds = k.solving.lookup_nanoseconds;
-  known.search_nanoseconds = k.solving.search_nanoseconds;
-  known.plan_nanoseconds = k.plan_nanoseconds;
-  known.emit_nanoseconds = k.emit_nanoseconds;
+  known.lookup_nanoseconds = report.solving.lookup_nanoseconds;
+  known.search_nanoseconds = report.solving.search_nanoseconds;
+  known.plan_nanoseconds = report.plan_nanoseconds;
+  known.emit_nanoseconds = report.emit_nanoseconds;
   known.lower_bound = static_cast<double>(s.bound) / static_cast<double>(kUnitsPerCycle);
   known.optimal = s.optimal ? 1 : 0;
-  known.table_use = static_cast<i32>(k.solving.table_use);
-  known.table_reason = static_cast<i32>(k.solving.table_reason);
+  known.table_use = static_cast<i32>(report.solving.table_use);
+  known.table_reason = static_cast<i32>(report.solving.table_reason);
   write_struct(stats, stats_size, known);
   return MORELLO_OK;
 }

@@ -67,7 +67,7 @@ class Builder {
   Builder(const Target& target, const SearchOptions& options, const Table* table)
       : target_(target), options_(options), table_(table) {}
 
-  Result<Kernel> build(const Statement& statement, const Lowered& lowered, bool search_only);
+  Result<BuiltKernel> build(const Statement& statement, const Lowered& lowered, bool search_only);
 
  private:
   Result<Program> compile(const ImplTree& tree, const Views& views, std::string* plan_text);
@@ -79,16 +79,17 @@ class Builder {
   const SearchOptions& options_;
   const Table* table_;
   Kernel kernel_;
+  BuildReport report_;
 };
 
 Result<Program> Builder::compile(const ImplTree& tree, const Views& views, std::string* plan_text) {
   Clock::time_point start = Clock::now();
   const Result<Plan> plan = make_plan(tree, views);
-  add_time(kernel_.plan_nanoseconds, start);
+  add_time(report_.plan_nanoseconds, start);
   if (!plan) return plan.error();
   start = Clock::now();
   Result<Program> program = make_program(*plan, target_);
-  add_time(kernel_.emit_nanoseconds, start);
+  add_time(report_.emit_nanoseconds, start);
   if (plan_text != nullptr) *plan_text = print(*plan);
   return program;
 }
@@ -103,7 +104,7 @@ Result<Program> Builder::make_pack(const Lowered& lowered, const PackMove& pack)
   options.progress = nullptr;  // which is about the kernel's own program
   SolveStats stats;
   const Result<ImplTree> tree = solve(pack.spec, target_, options, table_, stats);
-  accumulate(kernel_.solving, stats);
+  accumulate(report_.solving, stats);
   if (!tree) return tree.error();
   return compile(*tree, views, nullptr);
 }
@@ -129,20 +130,20 @@ void Builder::add_operands(const Statement& statement, const Lowered& lowered,
   }
 }
 
-Result<Kernel> Builder::build(const Statement& statement, const Lowered& lowered,
-                              bool search_only) {
-  const Result<ImplTree> tree = solve(lowered.spec, target_, options_, table_, kernel_.solving);
+Result<BuiltKernel> Builder::build(const Statement& statement, const Lowered& lowered,
+                                   bool search_only) {
+  const Result<ImplTree> tree = solve(lowered.spec, target_, options_, table_, report_.solving);
   if (!tree) return tree.error();
-  const SearchStats& search = kernel_.solving.search;
+  const SearchStats& search = report_.solving.search;
   kernel_.name = kernel_name(statement, target_);
-  if (!search.optimal) kernel_.impl_text = unproven_line(tree->nodes[0].cost, search.bound);
-  kernel_.impl_text += print(*tree);
+  if (!search.optimal) report_.impl_text = unproven_line(tree->nodes[0].cost, search.bound);
+  report_.impl_text += print(*tree);
   kernel_.isa = target_.isa;
-  kernel_.cost_units = tree->nodes[0].cost;
+  report_.cost_units = tree->nodes[0].cost;
   const std::vector<PackMove> packs = pack_moves(*tree);
   add_operands(statement, lowered, packs);
-  if (search_only) return std::move(kernel_);
-  Result<Program> program = compile(*tree, lowered.view, &kernel_.plan_text);
+  if (search_only) return BuiltKernel{std::move(kernel_), std::move(report_)};
+  Result<Program> program = compile(*tree, lowered.view, &report_.plan_text);
   if (!program) return std::move(program.error());
   kernel_.program = std::move(*program);
   for (const PackMove& move : packs) {
@@ -150,7 +151,7 @@ Result<Kernel> Builder::build(const Statement& statement, const Lowered& lowered
     if (!pack) return std::move(pack.error());
     kernel_.operands[move.operand].pack = std::move(*pack);
   }
-  return std::move(kernel_);
+  return BuiltKernel{std::move(kernel_), std::move(report_)};
 }
 
 void append_shape(std::string& name, const std::vector<i64>& shape) {
@@ -220,9 +221,9 @@ void append_head(std::string& name, const Statement& s) {
 
 }  // namespace
 
-Result<Kernel> build_kernel(const Statement& statement, const Lowered& lowered,
-                            const Target& target, const SearchOptions& options, const Table* table,
-                            bool search_only) {
+Result<BuiltKernel> build_kernel(const Statement& statement, const Lowered& lowered,
+                                 const Target& target, const SearchOptions& options,
+                                 const Table* table, bool search_only) {
   return Builder(target, options, table).build(statement, lowered, search_only);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Kernel: what a synthesis leaves behind. Immutable once built, so any number of threads may run
-// it.
+// Kernel: all that running one takes, and nothing of how it was made: who runs stored kernels links
+// without a compiler (tests/runtime/run_only.cc). Immutable once built, so any number of threads
+// may run it.
 #ifndef MORELLO_RUNTIME_KERNEL_HH
 #define MORELLO_RUNTIME_KERNEL_HH
 
@@ -9,10 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/plan.hh"
 #include "runtime/code_memory.hh"
-#include "search/solve.hh"
-#include "spec/view.hh"
+#include "target/target.hh"
 
 namespace morello {
 
@@ -62,13 +61,8 @@ struct Kernel {
   std::optional<Program> program;  // absent if only searched for
   PointerChecks checks;
   std::string name;
-  std::string impl_text;
-  std::string plan_text;
   Isa isa = Isa::kNone;
-  i64 cost_units = 0;
   std::vector<KernelOperand> operands;  // inputs, then the output
-  SolveStats solving;
-  u64 plan_nanoseconds = 0, emit_nanoseconds = 0;
 
   /// Writes an operand in the layout that the program expects; `source` is dense and row-major.
   /// REQUIRES: program.has_value(), pointers that are valid and aligned. Throws std::bad_alloc.

@@ -20,6 +20,8 @@ inline constexpr int kMaxDims = 6;      // dimensions of one iteration space
 inline constexpr int kMaxOperands = 6;  // tensors of one Spec, the output included
 inline constexpr int kMaxStages = 4;    // scalar steps of one Spec
 
+inline constexpr u64 kScratchAlignment = 64;  // bytes; of the scratch memory of kernels
+
 constexpr u64 ceil_div(u64 a, u64 b) { return (a + b - 1) / b; }
 constexpr u64 round_up(u64 a, u64 b) { return ceil_div(a, b) * b; }
 

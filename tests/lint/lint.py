@@ -11,8 +11,8 @@ import shutil
 import subprocess
 import sys
 
-LAYERS = ["support", "target", "spec", "impl", "cost", "actions", "table", "search", "precompute",
-          "codegen", "runtime", "compiler", "capi"]
+LAYERS = ["support", "target", "runtime", "spec", "impl", "cost", "actions", "table", "search", "precompute",
+          "codegen", "compiler", "capi"]
 MAX_LINES = 500
 SKIP_EXIT = 77
 FOLDERS = ["include", "src", "capi", "tests", "bench", "docs", "subprojects", ".ci"]
