@@ -10,6 +10,14 @@
 
 namespace morello {
 
+/// Portions of a microkernel that takes all at once, and of one that makes one result at a time.
+inline Portions whole(const Spec&) { return {}; }
+inline Portions one_result(const Spec& spec) {
+  Portions p{};
+  for (int d = 0; d < spec.rank; d++) p[d] = has_dim(spec.reduced(), d) ? 0 : 1;
+  return p;
+}
+
 /// The parts of a small contraction out[m,v] += a[m,k] * b[k,v]; v is the dimension that vectors
 /// run along. Absent dimensions are kNoDim and have size 1.
 struct ContractionRoles {

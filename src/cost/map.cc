@@ -28,6 +28,17 @@ i64 all_traffic(const Spec& spec, const Target& t) {
   return c;
 }
 
+/// All along the `count` fastest dimensions of the output, one at a time along the others. A
+/// register tile is taken whole.
+Portions fastest(const Spec& spec, int count) {
+  Portions p{};
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].level == Level::kRegister) return p;
+  const Layout& layout = spec.out().layout;
+  for (int i = 0; i + count < layout.rank(); i++) p[layout.order[i]] = 1;
+  return p;
+}
+
 bool map_applies(const Spec& spec, const Target&) {
   if (!is_map(spec) || spec.rank > 3) return false;
   u8 v = unit_dim(spec.out());
@@ -71,6 +82,8 @@ i64 map_cost(const Spec& spec, const Target& t) {
                         all_traffic(spec, t));
 }
 
+Portions map_portions(const Spec& spec) { return fastest(spec, 2); }
+
 bool scalar_map_applies(const Spec& spec, const Target&) {
   if (!is_map(spec) || spec.rank > 4) return false;
   int in_registers = 0;
@@ -97,6 +110,8 @@ i64 scalar_map_cost(const Spec& spec, const Target& t) {
   return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
 }
 
+Portions scalar_map_portions(const Spec& spec) { return fastest(spec, 1); }
+
 bool transpose_applies(const Spec& spec, const Target&) {
   if (spec.rank != 2 || spec.stage_count != 1 || spec.stage[0].op != Op::kCopy) return false;
   for (int o = 0; o < 2; o++) {
@@ -116,12 +131,16 @@ i64 transpose_cost(const Spec& spec, const Target& t) {
   return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
 }
 
+/// Two blocks at a time each way, so that a cache line of the source is read once.
+Portions transpose_portions(const Spec&) { return {16, 16}; }
+
 }  // namespace
 
-extern const Microkernel kMap = {MicrokernelId::kMap, map_applies, map_extra, map_cost};
+extern const Microkernel kMap = {MicrokernelId::kMap, map_applies, map_extra, map_cost,
+                                 map_portions};
 extern const Microkernel kScalarMap = {MicrokernelId::kScalarMap, scalar_map_applies,
-                                       scalar_map_extra, scalar_map_cost};
+                                       scalar_map_extra, scalar_map_cost, scalar_map_portions};
 extern const Microkernel kTranspose = {MicrokernelId::kTranspose, transpose_applies,
-                                       transpose_registers, transpose_cost};
+                                       transpose_registers, transpose_cost, transpose_portions};
 
 }  // namespace morello

@@ -111,8 +111,8 @@ i64 dot_product_cost(const Spec& spec, const Target& t) {
 }  // namespace
 
 extern const Microkernel kOuterProduct = {MicrokernelId::kOuterProduct, outer_product_applies,
-                                          outer_product_extra, outer_product_cost};
+                                          outer_product_extra, outer_product_cost, whole};
 extern const Microkernel kDotProduct = {MicrokernelId::kDotProduct, dot_product_applies,
-                                        dot_product_extra, dot_product_cost};
+                                        dot_product_extra, dot_product_cost, whole};
 
 }  // namespace morello

@@ -78,10 +78,10 @@ i64 scalar_cost(const Spec& spec, const Target& t) {
 }  // namespace
 
 extern const Microkernel kReduceRows = {MicrokernelId::kReduceRows, rows_applies, rows_registers,
-                                        rows_cost};
+                                        rows_cost, whole};
 extern const Microkernel kReduceLanes = {MicrokernelId::kReduceLanes, lanes_applies,
-                                         lanes_registers, lanes_cost};
+                                         lanes_registers, lanes_cost, one_result};
 extern const Microkernel kScalarReduce = {MicrokernelId::kScalarReduce, scalar_applies,
-                                          scalar_registers, scalar_cost};
+                                          scalar_registers, scalar_cost, one_result};
 
 }  // namespace morello

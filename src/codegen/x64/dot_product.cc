@@ -114,12 +114,11 @@ class DotProduct {
   Assembler::Reg64 a_, b_, out_;
 };
 
-Blocks blocks(const Spec&) { return {}; }
 u32 registers(const PlanCall&) { return 4; }
 void emit(Assembler& as, const PlanCall& call) { DotProduct(as, call).emit(); }
 
 }  // namespace
 
-extern const Family kDotProduct = {MicrokernelId::kDotProduct, blocks, registers, emit};
+extern const Family kDotProduct = {MicrokernelId::kDotProduct, registers, emit};
 
 }  // namespace morello::x64

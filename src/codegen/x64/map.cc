@@ -135,14 +135,6 @@ class MapEmitter {
   std::array<Assembler::Reg64, kMaxOperands> pointer_;
 };
 
-Blocks blocks(const Spec& spec) {
-  Blocks b{};
-  if (tile_operand(spec) >= 0) return b;
-  for (int d = 0; d < spec.rank; d++)
-    b[d] = d == unit_dim(spec.out()) || d == row_dim(spec) ? 0 : 1;
-  return b;
-}
-
 u32 registers(const PlanCall& call) {
   if (tile_operand(call.spec) < 0) return call.spec.operand_count + 2u;
   u32 n = 0;
@@ -154,6 +146,6 @@ void emit(Assembler& as, const PlanCall& call) { MapEmitter(as, call).emit(); }
 
 }  // namespace
 
-extern const Family kMap = {MicrokernelId::kMap, blocks, registers, emit};
+extern const Family kMap = {MicrokernelId::kMap, registers, emit};
 
 }  // namespace morello::x64

@@ -143,12 +143,11 @@ class OuterProduct {
   Assembler::Reg64 a_, b_;
 };
 
-Blocks blocks(const Spec&) { return {}; }
 u32 registers(const PlanCall&) { return 3; }
 void emit(Assembler& as, const PlanCall& call) { OuterProduct(as, call).emit(); }
 
 }  // namespace
 
-extern const Family kOuterProduct = {MicrokernelId::kOuterProduct, blocks, registers, emit};
+extern const Family kOuterProduct = {MicrokernelId::kOuterProduct, registers, emit};
 
 }  // namespace morello::x64

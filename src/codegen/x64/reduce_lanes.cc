@@ -99,17 +99,11 @@ class ReduceLanes {
   Assembler::Reg64 in_;
 };
 
-Blocks blocks(const Spec& spec) {
-  Blocks b{};
-  for (int d = 0; d < spec.rank; d++) b[d] = d == reduced_dim(spec) ? 0 : 1;
-  return b;
-}
-
 u32 registers(const PlanCall&) { return 3; }
 void emit(Assembler& as, const PlanCall& call) { ReduceLanes(as, call).emit(); }
 
 }  // namespace
 
-extern const Family kReduceLanes = {MicrokernelId::kReduceLanes, blocks, registers, emit};
+extern const Family kReduceLanes = {MicrokernelId::kReduceLanes, registers, emit};
 
 }  // namespace morello::x64

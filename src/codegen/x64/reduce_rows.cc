@@ -9,7 +9,6 @@
 namespace morello::x64 {
 namespace {
 
-Blocks blocks(const Spec&) { return {}; }
 u32 registers(const PlanCall&) { return 2; }
 
 /// Byte offset in the input of each row of the register tile, in the order of its registers.
@@ -61,6 +60,6 @@ void emit(Assembler& as, const PlanCall& call) {
 
 }  // namespace
 
-extern const Family kReduceRows = {MicrokernelId::kReduceRows, blocks, registers, emit};
+extern const Family kReduceRows = {MicrokernelId::kReduceRows, registers, emit};
 
 }  // namespace morello::x64

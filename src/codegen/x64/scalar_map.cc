@@ -115,13 +115,6 @@ class TileCopy {
   Assembler::Reg64 base_;
 };
 
-Blocks blocks(const Spec& spec) {
-  Blocks b{};
-  if (tile_operand(spec) >= 0) return b;
-  for (int d = 0; d < spec.rank; d++) b[d] = d == loop_dim(spec) ? 0 : 1;
-  return b;
-}
-
 u32 registers(const PlanCall& call) { return call.spec.operand_count + 1u; }
 
 void emit(Assembler& as, const PlanCall& call) {
@@ -133,6 +126,6 @@ void emit(Assembler& as, const PlanCall& call) {
 
 }  // namespace
 
-extern const Family kScalarMap = {MicrokernelId::kScalarMap, blocks, registers, emit};
+extern const Family kScalarMap = {MicrokernelId::kScalarMap, registers, emit};
 
 }  // namespace morello::x64

@@ -69,17 +69,11 @@ class ScalarReduce {
   std::array<Assembler::Reg64, 2> in_;
 };
 
-Blocks blocks(const Spec& spec) {
-  Blocks b{};
-  for (int d = 0; d < spec.rank; d++) b[d] = has_dim(spec.reduced(), d) ? 0 : 1;
-  return b;
-}
-
 u32 registers(const PlanCall&) { return 3 + kMaxDims - 1; }
 void emit(Assembler& as, const PlanCall& call) { ScalarReduce(as, call).emit(); }
 
 }  // namespace
 
-extern const Family kScalarReduce = {MicrokernelId::kScalarReduce, blocks, registers, emit};
+extern const Family kScalarReduce = {MicrokernelId::kScalarReduce, registers, emit};
 
 }  // namespace morello::x64
