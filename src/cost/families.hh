@@ -18,6 +18,9 @@ inline Portions one_result(const Spec& spec) {
   return p;
 }
 
+/// The loops that the plan makes over them.
+i64 loop_units(const Spec& spec, const Portions& portions);
+
 /// The parts of a small contraction out[m,v] += a[m,k] * b[k,v]; v is the dimension that vectors
 /// run along. Absent dimensions are kNoDim and have size 1.
 struct ContractionRoles {

@@ -54,6 +54,8 @@ bool map_applies(const Spec& spec, const Target&) {
 
 u32 map_extra(const Spec& spec, const Target& t) { return map_registers(spec, t, false).count(); }
 
+Portions map_portions(const Spec& spec) { return fastest(spec, 2); }
+
 i64 map_cost(const Spec& spec, const Target& t) {
   u8 v = unit_dim(spec.out());
   u32 lanes = t.lanes(size_of(spec.out().dtype));
@@ -76,13 +78,12 @@ i64 map_cost(const Spec& spec, const Target& t) {
   bool unrolled =
       !out_in_memory || (spec.operand_count > 1 && spec.operand[0].level == Level::kRegister);
   if (!unrolled) c = saturating_add(c, saturating_mul(rows, kMapRowUnits));
+  c = saturating_add(c, loop_units(spec, map_portions(spec)));
   if (tail && !t.has_masks && out_in_memory)
     c = saturating_add(c, saturating_mul(rows, kOddStoreUnits));
   return saturating_add(saturating_add(c, unrolled ? kTileCallUnits : kCallUnits),
                         all_traffic(spec, t));
 }
-
-Portions map_portions(const Spec& spec) { return fastest(spec, 2); }
 
 bool scalar_map_applies(const Spec& spec, const Target&) {
   if (!is_map(spec) || spec.rank > 4) return false;
@@ -105,12 +106,13 @@ u32 scalar_map_extra(const Spec& spec, const Target& t) {
   return map_registers(spec, t, true).count();
 }
 
+Portions scalar_map_portions(const Spec& spec) { return fastest(spec, 1); }
+
 i64 scalar_map_cost(const Spec& spec, const Target& t) {
   i64 c = saturating_mul(volume(spec), kScalarElementUnits);
+  c = saturating_add(c, loop_units(spec, scalar_map_portions(spec)));
   return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
 }
-
-Portions scalar_map_portions(const Spec& spec) { return fastest(spec, 1); }
 
 bool transpose_applies(const Spec& spec, const Target&) {
   if (spec.rank != 2 || spec.stage_count != 1 || spec.stage[0].op != Op::kCopy) return false;
@@ -124,15 +126,16 @@ bool transpose_applies(const Spec& spec, const Target&) {
 
 u32 transpose_registers(const Spec&, const Target&) { return 16; }
 
+/// Two blocks at a time each way, so that a cache line of the source is read once.
+Portions transpose_portions(const Spec&) { return {16, 16}; }
+
 i64 transpose_cost(const Spec& spec, const Target& t) {
   // Blocks of 8x8: 8 loads, 24 shuffles, 8 stores.
   u64 blocks = ceil_div(spec.size[0], 8) * ceil_div(spec.size[1], 8);
   i64 c = saturating_mul(blocks, kTransposeBlockUnits);
+  c = saturating_add(c, loop_units(spec, transpose_portions(spec)));
   return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
 }
-
-/// Two blocks at a time each way, so that a cache line of the source is read once.
-Portions transpose_portions(const Spec&) { return {16, 16}; }
 
 }  // namespace
 

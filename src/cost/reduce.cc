@@ -53,6 +53,7 @@ i64 lanes_cost(const Spec& spec, const Target& t) {
   u64 steps = ceil_div(depth, t.lanes(size_of(spec.out().dtype)));
   i64 row = saturating_mul(steps, kUnitsPerCycle) + 12 * kUnitsPerCycle;
   i64 c = saturating_add(saturating_mul(rows, row), kCallUnits);
+  c = saturating_add(c, loop_units(spec, one_result(spec)));
   for (int o = 0; o < 2; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
   return c;
 }
@@ -70,6 +71,7 @@ u32 scalar_registers(const Spec&, const Target&) { return 3; }
 
 i64 scalar_cost(const Spec& spec, const Target& t) {
   i64 c = saturating_add(saturating_mul(volume(spec), kScalarStepUnits), kCallUnits);
+  c = saturating_add(c, loop_units(spec, one_result(spec)));
   for (int o = 0; o < spec.operand_count; o++)
     c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
   return c;
