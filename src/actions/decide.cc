@@ -95,11 +95,11 @@ std::optional<ImplTree> decide(const Spec& spec, const Limits& limits, const Act
 bool is_listed(const Spec& spec, const Limits& limits, const Action& action,
                const ActionContext& context, ActionList& scratch) {
   size_t kind = static_cast<size_t>(action.kind);
-  if (kind == 0 || kind > action_families().size() || (context.disabled >> kind & 1)) return false;
-  const ActionFamily& family = *action_families()[kind - 1];
-  if (family.lists) return family.lists(spec, limits, action, context);
+  if (kind == 0 || kind > rewrites().size() || (context.disabled >> kind & 1)) return false;
+  const Rewrite& rewrite = *rewrites()[kind - 1];
+  if (rewrite.lists) return rewrite.lists(spec, limits, action, context);
   scratch.clear();
-  family.list(spec, limits, context, scratch);
+  rewrite.list(spec, limits, context, scratch);
   return std::find(scratch.begin(), scratch.end(), action) != scratch.end();
 }
 

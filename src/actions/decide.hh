@@ -37,7 +37,7 @@ std::optional<ImplTree> decide(const Spec& spec, const Limits& limits, const Act
                                const Target& target, const Decisions& decisions,
                                const DecideOptions& options = {});
 
-/// Is `action` among those that list_actions() finds? Asks its own family only. `scratch` is
+/// Is `action` among those that list_actions() finds? Asks its own rewrite only. `scratch` is
 /// overwritten.
 bool is_listed(const Spec& spec, const Limits& limits, const Action& action,
                const ActionContext& context, ActionList& scratch);

@@ -18,16 +18,16 @@ void add_time(u64& sum, Clock::time_point start) {
   sum += static_cast<u64>(passed.count());
 }
 
-Result<Program> make_program(const Plan& plan, const Target& target) {
+Result<Executable> make_executable(const Plan& plan, const Target& target) {
   const Result<Code> code = emit(plan, target);
   if (!code) return code.error();
   Result<CodeMemory> memory = CodeMemory::make(code->bytes);
   if (!memory) return std::move(memory.error());
-  Program program;
-  program.code = std::move(*memory);
-  program.entry = code->entry;
-  program.scratch_bytes = plan.scratch_bytes();
-  return program;
+  Executable executable;
+  executable.code = std::move(*memory);
+  executable.entry = code->entry;
+  executable.scratch_bytes = plan.scratch_bytes();
+  return executable;
 }
 
 /// Adds to each count what finding a pack program took. Bound, proof and use of the table stay
@@ -70,10 +70,10 @@ class Builder {
   Result<BuiltKernel> build(const Statement& statement, const Lowered& lowered, bool search_only);
 
  private:
-  Result<Program> compile(const ImplTree& tree, const Views& views, std::string* plan_text);
+  Result<Executable> compile(const ImplTree& tree, const Views& views, std::string* plan_text);
   void add_operands(const Statement& statement, const Lowered& lowered,
                     const std::vector<PackMove>& packs);
-  Result<Program> make_pack(const Lowered& lowered, const PackMove& pack);
+  Result<Executable> make_pack(const Lowered& lowered, const PackMove& pack);
 
   const Target& target_;
   const SearchOptions& options_;
@@ -82,21 +82,22 @@ class Builder {
   BuildReport report_;
 };
 
-Result<Program> Builder::compile(const ImplTree& tree, const Views& views, std::string* plan_text) {
+Result<Executable> Builder::compile(const ImplTree& tree, const Views& views,
+                                    std::string* plan_text) {
   Clock::time_point start = Clock::now();
   const Result<Plan> plan = make_plan(tree, views);
   add_time(report_.plan_nanoseconds, start);
   if (!plan) return plan.error();
   start = Clock::now();
-  Result<Program> program = make_program(*plan, target_);
+  Result<Executable> executable = make_executable(*plan, target_);
   add_time(report_.emit_nanoseconds, start);
   if (plan_text != nullptr) *plan_text = print(*plan);
-  return program;
+  return executable;
 }
 
 /// The program that copies an operand from row-major to where the kernel expects it: a move like
 /// any other, found in the same way.
-Result<Program> Builder::make_pack(const Lowered& lowered, const PackMove& pack) {
+Result<Executable> Builder::make_pack(const Lowered& lowered, const PackMove& pack) {
   Views views{};
   views[0] = bind_view(lowered.view[pack.operand], pack.spec, pack.binding);
   views[1] = dense_view(pack.spec, pack.spec.out());
@@ -143,11 +144,11 @@ Result<BuiltKernel> Builder::build(const Statement& statement, const Lowered& lo
   const std::vector<PackMove> packs = pack_moves(*tree);
   add_operands(statement, lowered, packs);
   if (search_only) return BuiltKernel{std::move(kernel_), std::move(report_)};
-  Result<Program> program = compile(*tree, lowered.view, &report_.plan_text);
-  if (!program) return std::move(program.error());
-  kernel_.program = std::move(*program);
+  Result<Executable> executable = compile(*tree, lowered.view, &report_.plan_text);
+  if (!executable) return std::move(executable.error());
+  kernel_.executable = std::move(*executable);
   for (const PackMove& move : packs) {
-    Result<Program> pack = make_pack(lowered, move);
+    Result<Executable> pack = make_pack(lowered, move);
     if (!pack) return std::move(pack.error());
     kernel_.operands[move.operand].pack = std::move(*pack);
   }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cost/families.hh"
+#include "cost/shared.hh"
 
 namespace morello {
 namespace {

@@ -2,8 +2,8 @@
 // The list of microkernels; each is defined in the file of its kind.
 #include <array>
 
-#include "cost/families.hh"
 #include "cost/model.hh"
+#include "cost/shared.hh"
 
 namespace morello {
 

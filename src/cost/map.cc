@@ -2,9 +2,9 @@
 // Microkernels without a reduction: elementwise chains, copies, fills, transposes.
 #include <algorithm>
 
-#include "cost/families.hh"
 #include "cost/map_registers.hh"
 #include "cost/model.hh"
+#include "cost/shared.hh"
 
 namespace morello {
 namespace {

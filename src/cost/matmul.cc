@@ -2,8 +2,8 @@
 // Microkernels of contractions: outer products into a register tile, and dot products.
 #include <algorithm>
 
-#include "cost/families.hh"
 #include "cost/model.hh"
+#include "cost/shared.hh"
 
 namespace morello {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Microkernels: the leaf instruction sequences. A family says which Specs it computes, which
+// Microkernels: the leaf instruction sequences. Each says which Specs it computes, which
 // registers it needs and what it costs; codegen/x64 has the emitter of the same name. Search knows
 // no more.
 #ifndef MORELLO_COST_MICROKERNEL_HH

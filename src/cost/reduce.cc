@@ -2,8 +2,8 @@
 // Microkernels of reductions, and the scalar one that takes any contraction or reduction.
 #include <algorithm>
 
-#include "cost/families.hh"
 #include "cost/model.hh"
+#include "cost/shared.hh"
 
 namespace morello {
 namespace {

@@ -16,7 +16,7 @@
 namespace morello {
 
 /// One function in executable memory.
-struct Program {
+struct Executable {
   CodeMemory code;
   size_t entry = 0;
   u64 scratch_bytes = 0;
@@ -34,7 +34,7 @@ struct KernelOperand {
   u32 alignment = 1;  // of its elements; a power of two
   std::vector<i64> shape, strides;  // strides are empty if the layout was free
   /// Where the layout was free: copies {row-major tensor, packed tensor}. Absent if not to be run.
-  std::optional<Program> pack;
+  std::optional<Executable> pack;
 };
 
 /// What is checked on every run, packed so that it costs a few nanoseconds.
@@ -58,14 +58,14 @@ struct PointerChecks {
 };
 
 struct Kernel {
-  std::optional<Program> program;  // absent if only searched for
+  std::optional<Executable> executable;  // absent if only searched for
   PointerChecks checks;
   std::string name;
   Isa isa = Isa::kNone;
   std::vector<KernelOperand> operands;  // inputs, then the output
 
   /// Writes an operand in the layout that the program expects; `source` is dense and row-major.
-  /// REQUIRES: program.has_value(), pointers that are valid and aligned. Throws std::bad_alloc.
+  /// REQUIRES: executable.has_value(), pointers that are valid and aligned. Throws std::bad_alloc.
   void pack(u32 index, const void* source, void* packed) const;
 };
 

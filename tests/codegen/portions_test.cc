@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "codegen/plan.hh"
-#include "cost/families.hh"
 #include "cost/model.hh"
+#include "cost/shared.hh"
 #include "spec/statement.hh"
 
 namespace morello {

@@ -58,7 +58,7 @@ TEST_CASE("a kernel that is only searched for has text and sizes, and no program
   const Result<BuiltKernel> built =
       build("matmul f32[4,8] f32[8,17]{*} -> f32[4,17]", *fixed_target(Isa::kAvx512), true);
   REQUIRE(built.ok());
-  CHECK(!built->kernel.program);
+  CHECK(!built->kernel.executable);
   CHECK(built->kernel.isa == Isa::kAvx512);
   CHECK(!built->report.impl_text.empty());
   CHECK(built->report.plan_text.empty());
@@ -74,7 +74,7 @@ TEST_CASE("free layouts have a program that packs") {
   const Result<BuiltKernel> built =
       build("matmul f32[4,8] f32[8,17]{*} -> f32[4,17]", *fixed_target(Isa::kAvx2), false);
   REQUIRE(built.ok());
-  REQUIRE(built->kernel.program);
+  REQUIRE(built->kernel.executable);
   CHECK(!built->kernel.operands[0].pack);
   CHECK(built->kernel.operands[1].pack);
   CHECK(!built->kernel.operands[2].pack);

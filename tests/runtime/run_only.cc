@@ -34,10 +34,10 @@ Result<Kernel> stored_kernel() {
     operand.bytes = operand.alignment = sizeof(float);
     kernel.checks.add(operand.alignment);
   }
-  kernel.program.emplace();
-  kernel.program->code = std::move(*code);
-  kernel.program->entry = 1;
-  kernel.program->scratch_bytes = sizeof(float);
+  kernel.executable.emplace();
+  kernel.executable->code = std::move(*code);
+  kernel.executable->entry = 1;
+  kernel.executable->scratch_bytes = sizeof(float);
   return kernel;
 }
 
@@ -53,7 +53,7 @@ int run() {
   float out = 0;
   void* const operands[] = {const_cast<float*>(&in), &out};
   if (kernel->checks.check(operands, nullptr) != MORELLO_OK) return 1;
-  kernel->program->run(operands, nullptr, &(*pool)->executor());
+  kernel->executable->run(operands, nullptr, &(*pool)->executor());
   std::printf("%s: %g\n", kernel->name.c_str(), static_cast<double>(out));
   return out == in ? 0 : 1;
 }

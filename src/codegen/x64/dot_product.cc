@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "codegen/x64/assembler.hh"
-#include "codegen/x64/family.hh"
-#include "cost/families.hh"
+#include "codegen/x64/emitter.hh"
+#include "cost/shared.hh"
 
 namespace morello::x64 {
 namespace {
@@ -119,6 +119,6 @@ void emit(Assembler& as, const PlanCall& call) { DotProduct(as, call).emit(); }
 
 }  // namespace
 
-extern const Family kDotProduct = {MicrokernelId::kDotProduct, registers, emit};
+extern const Emitter kDotProduct = {MicrokernelId::kDotProduct, registers, emit};
 
 }  // namespace morello::x64

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "codegen/x64/chain.hh"
-#include "codegen/x64/family.hh"
+#include "codegen/x64/emitter.hh"
 
 namespace morello::x64 {
 namespace {
@@ -146,6 +146,6 @@ void emit(Assembler& as, const PlanCall& call) { MapEmitter(as, call).emit(); }
 
 }  // namespace
 
-extern const Family kMap = {MicrokernelId::kMap, registers, emit};
+extern const Emitter kMap = {MicrokernelId::kMap, registers, emit};
 
 }  // namespace morello::x64

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "codegen/x64/assembler.hh"
-#include "codegen/x64/family.hh"
-#include "cost/families.hh"
+#include "codegen/x64/emitter.hh"
+#include "cost/shared.hh"
 
 namespace morello::x64 {
 namespace {
@@ -148,6 +148,6 @@ void emit(Assembler& as, const PlanCall& call) { OuterProduct(as, call).emit(); 
 
 }  // namespace
 
-extern const Family kOuterProduct = {MicrokernelId::kOuterProduct, registers, emit};
+extern const Emitter kOuterProduct = {MicrokernelId::kOuterProduct, registers, emit};
 
 }  // namespace morello::x64

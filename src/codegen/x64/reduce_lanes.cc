@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "codegen/x64/assembler.hh"
-#include "codegen/x64/family.hh"
+#include "codegen/x64/emitter.hh"
 
 namespace morello::x64 {
 namespace {
@@ -104,6 +104,6 @@ void emit(Assembler& as, const PlanCall& call) { ReduceLanes(as, call).emit(); }
 
 }  // namespace
 
-extern const Family kReduceLanes = {MicrokernelId::kReduceLanes, registers, emit};
+extern const Emitter kReduceLanes = {MicrokernelId::kReduceLanes, registers, emit};
 
 }  // namespace morello::x64

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "codegen/x64/assembler.hh"
-#include "codegen/x64/family.hh"
+#include "codegen/x64/emitter.hh"
 
 namespace morello::x64 {
 namespace {
@@ -60,6 +60,6 @@ void emit(Assembler& as, const PlanCall& call) {
 
 }  // namespace
 
-extern const Family kReduceRows = {MicrokernelId::kReduceRows, registers, emit};
+extern const Emitter kReduceRows = {MicrokernelId::kReduceRows, registers, emit};
 
 }  // namespace morello::x64

@@ -2,7 +2,7 @@
 // Elementwise chains, one element at a time: any strides. The plan loops over all dimensions but
 // one. Also copies between a register tile and memory in which its vectors are no vectors.
 #include "codegen/x64/chain.hh"
-#include "codegen/x64/family.hh"
+#include "codegen/x64/emitter.hh"
 
 namespace morello::x64 {
 namespace {
@@ -126,6 +126,6 @@ void emit(Assembler& as, const PlanCall& call) {
 
 }  // namespace
 
-extern const Family kScalarMap = {MicrokernelId::kScalarMap, registers, emit};
+extern const Emitter kScalarMap = {MicrokernelId::kScalarMap, registers, emit};
 
 }  // namespace morello::x64

@@ -3,7 +3,7 @@
 // loops over the others.
 
 #include "codegen/x64/assembler.hh"
-#include "codegen/x64/family.hh"
+#include "codegen/x64/emitter.hh"
 
 namespace morello::x64 {
 namespace {
@@ -74,6 +74,6 @@ void emit(Assembler& as, const PlanCall& call) { ScalarReduce(as, call).emit(); 
 
 }  // namespace
 
-extern const Family kScalarReduce = {MicrokernelId::kScalarReduce, registers, emit};
+extern const Emitter kScalarReduce = {MicrokernelId::kScalarReduce, registers, emit};
 
 }  // namespace morello::x64

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "codegen/x64/assembler.hh"
-#include "codegen/x64/family.hh"
+#include "codegen/x64/emitter.hh"
 
 namespace morello::x64 {
 namespace {
@@ -68,6 +68,6 @@ void emit(Assembler& as, const PlanCall& call) {
 
 }  // namespace
 
-extern const Family kTranspose = {MicrokernelId::kTranspose, registers, emit};
+extern const Emitter kTranspose = {MicrokernelId::kTranspose, registers, emit};
 
 }  // namespace morello::x64

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The emitters: one per microkernel, in a file of its own.
-#ifndef MORELLO_CODEGEN_X64_FAMILY_HH
-#define MORELLO_CODEGEN_X64_FAMILY_HH
+#ifndef MORELLO_CODEGEN_X64_EMITTER_HH
+#define MORELLO_CODEGEN_X64_EMITTER_HH
 
 #include "codegen/plan.hh"
 
@@ -9,7 +9,7 @@ namespace morello::x64 {
 
 class Assembler;
 
-struct Family {
+struct Emitter {
   MicrokernelId id;
   /// General registers that the code takes at most.
   u32 (*registers)(const PlanCall& call);
@@ -17,7 +17,7 @@ struct Family {
 };
 
 /// nullptr if there is none.
-const Family* find_family(MicrokernelId id);
+const Emitter* find_emitter(MicrokernelId id);
 
 }  // namespace morello::x64
 

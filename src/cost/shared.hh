@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the microkernel families and the bounds of the search share.
-#ifndef MORELLO_COST_FAMILIES_HH
-#define MORELLO_COST_FAMILIES_HH
+// What the microkernels and the bounds of the search share.
+#ifndef MORELLO_COST_SHARED_HH
+#define MORELLO_COST_SHARED_HH
 
 #include <bit>
 #include <optional>
