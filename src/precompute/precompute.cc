@@ -208,25 +208,16 @@ class Precompute {
 
   /// Adds the pairs of a program. False if it was stopped before it was done.
   bool add_program(const Spec& root, Seat& seat, DecidedPairs& pairs) {
-    std::vector<Pair> open;
-    auto reach = [&](const Spec& spec, Limits limits) {
-      clamp_limits(spec, limits);
-      if (!pairs.find({spec, limits})) open.push_back({spec, limits});
-    };
-    Derivation d;
-    reach(root, limits_);
-    while (!open.empty()) {
-      const Pair pair = open.back();
-      open.pop_back();
-      if (pairs.find(pair)) continue;
+    const Decisions decisions = [&](const Spec& spec, const Limits& limits) {
       SpecSearch::Solution solution;
       // Solved on the way, or quickly: a clamp may round limits that were not asked for.
-      if (!seat.shared->search.solve(pair.spec, pair.limits, *seat.worker, solution)) return false;
-      pairs.add(pair, solution.action);
-      preview(pair.spec, pair.limits, solution.action, seat.shared->problem.context(), d);
-      for (int i = 0; i < d.count; i++) reach(d.child[i].spec, d.child[i].limits);
-    }
-    return true;
+      const bool solved = seat.shared->search.solve(spec, limits, *seat.worker, solution);
+      return solved ? std::optional(solution.action) : std::nullopt;
+    };
+    const DecideOptions options{.trusted = true, .max_nodes = ~size_t{0}, .max_depth = ~0u};
+    return Walk<Action>(seat.shared->problem.context(), decisions, options, pairs)
+        .to(root, limits_, the_action)
+        .has_value();
   }
 
   /// Gives a worker its place in the current search, a new one if that has grown too large.
