@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "actions/ladder.hh"
 #include "fmt/format.h"
 #include "search/best_first.hh"
 #include "search/spec_problem.hh"
+#include "spec/ladder.hh"
 #include "spec/statement.hh"
 #include "table/encode.hh"
 #include "table/identity.hh"
@@ -26,7 +26,6 @@
 namespace morello::bench {
 namespace {
 
-using Search = BestFirst<SpecProblem>;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
@@ -100,11 +99,11 @@ struct Family {
 Family solve(const std::string& name, u32 most, const Target& target) {
   Family family;
   const SpecProblem problem({&target});
-  Search search(problem);
-  Search::Worker worker(search);
+  SpecSearch search(problem);
+  SpecSearch::Worker worker(search);
   const auto start = Clock::now();
   const Decisions decisions = [&](const Spec& spec, const Limits& limits) -> std::optional<Action> {
-    Search::Solution s;
+    SpecSearch::Solution s;
     if (!search.solve(spec, limits, worker, s) || !s.feasible) return std::nullopt;
     const Pair pair{spec, limits};
     if (!family.pairs.find(pair)) family.pairs.add(pair, s.action);
@@ -120,7 +119,8 @@ Family solve(const std::string& name, u32 most, const Target& target) {
     family.members.push_back(spec);
   }
   family.seconds = seconds_since(start);
-  search.each_solved([&](const Spec&, const Limits&, const Search::Solution&) { family.solved++; });
+  search.each_solved(
+      [&](const Spec&, const Limits&, const SpecSearch::Solution&) { family.solved++; });
   return family;
 }
 

@@ -62,7 +62,7 @@ struct Arguments {
 
   std::vector<std::string> families;  // precompute
   uint32_t workers = 0;               // precompute: 0: one per processor
-  std::string block;                  // precompute: "3/16"; "": all
+  std::string part;                   // precompute: "3/16"; "": all
   uint64_t save_every = 2000000;      // precompute: microseconds
 };
 

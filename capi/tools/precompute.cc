@@ -95,8 +95,8 @@ std::string family_of(const Arguments& arguments, const morello_error* error) {
   return arguments.families.front();
 }
 
-/// Both counted from 1; false if there is no such block.
-bool read_block(const std::string& text, morello_precompute_options& options) {
+/// Both counted from 1; false if there is no such part.
+bool read_part(const std::string& text, morello_precompute_options& options) {
   if (text.empty()) return true;
   unsigned part = 0, parts = 0;
   char rest = 0;
@@ -150,7 +150,7 @@ CLI::App* add_precompute_command(CLI::App* app, Arguments* arguments) {
   add_target_options(command, arguments);
   add_whole(command, "--workers", "threads that solve (default: all)", {1, 1024},
             &arguments->workers);
-  command->add_option("--block", arguments->block, "solve one of N parts: 1/N, 2/N, ..")
+  command->add_option("--part", arguments->part, "solve one of N parts: 1/N, 2/N, ..")
       ->option_text("I/N");
   add_whole(command, "--memory-budget", "memory that the search may use, about (default 4096)",
             {1, kMostMebibytes}, &arguments->memory_budget, "MIB");
@@ -168,9 +168,9 @@ int precompute_command(const Arguments& arguments) {
   options.workers = arguments.workers;
   options.save_interval = static_cast<uint32_t>((arguments.save_every + 999) / 1000);
   if (arguments.memory_budget > 0) options.memory_budget = arguments.memory_budget << 20;
-  if (!read_block(arguments.block, options)) {
-    print_error("morello: --block: {} is no block; valid are 1/N to N/N, such as 3/16\n",
-                in_quotes(arguments.block));
+  if (!read_part(arguments.part, options)) {
+    print_error("morello: --part: {} is no part; valid are 1/N to N/N, such as 3/16\n",
+                in_quotes(arguments.part));
     return kExitUsage;
   }
   View view;

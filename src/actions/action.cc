@@ -15,15 +15,13 @@ constexpr bool in_order() {
 }
 static_assert(in_order());
 
-const ActionFamily& family_of(ActionKind kind) {
-  return *action_families()[static_cast<size_t>(kind) - 1];
-}
+const Rewrite& rewrite_of(ActionKind kind) { return *rewrites()[static_cast<size_t>(kind) - 1]; }
 
 }  // namespace
 
-std::span<const ActionFamily* const> action_families() {
+std::span<const Rewrite* const> rewrites() {
   static constexpr std::array kAll = {
-#define MORELLO_ACTION(number, name) &k##name##Family,
+#define MORELLO_ACTION(number, name) &k##name##Rewrite,
 #include "actions/actions.def"
 #undef MORELLO_ACTION
   };
@@ -39,9 +37,9 @@ u64 order_of(const Action& a) {
 void list_actions(const Spec& spec, const Limits& limits, const ActionContext& context,
                   ActionList& out) {
   out.clear();
-  for (const ActionFamily* family : action_families())
-    if (!(context.disabled >> static_cast<int>(family->kind) & 1))
-      family->list(spec, limits, context, out);
+  for (const Rewrite* rewrite : rewrites())
+    if (!(context.disabled >> static_cast<int>(rewrite->kind) & 1))
+      rewrite->list(spec, limits, context, out);
 }
 
 bool preview(const Spec& spec, const Limits& limits, const Action& action,
@@ -50,12 +48,12 @@ bool preview(const Spec& spec, const Limits& limits, const Action& action,
   out.own = 0;
   out.level = Level::kMemory;
   out.amount = 0;
-  return family_of(action.kind).derive(spec, limits, action, context, out);
+  return rewrite_of(action.kind).derive(spec, limits, action, context, out);
 }
 
 ImplNode apply(const Spec& spec, const Action& action, const ActionContext& context,
                const Derivation& derivation) {
-  ImplNode node{spec, family_of(action.kind).node(spec, action, context), {}, 0, {}};
+  ImplNode node{spec, rewrite_of(action.kind).node(spec, action, context), {}, 0, {}};
   node.children.reserve(static_cast<size_t>(derivation.count));
   for (int i = 0; i < derivation.count; i++)
     node.children.push_back({static_cast<NodeId>(i), derivation.child[i].binding});

@@ -64,19 +64,21 @@ struct Derivation {
 
 /// Which actions are not listed because others do as well: docs/search.md says why. Each can be
 /// switched off, for tests.
-enum class Reduction : u8 {
+enum class Restriction : u8 {
   kBatch = 0,      // dimensions that all operands of a contraction share are tiled by 1
   kCopyTiles = 1,  // without a contraction, tiles are multiples of 8, panels, or 1
   kLayouts = 2,    // no copies into layouts that microkernels read no better
 };
-inline constexpr int kReductions = 3;
+inline constexpr int kRestrictions = 3;
 
 /// What actions may depend on besides the Spec. Immutable during a search.
 struct ActionContext {
   const Target* target = nullptr;
-  u32 disabled = 0;             // bit 1 << kind: left out, for tests of what a rewrite is worth
-  u32 disabled_reductions = 0;  // bit 1 << Reduction
-  bool reduces(Reduction r) const { return !(disabled_reductions >> static_cast<int>(r) & 1); }
+  u32 disabled = 0;               // bit 1 << kind: left out, for tests of what a rewrite is worth
+  u32 disabled_restrictions = 0;  // bit 1 << Restriction
+  bool restricts(Restriction r) const {
+    return !(disabled_restrictions >> static_cast<int>(r) & 1);
+  }
 };
 
 class ActionList {
@@ -92,7 +94,7 @@ class ActionList {
 };
 
 /// One kind of rewrite.
-struct ActionFamily {
+struct Rewrite {
   ActionKind kind;
   void (*list)(const Spec&, const Limits&, const ActionContext&, ActionList&);
   /// False if it does not fit the limits. REQUIRES: listed for this Spec: see is_listed().
@@ -104,7 +106,7 @@ struct ActionFamily {
 };
 
 /// In the order of their kinds, which begin at 1.
-std::span<const ActionFamily* const> action_families();
+std::span<const Rewrite* const> rewrites();
 
 /// Every action that applies to `spec`, in no particular order of merit, always the same order.
 void list_actions(const Spec& spec, const Limits& limits, const ActionContext& context,
@@ -118,7 +120,7 @@ ImplNode apply(const Spec& spec, const Action& action, const ActionContext& cont
 /// Peaks of a node from those of its children.
 Limits peaks_of(const Derivation& derivation, std::span<const Limits> children);
 
-#define MORELLO_ACTION(number, name) extern const ActionFamily k##name##Family;
+#define MORELLO_ACTION(number, name) extern const Rewrite k##name##Rewrite;
 #include "actions/actions.def"
 #undef MORELLO_ACTION
 

@@ -155,9 +155,9 @@ decltype(ImplNode::kind) bufferize_node(const Spec& spec, const Action& a, const
 
 }  // namespace
 
-extern const ActionFamily kAccumulateFamily = {ActionKind::kAccumulate, list_accumulate,
-                                               derive_accumulate, accumulate_node};
-extern const ActionFamily kBufferizeFamily = {ActionKind::kBufferize, list_bufferize,
-                                              derive_bufferize, bufferize_node};
+extern const Rewrite kAccumulateRewrite = {ActionKind::kAccumulate, list_accumulate,
+                                           derive_accumulate, accumulate_node};
+extern const Rewrite kBufferizeRewrite = {ActionKind::kBufferize, list_bufferize, derive_bufferize,
+                                          bufferize_node};
 
 }  // namespace morello

@@ -35,7 +35,7 @@ decltype(ImplNode::kind) choose_node(const Spec& spec, const Action& a, const Ac
 
 }  // namespace
 
-extern const ActionFamily kChooseFamily = {ActionKind::kChoose, list_choose, derive_choose,
-                                           choose_node};
+extern const Rewrite kChooseRewrite = {ActionKind::kChoose, list_choose, derive_choose,
+                                       choose_node};
 
 }  // namespace morello

@@ -24,8 +24,8 @@ u64 hash_of(const Pair& pair, u64 seed);
 using Decisions = std::function<std::optional<Action>(const Spec&, const Limits&)>;
 
 struct DecideOptions {
-  bool trusted = false;     // decisions need no check: they come from the actions themselves
-  u32 max_nodes = 1 << 16;  // of the tree; decisions that ask for more are no program
+  bool trusted = false;        // decisions need no check: they come from the actions themselves
+  size_t max_nodes = 1 << 16;  // of the tree, or pairs; decisions that ask for more are no program
   u32 max_depth = 512;
 };
 
@@ -37,7 +37,7 @@ std::optional<ImplTree> decide(const Spec& spec, const Limits& limits, const Act
                                const Target& target, const Decisions& decisions,
                                const DecideOptions& options = {});
 
-/// Is `action` among those that list_actions() finds? Asks its own family only. `scratch` is
+/// Is `action` among those that list_actions() finds? Asks its own rewrite only. `scratch` is
 /// overwritten.
 bool is_listed(const Spec& spec, const Limits& limits, const Action& action,
                const ActionContext& context, ActionList& scratch);

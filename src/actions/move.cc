@@ -142,9 +142,9 @@ decltype(ImplNode::kind) registers_node(const Spec& spec, const Action& a, const
 
 }  // namespace
 
-extern const ActionFamily kViewFamily = {ActionKind::kView, list_views, derive_view, view_node};
-extern const ActionFamily kPackFamily = {ActionKind::kPack, list_packs, derive_pack, pack_node};
-extern const ActionFamily kRegistersFamily = {ActionKind::kRegisters, list_registers,
-                                              derive_registers, registers_node};
+extern const Rewrite kViewRewrite = {ActionKind::kView, list_views, derive_view, view_node};
+extern const Rewrite kPackRewrite = {ActionKind::kPack, list_packs, derive_pack, pack_node};
+extern const Rewrite kRegistersRewrite = {ActionKind::kRegisters, list_registers, derive_registers,
+                                          registers_node};
 
 }  // namespace morello

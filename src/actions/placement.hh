@@ -35,7 +35,7 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
   // columns in vectors, unless both factors have them.
   const Operand& x = spec.operand[operand];
   u8 unit = unit_dim(x), v = unit_dim(spec.out());
-  bool all = !context.reduces(Reduction::kLayouts);
+  bool all = !context.restricts(Restriction::kLayouts);
   if (all || unit != v || unit == kNoDim || both_have(spec, v)) order(LayoutOption::kReducedFast);
   if (all || !has_dim(spec.reduced(), unit) || has_dim(x.dims, v))
     order(LayoutOption::kReducedSlow);

@@ -38,7 +38,7 @@ decltype(ImplNode::kind) select_node(const Spec&, const Action& a, const ActionC
 
 }  // namespace
 
-extern const ActionFamily kSelectFamily = {ActionKind::kSelect, list_select, derive_select,
-                                           select_node};
+extern const Rewrite kSelectRewrite = {ActionKind::kSelect, list_select, derive_select,
+                                       select_node};
 
 }  // namespace morello

@@ -3,15 +3,16 @@
 // threads.
 #include <bit>
 
-#include "actions/ladder.hh"
 #include "actions/placement.hh"
+#include "spec/ladder.hh"
 
 namespace morello {
 namespace {
 
 bool may_loop(const Spec& spec, int dim) {
   if (has_dim(parallel_dims(spec), dim)) return register_operand(spec) < 0;
-  // Register tiles have no index. A reduction over several dimensions runs all but one by loops of 1.
+  // Register tiles have no index. A reduction over several dimensions runs all but one by loops
+  // of 1.
   return has_dim(fold_dims(spec), dim) &&
          (register_operand(spec) < 0 || std::popcount(spec.reduced()) > 1);
 }
@@ -31,10 +32,10 @@ class Tiles {
     if (parallel && (spec.serial || context.target->processors <= 1)) return;
     if (dim >= spec.rank || has_free_operand(spec) || !may_loop(spec, dim)) return;
     if (parallel && !has_dim(parallel_dims(spec), dim)) return;
-    const bool one_only = register_operand(spec) >= 0 ||
-                          (!parallel && is_batch(spec, dim) && context.reduces(Reduction::kBatch));
+    const bool one_only = register_operand(spec) >= 0 || (!parallel && is_batch(spec, dim) &&
+                                                          context.restricts(Restriction::kBatch));
     end_ = one_only ? std::min(2u, spec.size[dim]) : spec.size[dim];
-    blocks_only_ = !parallel && !combines(spec) && context.reduces(Reduction::kCopyTiles);
+    blocks_only_ = !parallel && !combines(spec) && context.restricts(Restriction::kCopyTiles);
   }
 
   void list(ActionList& out) const {
@@ -117,10 +118,10 @@ decltype(ImplNode::kind) loop_node(const Spec& spec, const Action& a, const Acti
 
 }  // namespace
 
-extern const ActionFamily kTileFamily = {ActionKind::kTile, list_tiles<ActionKind::kTile>,
-                                         derive_serial, loop_node, lists_tile<ActionKind::kTile>};
-extern const ActionFamily kParallelTileFamily = {
-    ActionKind::kParallelTile, list_tiles<ActionKind::kParallelTile>, derive_parallel, loop_node,
-    lists_tile<ActionKind::kParallelTile>};
+extern const Rewrite kTileRewrite = {ActionKind::kTile, list_tiles<ActionKind::kTile>,
+                                     derive_serial, loop_node, lists_tile<ActionKind::kTile>};
+extern const Rewrite kParallelTileRewrite = {ActionKind::kParallelTile,
+                                             list_tiles<ActionKind::kParallelTile>, derive_parallel,
+                                             loop_node, lists_tile<ActionKind::kParallelTile>};
 
 }  // namespace morello

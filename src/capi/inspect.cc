@@ -2,7 +2,7 @@
 // Tables for those who want to know what is in them: checked, as text, and as pictures.
 #include "capi/boundary.hh"
 #include "capi/objects.hh"
-#include "search/verify.hh"
+#include "precompute/verify.hh"
 #include "table/dump.hh"
 #include "table/plot.hh"
 

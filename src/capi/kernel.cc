@@ -69,7 +69,8 @@ std::optional<Error> check_overlap(const Kernel& k, void* const* operands) {
   return std::nullopt;
 }
 
-std::optional<Error> check_scratch(const Program& program, const void* scratch, size_t bytes) {
+std::optional<Error> check_scratch(const Executable& executable, const void* scratch,
+                                   size_t bytes) {
   if (scratch == nullptr) return std::nullopt;
   const auto address = reinterpret_cast<uintptr_t>(scratch);
   if (address % kScratchAlignment != 0)
@@ -77,10 +78,10 @@ std::optional<Error> check_scratch(const Program& program, const void* scratch, 
                                          " bytes past a multiple of " +
                                          std::to_string(kScratchAlignment) +
                                          ", the alignment it must have"};
-  if (bytes < program.scratch_bytes)
+  if (bytes < executable.scratch_bytes)
     return Error{MORELLO_OPERAND_TOO_SMALL, "scratch has " + std::to_string(bytes) +
                                                 " bytes; the kernel needs " +
-                                                std::to_string(program.scratch_bytes)};
+                                                std::to_string(executable.scratch_bytes)};
   return std::nullopt;
 }
 
@@ -90,26 +91,26 @@ const KernelOperand* operand_at(const morello_kernel* kernel, u32 index) noexcep
 }
 
 /// A search_only kernel, and none at all, need no scratch.
-const Program* program_of(const morello_kernel* kernel) noexcept {
-  return kernel != nullptr && kernel->kernel.program ? &*kernel->kernel.program : nullptr;
+const Executable* executable_of(const morello_kernel* kernel) noexcept {
+  return kernel != nullptr && kernel->kernel.executable ? &*kernel->kernel.executable : nullptr;
 }
 
 }  // namespace
 
 morello_status morello_kernel_run(const morello_kernel* kernel, void* const* operands,
                                   void* scratch, const morello_executor* executor) {
-  const Program* program = program_of(kernel);
-  if (program == nullptr) return MORELLO_INVALID_ARGUMENT;
+  const Executable* executable = executable_of(kernel);
+  if (executable == nullptr) return MORELLO_INVALID_ARGUMENT;
   if (operands == nullptr) return MORELLO_NULL_OPERAND;
   const morello_status status = kernel->kernel.checks.check(operands, scratch);
   if (status != MORELLO_OK) return status;
   if (!usable(executor)) return MORELLO_INVALID_ARGUMENT;
-  if (scratch != nullptr || program->scratch_bytes == 0) {
-    program->function()(operands, scratch, executor);
+  if (scratch != nullptr || executable->scratch_bytes == 0) {
+    executable->function()(operands, scratch, executor);
     return MORELLO_OK;
   }
   return guarded_status([&] {
-    program->run(operands, nullptr, executor);
+    executable->run(operands, nullptr, executor);
     return MORELLO_OK;
   });
 }
@@ -120,8 +121,8 @@ morello_status morello_kernel_run_checked(const morello_kernel* kernel, void* co
                                           const morello_executor* executor, morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"kernel", kernel}})) return *e;
-    const Program* program = program_of(kernel);
-    if (program == nullptr) return invalid_argument(kSearchOnly);
+    const Executable* executable = executable_of(kernel);
+    if (executable == nullptr) return invalid_argument(kSearchOnly);
     if (auto e = check_list(operands)) return *e;
     if (auto e = find_null({{"operand_bytes", operand_bytes}})) return *e;
     const Kernel& k = kernel->kernel;
@@ -131,16 +132,16 @@ morello_status morello_kernel_run_checked(const morello_kernel* kernel, void* co
                               " operands");
     if (auto e = check_buffers(k, operands, operand_bytes)) return *e;
     if (auto e = check_overlap(k, operands)) return *e;
-    if (auto e = check_scratch(*program, scratch, scratch_bytes)) return *e;
+    if (auto e = check_scratch(*executable, scratch, scratch_bytes)) return *e;
     if (auto e = find_unusable(executor)) return *e;
-    program->run(operands, scratch, executor);
+    executable->run(operands, scratch, executor);
     return Done{};
   });
 }
 
 morello_kernel_fn morello_kernel_function(const morello_kernel* kernel) {
-  const Program* program = program_of(kernel);
-  return program == nullptr ? nullptr : program->function();
+  const Executable* executable = executable_of(kernel);
+  return executable == nullptr ? nullptr : executable->function();
 }
 
 uint32_t morello_kernel_operand_count(const morello_kernel* kernel) {
@@ -153,8 +154,8 @@ size_t morello_kernel_operand_size(const morello_kernel* kernel, uint32_t index)
 }
 
 size_t morello_kernel_scratch_size(const morello_kernel* kernel) {
-  const Program* program = program_of(kernel);
-  return program == nullptr ? 0 : program->scratch_bytes;
+  const Executable* executable = executable_of(kernel);
+  return executable == nullptr ? 0 : executable->scratch_bytes;
 }
 
 size_t morello_kernel_scratch_alignment(const morello_kernel*) { return kScratchAlignment; }
@@ -162,7 +163,7 @@ size_t morello_kernel_scratch_alignment(const morello_kernel*) { return kScratch
 morello_status morello_kernel_pack(const morello_kernel* kernel, int operand, const void* src,
                                    void* dst) {
   const KernelOperand* o = operand < 0 ? nullptr : operand_at(kernel, static_cast<u32>(operand));
-  if (o == nullptr || program_of(kernel) == nullptr) return MORELLO_INVALID_ARGUMENT;
+  if (o == nullptr || executable_of(kernel) == nullptr) return MORELLO_INVALID_ARGUMENT;
   if (src == nullptr || dst == nullptr) return MORELLO_NULL_OPERAND;
   const auto addresses = reinterpret_cast<uintptr_t>(src) | reinterpret_cast<uintptr_t>(dst);
   if (addresses % o->alignment != 0) return MORELLO_MISALIGNED;
@@ -173,11 +174,11 @@ morello_status morello_kernel_pack(const morello_kernel* kernel, int operand, co
 }
 
 size_t morello_kernel_print(const morello_kernel* kernel, char* buffer, size_t size) {
-  return copy_text(kernel == nullptr ? std::string_view() : kernel->kernel.impl_text, buffer, size);
+  return copy_text(kernel == nullptr ? std::string_view() : kernel->report.impl_text, buffer, size);
 }
 
 size_t morello_kernel_print_plan(const morello_kernel* kernel, char* buffer, size_t size) {
-  return copy_text(kernel == nullptr ? std::string_view() : kernel->kernel.plan_text, buffer, size);
+  return copy_text(kernel == nullptr ? std::string_view() : kernel->report.plan_text, buffer, size);
 }
 
 const char* morello_kernel_name(const morello_kernel* kernel) {
@@ -190,13 +191,13 @@ int32_t morello_kernel_isa(const morello_kernel* kernel) {
 
 double morello_kernel_cost(const morello_kernel* kernel) {
   if (kernel == nullptr) return 0;
-  return static_cast<double>(kernel->kernel.cost_units) / static_cast<double>(kUnitsPerCycle);
+  return static_cast<double>(kernel->report.cost_units) / static_cast<double>(kUnitsPerCycle);
 }
 
 const uint8_t* morello_kernel_code(const morello_kernel* kernel, size_t* size) {
-  const Program* program = program_of(kernel);
-  if (size != nullptr) *size = program == nullptr ? 0 : program->code.size();
-  return program == nullptr ? nullptr : program->code.data();
+  const Executable* executable = executable_of(kernel);
+  if (size != nullptr) *size = executable == nullptr ? 0 : executable->code.size();
+  return executable == nullptr ? nullptr : executable->code.data();
 }
 
 morello_status morello_kernel_stats(const morello_kernel* kernel, morello_search_stats* stats,
@@ -204,8 +205,8 @@ morello_status morello_kernel_stats(const morello_kernel* kernel, morello_search
   if (kernel == nullptr || stats == nullptr || stats_size < kFirstSearchStats ||
       stats_size > kLargestStruct)
     return MORELLO_INVALID_ARGUMENT;
-  const Kernel& k = kernel->kernel;
-  const SearchStats& s = k.solving.search;
+  const BuildReport& report = kernel->report;
+  const SearchStats& s = report.solving.search;
   morello_search_stats known{};
   known.specs = s.specs;
   known.states = s.states;
@@ -214,18 +215,18 @@ morello_status morello_kernel_stats(const morello_kernel* kernel, morello_search
   known.memo_hits = s.memo_hits;
   known.bytes = s.bytes;
   known.search_microseconds = s.microseconds;
-  known.codegen_microseconds = (k.plan_nanoseconds + k.emit_nanoseconds) / 1000;
+  known.codegen_microseconds = (report.plan_nanoseconds + report.emit_nanoseconds) / 1000;
   known.misfits = s.misfits;
   known.advances = s.advances;
   known.borrowed = s.borrowed;
-  known.lookup_nanoseconds = k.solving.lookup_nanoseconds;
-  known.search_nanoseconds = k.solving.search_nanoseconds;
-  known.plan_nanoseconds = k.plan_nanoseconds;
-  known.emit_nanoseconds = k.emit_nanoseconds;
+  known.lookup_nanoseconds = report.solving.lookup_nanoseconds;
+  known.search_nanoseconds = report.solving.search_nanoseconds;
+  known.plan_nanoseconds = report.plan_nanoseconds;
+  known.emit_nanoseconds = report.emit_nanoseconds;
   known.lower_bound = static_cast<double>(s.bound) / static_cast<double>(kUnitsPerCycle);
   known.optimal = s.optimal ? 1 : 0;
-  known.table_use = static_cast<i32>(k.solving.table_use);
-  known.table_reason = static_cast<i32>(k.solving.table_reason);
+  known.table_use = static_cast<i32>(report.solving.table_use);
+  known.table_reason = static_cast<i32>(report.solving.table_reason);
   write_struct(stats, stats_size, known);
   return MORELLO_OK;
 }

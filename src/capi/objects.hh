@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "compiler/build_kernel.hh"
 #include "morello/morello.h"
-#include "runtime/kernel.hh"
 #include "runtime/pool.hh"
 #include "spec/statement.hh"
 #include "table/allowance.hh"
@@ -65,6 +65,7 @@ struct morello_spec {
 
 struct morello_kernel {
   morello::Kernel kernel;
+  morello::BuildReport report;
   morello::Owners owners;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Making tables from families of Specs.
-#include "search/precompute.hh"
+#include "precompute/precompute.hh"
 
 #include "capi/boundary.hh"
 #include "capi/objects.hh"

@@ -5,7 +5,6 @@
 #include "capi/boundary.hh"
 #include "capi/objects.hh"
 #include "capi/target.hh"
-#include "runtime/build_kernel.hh"
 #include "table/identity.hh"
 
 using namespace morello;
@@ -109,15 +108,16 @@ morello_status morello_synthesize(morello_context* context, const morello_spec* 
     const TableReason reason = find_unfit(table, target);
     const bool fits = reason == TableReason::kNoReason;
     if (!fits && given->strict_table != 0) return unfit(table, target);
-    Result<Kernel> built = build_kernel(
+    Result<BuiltKernel> built = build_kernel(
         spec->statement, spec->lowered, target, search_options(*context, *given, target),
         table == nullptr || !fits ? nullptr : &table->table, search_only);
     if (!built) return std::move(built.error());
     auto made = std::make_unique<morello_kernel>();
-    made->kernel = std::move(*built);
+    made->kernel = std::move(built->kernel);
+    made->report = std::move(built->report);
     if (!fits) {
-      made->kernel.solving.table_use = TableUse::kNotCovered;
-      made->kernel.solving.table_reason = reason;
+      made->report.solving.table_use = TableUse::kNotCovered;
+      made->report.solving.table_reason = reason;
     }
     *kernel = made.release();
     return Done{};

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "codegen/routines.hh"
-#include "codegen/x64/family.hh"
+#include "cost/microkernel.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -231,10 +231,10 @@ class Planner {
 
   bool add_kind(NodeId id, const Select& select, const Places& places, std::vector<PlanId>& out) {
     const Spec& spec = tree_.nodes[id].spec;
-    const x64::Family* family = x64::find_family(static_cast<MicrokernelId>(select.microkernel));
-    if (!family) return fail(id, "unknown microkernel " + std::to_string(select.microkernel));
     PlanCall call;
-    call.id = family->id;
+    call.id = static_cast<MicrokernelId>(select.microkernel);
+    if (name_of(call.id).empty())
+      return fail(id, "unknown microkernel " + std::to_string(select.microkernel));
     call.first_free = registers_used_;
     call.spec = in_code(spec);
     for (int o = 0; o < spec.operand_count; o++) {
@@ -256,31 +256,32 @@ class Planner {
         at.stride[d] = dim.stride[0] * static_cast<i64>(size_of(operand.dtype));
       }
     }
-    return cut(id, call, family->blocks(spec), 0, out);
+    return cut(id, call, microkernel(call.id).portions(spec), 0, out);
   }
 
-  /// Loops over the dimensions that the emitter wants in blocks, from `dim` on.
-  bool cut(NodeId id, const PlanCall& call, const x64::Blocks& blocks, int dim,
+  /// Loops over the dimensions that the microkernel takes in portions, from `dim` on.
+  bool cut(NodeId id, const PlanCall& call, const Portions& portions, int dim,
            std::vector<PlanId>& out) {
-    while (dim < call.spec.rank && (blocks[dim] == 0 || call.spec.size[dim] <= blocks[dim])) dim++;
+    while (dim < call.spec.rank && (portions[dim] == 0 || call.spec.size[dim] <= portions[dim]))
+      dim++;
     if (dim == call.spec.rank) {
       out.push_back(add(call));
       return true;
     }
-    u32 size = call.spec.size[dim], block = blocks[dim];
+    u32 size = call.spec.size[dim], portion = portions[dim];
     PlanLoop made;
-    made.trips = size / block;
+    made.trips = size / portion;
     for (int o = 0; o < call.spec.operand_count; o++) {
       if (call.operand[o].in_registers)
         return fail(id, "its microkernel cannot have register tiles");
       if (call.operand[o].stride[dim] != 0)
-        made.steps.push_back({call.operand[o].cursor, call.operand[o].stride[dim] * block});
+        made.steps.push_back({call.operand[o].cursor, call.operand[o].stride[dim] * portion});
     }
     PlanCall part = call;
-    part.spec.size[dim] = block;
-    if (!cut(id, part, blocks, dim + 1, made.body)) return false;
-    part.spec.size[dim] = size % block;
-    if (size % block != 0 && !cut(id, part, blocks, dim + 1, made.rest)) return false;
+    part.spec.size[dim] = portion;
+    if (!cut(id, part, portions, dim + 1, made.body)) return false;
+    part.spec.size[dim] = size % portion;
+    if (size % portion != 0 && !cut(id, part, portions, dim + 1, made.rest)) return false;
     out.push_back(add(std::move(made)));
     return true;
   }

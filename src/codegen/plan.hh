@@ -96,8 +96,6 @@ struct PlanFunction {
   u64 scratch_bytes = 0;  // of one task; a multiple of kScratchAlignment
 };
 
-inline constexpr u64 kScratchAlignment = 64;
-
 struct Plan {
   Isa isa = Isa::kNone;
   u32 operand_count = 0;

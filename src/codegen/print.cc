@@ -107,7 +107,8 @@ class Printer {
 
   static std::string stage(const Spec& spec, const Stage& stage) {
     std::string s = ' ' + std::string(name_of(stage.op));
-    if (stage.op == Op::kFill) return s + '(' + std::to_string(number_of_bits(stage.dtype, spec.fill_bits)) + ')';
+    if (stage.op == Op::kFill)
+      return s + '(' + std::to_string(number_of_bits(stage.dtype, spec.fill_bits)) + ')';
     for (int i = 0; i < kMaxInputs && stage.in[i] != kNoRef; i++)
       s += (i ? "," : "(") + input(stage.in[i]);
     return s + ')';

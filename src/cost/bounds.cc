@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "cost/families.hh"
 #include "cost/io_bound.hh"
+#include "cost/shared.hh"
 #include "spec/roles.hh"
 
 namespace morello {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cost/families.hh"
+#include "cost/shared.hh"
 #include "spec/roles.hh"
 
 namespace morello {

@@ -2,7 +2,8 @@
 // The list of microkernels; each is defined in the file of its kind.
 #include <array>
 
-#include "cost/microkernel.hh"
+#include "cost/model.hh"
+#include "cost/shared.hh"
 
 namespace morello {
 
@@ -21,6 +22,18 @@ std::span<const Microkernel* const> microkernels() {
 
 const Microkernel& microkernel(MicrokernelId id) {
   return *microkernels()[static_cast<size_t>(id) - 1];
+}
+
+i64 loop_units(const Spec& spec, const Portions& portions) {
+  i64 units = 0, times = 1;  // how often the loop along a dimension is run
+  for (int d = 0; d < spec.rank; d++) {
+    const u32 size = spec.size[d], portion = portions[d];
+    if (portion == 0 || size <= portion) continue;
+    const i64 loop = saturating_mul(size / portion, kLoopUnits);
+    units = saturating_add(units, saturating_mul(static_cast<u64>(times), loop));
+    times = saturating_mul(ceil_div(size, portion), times);
+  }
+  return units;
 }
 
 }  // namespace morello

@@ -2,9 +2,9 @@
 // Microkernels without a reduction: elementwise chains, copies, fills, transposes.
 #include <algorithm>
 
-#include "cost/families.hh"
 #include "cost/map_registers.hh"
 #include "cost/model.hh"
+#include "cost/shared.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -29,6 +29,17 @@ i64 all_traffic(const Spec& spec, const Target& t) {
   return c;
 }
 
+/// All along the `count` fastest dimensions of the output, one at a time along the others. A
+/// register tile is taken whole.
+Portions fastest(const Spec& spec, int count) {
+  Portions p{};
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].level == Level::kRegister) return p;
+  const Layout& layout = spec.out().layout;
+  for (int i = 0; i + count < layout.count(); i++) p[layout.dim[i]] = 1;
+  return p;
+}
+
 bool map_applies(const Spec& spec, const Target&) {
   if (!is_map(spec) || spec.rank > 3) return false;
   u8 v = unit_dim(spec.out());
@@ -43,6 +54,8 @@ bool map_applies(const Spec& spec, const Target&) {
 }
 
 u32 map_extra(const Spec& spec, const Target& t) { return map_registers(spec, t, false).count(); }
+
+Portions map_portions(const Spec& spec) { return fastest(spec, 2); }
 
 i64 map_cost(const Spec& spec, const Target& t) {
   u8 v = unit_dim(spec.out());
@@ -63,9 +76,9 @@ i64 map_cost(const Spec& spec, const Target& t) {
   i64 c = saturating_mul(n, work);
   // A register tile is unrolled; in memory every row starts and ends a loop.
   u64 rows = n / vecs;
-  bool unrolled =
-      !out_in_memory || register_input(spec) >= 0;
+  bool unrolled = !out_in_memory || register_input(spec) >= 0;
   if (!unrolled) c = saturating_add(c, saturating_mul(rows, kMapRowUnits));
+  c = saturating_add(c, loop_units(spec, map_portions(spec)));
   if (tail && !t.has_masks && out_in_memory)
     c = saturating_add(c, saturating_mul(rows, kOddStoreUnits));
   return saturating_add(saturating_add(c, unrolled ? kTileCallUnits : kCallUnits),
@@ -93,8 +106,11 @@ u32 scalar_map_extra(const Spec& spec, const Target& t) {
   return map_registers(spec, t, true).count();
 }
 
+Portions scalar_map_portions(const Spec& spec) { return fastest(spec, 1); }
+
 i64 scalar_map_cost(const Spec& spec, const Target& t) {
   i64 c = saturating_mul(volume(spec), kScalarElementUnits);
+  c = saturating_add(c, loop_units(spec, scalar_map_portions(spec)));
   return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
 }
 
@@ -110,19 +126,24 @@ bool transpose_applies(const Spec& spec, const Target&) {
 
 u32 transpose_registers(const Spec&, const Target&) { return 16; }
 
+/// Two blocks at a time each way, so that a cache line of the source is read once.
+Portions transpose_portions(const Spec&) { return {16, 16}; }
+
 i64 transpose_cost(const Spec& spec, const Target& t) {
   // Blocks of 8x8: 8 loads, 24 shuffles, 8 stores.
   u64 blocks = ceil_div(spec.size[0], 8) * ceil_div(spec.size[1], 8);
   i64 c = saturating_mul(blocks, kTransposeBlockUnits);
+  c = saturating_add(c, loop_units(spec, transpose_portions(spec)));
   return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
 }
 
 }  // namespace
 
-extern const Microkernel kMap = {MicrokernelId::kMap, map_applies, map_extra, map_cost};
+extern const Microkernel kMap = {MicrokernelId::kMap, map_applies, map_extra, map_cost,
+                                 map_portions};
 extern const Microkernel kScalarMap = {MicrokernelId::kScalarMap, scalar_map_applies,
-                                       scalar_map_extra, scalar_map_cost};
+                                       scalar_map_extra, scalar_map_cost, scalar_map_portions};
 extern const Microkernel kTranspose = {MicrokernelId::kTranspose, transpose_applies,
-                                       transpose_registers, transpose_cost};
+                                       transpose_registers, transpose_cost, transpose_portions};
 
 }  // namespace morello

@@ -63,8 +63,7 @@ MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar) 
   auto along_v = [&](Ref input) { return v != kNoDim && has_dim(spec.operand[input].dims, v); };
 
   MapRegisters r;
-  if (scalar &&
-      (out_in_registers || register_input(spec) >= 0)) {
+  if (scalar && (out_in_registers || register_input(spec) >= 0)) {
     r.other = true;  // four elements on their way between a tile and memory
     return r;
   }

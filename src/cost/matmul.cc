@@ -2,15 +2,14 @@
 // Microkernels of contractions: outer products into a register tile, and dot products.
 #include <algorithm>
 
-#include "cost/families.hh"
 #include "cost/model.hh"
+#include "cost/shared.hh"
 #include "spec/roles.hh"
 
 namespace morello {
 
 std::optional<ContractionRoles> contraction_roles(const Spec& spec) {
-  if (!is_single(spec) || !contraction_of(spec) || spec.operand_count != 3)
-    return {};
+  if (!is_single(spec) || !contraction_of(spec) || spec.operand_count != 3) return {};
   DimMask reduced = spec.reduced(), rest = static_cast<DimMask>(spec.all_dims() & ~reduced);
   if (std::popcount(reduced) > 1 || std::popcount(rest) > 2) return {};
   ContractionRoles r;
@@ -113,8 +112,8 @@ i64 dot_product_cost(const Spec& spec, const Target& t) {
 }  // namespace
 
 extern const Microkernel kOuterProduct = {MicrokernelId::kOuterProduct, outer_product_applies,
-                                          outer_product_extra, outer_product_cost};
+                                          outer_product_extra, outer_product_cost, whole};
 extern const Microkernel kDotProduct = {MicrokernelId::kDotProduct, dot_product_applies,
-                                        dot_product_extra, dot_product_cost};
+                                        dot_product_extra, dot_product_cost, whole};
 
 }  // namespace morello

@@ -2,8 +2,8 @@
 // Microkernels of reductions, and the scalar one that takes any contraction or reduction.
 #include <algorithm>
 
-#include "cost/families.hh"
 #include "cost/model.hh"
+#include "cost/shared.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -55,13 +55,13 @@ i64 lanes_cost(const Spec& spec, const Target& t) {
   u64 steps = ceil_div(depth, computed_lanes(spec, t));
   i64 row = saturating_mul(steps, kUnitsPerCycle) + 12 * kUnitsPerCycle;
   i64 c = saturating_add(saturating_mul(rows, row), kCallUnits);
+  c = saturating_add(c, loop_units(spec, one_result(spec)));
   for (int o = 0; o < 2; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
   return c;
 }
 
 bool scalar_applies(const Spec& spec, const Target&) {
-  if (!reduces(spec) && !(is_single(spec) && contraction_of(spec)))
-    return false;
+  if (!reduces(spec) && !(is_single(spec) && contraction_of(spec))) return false;
   if (spec.rank > 4) return false;
   for (int o = 0; o < spec.operand_count; o++)
     if (spec.operand[o].level == Level::kRegister || !plain(spec.operand[o])) return false;
@@ -72,6 +72,7 @@ u32 scalar_registers(const Spec&, const Target&) { return 3; }
 
 i64 scalar_cost(const Spec& spec, const Target& t) {
   i64 c = saturating_add(saturating_mul(volume(spec), kScalarStepUnits), kCallUnits);
+  c = saturating_add(c, loop_units(spec, one_result(spec)));
   for (int o = 0; o < spec.operand_count; o++)
     c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
   return c;
@@ -80,10 +81,10 @@ i64 scalar_cost(const Spec& spec, const Target& t) {
 }  // namespace
 
 extern const Microkernel kReduceRows = {MicrokernelId::kReduceRows, rows_applies, rows_registers,
-                                        rows_cost};
+                                        rows_cost, whole};
 extern const Microkernel kReduceLanes = {MicrokernelId::kReduceLanes, lanes_applies,
-                                         lanes_registers, lanes_cost};
+                                         lanes_registers, lanes_cost, one_result};
 extern const Microkernel kScalarReduce = {MicrokernelId::kScalarReduce, scalar_applies,
-                                          scalar_registers, scalar_cost};
+                                          scalar_registers, scalar_cost, one_result};
 
 }  // namespace morello

@@ -15,8 +15,8 @@ inline double product_of_integers(double x, double y) {
                           static_cast<u32>(static_cast<i64>(y)));
 }
 
-/// Calls f(g), where g(x, y) is what `op` makes of one element of each input: of a multiply-add, the
-/// product.
+/// Calls f(g), where g(x, y) is what `op` makes of one element of each input: of a multiply-add,
+/// the product.
 template <class F>
 void with_function(Op op, Dtype computed, F&& f) {
   if (computed == Dtype::kI32) {  // products past the digits of a double
@@ -24,11 +24,9 @@ void with_function(Op op, Dtype computed, F&& f) {
     if (op == Op::kSquare) return f([](double x, double) { return product_of_integers(x, x); });
   }
   switch (op) {
-#define MORELLO_ELEMENTWISE(constant, name, number, inputs, ...)           \
-  case Op::constant:                                                       \
-    f([]([[maybe_unused]] double x, [[maybe_unused]] double y) -> double { \
-      return __VA_ARGS__;                                                  \
-    });                                                                    \
+#define MORELLO_ELEMENTWISE(constant, name, number, inputs, ...)                                   \
+  case Op::constant:                                                                               \
+    f([]([[maybe_unused]] double x, [[maybe_unused]] double y) -> double { return __VA_ARGS__; }); \
     break;
 #include "spec/elementwise.def"
 #undef MORELLO_ELEMENTWISE

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Chains are worked on in lines: pieces of one dimension of the output. Every operation then is a
-// loop over a line of doubles, and the choice of the operation is outside of it. What is no chain is
-// evaluated value by value (evaluate_values.cc).
+// loop over a line of doubles, and the choice of the operation is outside of it. What is no chain
+// is evaluated value by value (evaluate_values.cc).
 #include "impl/evaluate.hh"
 
 #include <algorithm>

@@ -28,7 +28,8 @@ struct Buffer {
   std::vector<char> own;  // storage of temporaries
 
   void poison(i64 at) {
-    store_number(dtype, data, at, is_integer(dtype) ? 85 : std::numeric_limits<double>::quiet_NaN());
+    store_number(dtype, data, at,
+                 is_integer(dtype) ? 85 : std::numeric_limits<double>::quiet_NaN());
   }
 };
 

@@ -133,8 +133,8 @@ class Validator {
     std::array<bool, Unbound::kSlots> slots{};
     for (int o = 0; o < child.operand_count; o++) {
       u8 to = binding.operand[o];
-      bool exists = is_new_buffer(to) ? to - new_buffer(0) < buffers_of(node)
-                                      : to < node.spec.operand_count;
+      bool exists =
+          is_new_buffer(to) ? to - new_buffer(0) < buffers_of(node) : to < node.spec.operand_count;
       if (!require(exists, name + " is bound to wrong operands")) return false;
       int slot = slot_of(to);
       bool may_write = is_new_buffer(to) || node.spec.operand[to].access != Access::kIn;
@@ -196,10 +196,9 @@ class Validator {
     if (!require(move.operand < spec.operand_count, "moves an operand that does not exist")) return;
     const Operand& from = spec.operand[move.operand];
     const Operand& to = move.placed;
-    require(
-        to.access == from.access && to.dims == from.dims && to.windows == from.windows &&
-            !to.free_layout && !from.free_layout,
-        "the moved operand has another access or other dimensions");
+    require(to.access == from.access && to.dims == from.dims && to.windows == from.windows &&
+                !to.free_layout && !from.free_layout,
+            "the moved operand has another access or other dimensions");
     MoveChildren at = move_children(node);
     size_t count = static_cast<size_t>(1 + (at.in >= 0) + (at.out >= 0));
     if (!require(node.children.size() == count, "the move has a wrong number of children")) return;
@@ -229,8 +228,9 @@ class Validator {
               "the register tile has another layout");
       return;
     }
-    require(to == dense_operand(spec, to.dtype, to.level, to.access, to.dims, to.layout, to.windows),
-            "the buffer of the move is not dense, or not canonical");
+    require(
+        to == dense_operand(spec, to.dtype, to.level, to.access, to.dims, to.layout, to.windows),
+        "the buffer of the move is not dense, or not canonical");
   }
 
   /// The node's Spec with one operand replaced.
@@ -270,8 +270,7 @@ class Validator {
       }
     }
     require(covered == spec.all_dims(), "no child has all of some dimension");
-    for (int o = 0; o < spec.operand_count; o++)
-      require(defined[o], "no child writes the output");
+    for (int o = 0; o < spec.operand_count; o++) require(defined[o], "no child writes the output");
     for (int i = 0; i < block.buffer_count; i++)
       require(defined[Unbound::kBufferSlot + i], "no child uses the buffer");
     check_stages(node);
@@ -340,9 +339,8 @@ class Validator {
     const Operand& from = node.spec.operand[choose.operand];
     const Operand& to = choose.placed;
     require(from.free_layout && !to.free_layout, "chooses a layout that is not free");
-    Operand dense =
-        dense_operand(node.spec, to.dtype, from.level, from.access, from.dims, to.layout,
-                      from.windows);
+    Operand dense = dense_operand(node.spec, to.dtype, from.level, from.access, from.dims,
+                                  to.layout, from.windows);
     require(to == dense, "the chosen layout is not dense, or not canonical");
     check_body(node, 0, choose.operand, to, false);
   }

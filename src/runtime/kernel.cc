@@ -23,7 +23,7 @@ const u8* scatter(const KernelOperand& o, size_t axis, const u8* source, u8* to)
 
 }  // namespace
 
-void Program::run(void* const* operands, void* scratch, const morello_executor* executor) const {
+void Executable::run(void* const* operands, void* scratch, const morello_executor* executor) const {
   if (scratch != nullptr || scratch_bytes == 0) return function()(operands, scratch, executor);
   struct Free {
     void operator()(void* block) const { aligned_free(block); }

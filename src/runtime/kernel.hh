@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Kernel: what a synthesis leaves behind. Immutable once built, so any number of threads may run
-// it.
+// Kernel: all that running one takes, and nothing of how it was made: who runs stored kernels links
+// without a compiler (tests/runtime/run_only.cc). Immutable once built, so any number of threads
+// may run it.
 #ifndef MORELLO_RUNTIME_KERNEL_HH
 #define MORELLO_RUNTIME_KERNEL_HH
 
@@ -9,15 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "codegen/plan.hh"
 #include "runtime/code_memory.hh"
-#include "search/solve.hh"
-#include "spec/view.hh"
+#include "target/target.hh"
 
 namespace morello {
 
 /// One function in executable memory.
-struct Program {
+struct Executable {
   CodeMemory code;
   size_t entry = 0;
   u64 scratch_bytes = 0;
@@ -35,7 +34,7 @@ struct KernelOperand {
   u32 alignment = 1;  // of its elements; a power of two
   std::vector<i64> shape, strides;  // strides are empty if the layout was free
   /// Where the layout was free: copies {row-major tensor, packed tensor}. Absent if not to be run.
-  std::optional<Program> pack;
+  std::optional<Executable> pack;
 };
 
 /// What is checked on every run, packed so that it costs a few nanoseconds.
@@ -59,19 +58,14 @@ struct PointerChecks {
 };
 
 struct Kernel {
-  std::optional<Program> program;  // absent if only searched for
+  std::optional<Executable> executable;  // absent if only searched for
   PointerChecks checks;
   std::string name;
-  std::string impl_text;
-  std::string plan_text;
   Isa isa = Isa::kNone;
-  i64 cost_units = 0;
   std::vector<KernelOperand> operands;  // inputs, then the output
-  SolveStats solving;
-  u64 plan_nanoseconds = 0, emit_nanoseconds = 0;
 
   /// Writes an operand in the layout that the program expects; `source` is dense and row-major.
-  /// REQUIRES: program.has_value(), pointers that are valid and aligned. Throws std::bad_alloc.
+  /// REQUIRES: executable.has_value(), pointers that are valid and aligned. Throws std::bad_alloc.
   void pack(u32 index, const void* source, void* packed) const;
 };
 

@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "search/counts.hh"
+#include "search/memo.hh"
 #include "search/open_actions.hh"
 #include "search/pair_state.hh"
-#include "table/memo.hh"
 
 namespace morello {
 

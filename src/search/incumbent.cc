@@ -6,8 +6,7 @@ namespace {
 
 class Completion {
  public:
-  Completion(BestFirst<SpecProblem>& search, const SpecProblem& problem,
-             BestFirst<SpecProblem>::Worker& worker)
+  Completion(SpecSearch& search, const SpecProblem& problem, SpecSearch::Worker& worker)
       : search_(search), problem_(problem), worker_(worker) {}
 
   /// The cost of the program found for a pair, kInfinite if none was. `tries`: how many ways down
@@ -16,7 +15,7 @@ class Completion {
     clamp_limits(spec, limits);
     if (const Known* known = found_.find({spec, limits})) return known->cost;
     Known known;
-    BestFirst<SpecProblem>::Solution solution;
+    SpecSearch::Solution solution;
     if (search_.known(spec, limits, solution)) {
       if (solution.feasible) known = {solution.action, solution.cost};
     } else {
@@ -30,7 +29,7 @@ class Completion {
     if (const Known* known = found_.find({spec, limits}))
       return known->cost < kInfinite ? std::optional(known->action) : std::nullopt;
     // Below a solved pair, where complete() did not go.
-    BestFirst<SpecProblem>::Solution solution;
+    SpecSearch::Solution solution;
     if (!search_.known(spec, limits, solution) || !solution.feasible) return std::nullopt;
     return solution.action;
   }
@@ -71,7 +70,7 @@ class Completion {
     for (int i = 0; i < d.count; i++) {
       Limits limits = d.child[i].limits;
       clamp_limits(d.child[i].spec, limits);
-      BestFirst<SpecProblem>::Solution solution;
+      SpecSearch::Solution solution;
       if (!found_.find({d.child[i].spec, limits}) &&
           !search_.known(d.child[i].spec, limits, solution))
         return false;
@@ -79,17 +78,17 @@ class Completion {
     return true;
   }
 
-  BestFirst<SpecProblem>& search_;
+  SpecSearch& search_;
   const SpecProblem& problem_;
-  BestFirst<SpecProblem>::Worker& worker_;
+  SpecSearch::Worker& worker_;
   InsertionMap<Pair, Known> found_;
   u32 pairs_left_ = 20000;  // of those that have no program at all there may be many
 };
 
 }  // namespace
 
-std::optional<ImplTree> incumbent(BestFirst<SpecProblem>& search, const SpecProblem& problem,
-                                  BestFirst<SpecProblem>::Worker& worker, const Spec& spec,
+std::optional<ImplTree> incumbent(SpecSearch& search, const SpecProblem& problem,
+                                  SpecSearch::Worker& worker, const Spec& spec,
                                   const Limits& limits, const Target& target, u32 tries) {
   Completion completion(search, problem, worker);
   if (completion.complete(spec, limits, tries) >= kInfinite) return std::nullopt;

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "actions/decide.hh"
-#include "search/best_first.hh"
 #include "search/spec_problem.hh"
 
 namespace morello {
@@ -15,8 +14,8 @@ namespace morello {
 /// their open actions with the lowest bounds, as many as `tries` ways down in all, and of those
 /// whose children all have a known program. Nothing if none could be completed. Other threads may
 /// be searching.
-std::optional<ImplTree> incumbent(BestFirst<SpecProblem>& search, const SpecProblem& problem,
-                                  BestFirst<SpecProblem>::Worker& worker, const Spec& spec,
+std::optional<ImplTree> incumbent(SpecSearch& search, const SpecProblem& problem,
+                                  SpecSearch::Worker& worker, const Spec& spec,
                                   const Limits& limits, const Target& target, u32 tries = 30);
 
 }  // namespace morello

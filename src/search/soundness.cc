@@ -14,7 +14,7 @@ std::string units(i64 n) { return std::to_string(n) + " units"; }
 
 }  // namespace
 
-std::optional<Error> wrong_bound(const BestFirst<SpecProblem>& search, const Target& target) {
+std::optional<Error> wrong_bound(const SpecSearch& search, const Target& target) {
   const auto* v = search.violation();
   if (!v) return std::nullopt;
   std::string limits;

@@ -5,14 +5,13 @@
 #ifndef MORELLO_SEARCH_SOUNDNESS_HH
 #define MORELLO_SEARCH_SOUNDNESS_HH
 
-#include "search/best_first.hh"
 #include "search/spec_problem.hh"
 #include "support/result.hh"
 
 namespace morello {
 
 /// INTERNAL, if the search met a pair that costs less than its bound.
-std::optional<Error> wrong_bound(const BestFirst<SpecProblem>& search, const Target& target);
+std::optional<Error> wrong_bound(const SpecSearch& search, const Target& target);
 /// INTERNAL, if a program costs anything but `cost`.
 std::optional<Error> wrong_cost(const ImplTree& tree, i64 cost);
 /// INTERNAL, if a program costs less than `bound`.

@@ -8,6 +8,7 @@
 #include "actions/action.hh"
 #include "actions/clamp.hh"
 #include "cost/bounds.hh"
+#include "search/best_first.hh"
 
 namespace morello {
 
@@ -74,6 +75,8 @@ class SpecProblem {
   Limits most_;
   u32 bound_percent_;
 };
+
+using SpecSearch = BestFirst<SpecProblem>;
 
 }  // namespace morello
 

@@ -11,7 +11,6 @@ namespace morello {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Search = BestFirst<SpecProblem>;
 
 /// Why a search ended before it was done.
 enum class Stop { kNone, kTime, kMemory, kCancelled };
@@ -22,7 +21,7 @@ class Synthesis {
       : target_(target),
         options_(options),
         adjusted_(with_machine(target, 0, 0, options.threads)),
-        problem_({&adjusted_, options.disabled_actions, options.disabled_reductions},
+        problem_({&adjusted_, options.disabled_actions, options.disabled_restrictions},
                  options.bound_percent),
         search_(problem_, {options.slack_shift, options.borrow}),
         worker_(search_),
@@ -34,7 +33,7 @@ class Synthesis {
   }
 
   Result<ImplTree> run(SearchStats* stats) {
-    Search::Solution solution;
+    SpecSearch::Solution solution;
     bool done = search(solution);
     std::optional<ImplTree> tree;
     if (done && solution.feasible)
@@ -80,7 +79,7 @@ class Synthesis {
 
   void report() {
     // Its own worker: the search is in the middle of using the other one.
-    Search::Worker w(search_);
+    SpecSearch::Worker w(search_);
     if (auto tree = incumbent(search_, problem_, w, root_, limits_, target_, 1))
       if (!best_ || tree->nodes[0].cost < best_->nodes[0].cost) best_ = std::move(tree);
     options_.progress({search_.entries(), search_.counts().previews, search_.bytes(),
@@ -88,14 +87,14 @@ class Synthesis {
                        search_.low(root_, limits_, w)});
   }
 
-  bool search(Search::Solution& solution) {
+  bool search(SpecSearch::Solution& solution) {
     worker_.set_check([this] { return check(); });
     if (!check()) return false;
     Threads helpers([this] { search_.stop(); });
     if (options_.search_threads > 1)  // fewer, if the system has no more: the result is the same
       helpers.start(options_.search_threads - 1, [this] {
-        Search::Worker w(search_);
-        Search::Solution ignored;
+        SpecSearch::Worker w(search_);
+        SpecSearch::Solution ignored;
         search_.solve(root_, limits_, w, ignored);
       });
     const bool done = search_.solve(root_, limits_, worker_, solution);
@@ -110,7 +109,7 @@ class Synthesis {
   std::optional<ImplTree> solved_tree() {
     return decide(root_, limits_, problem_.context(), target_,
                   [this](const Spec& spec, const Limits& limits) -> std::optional<Action> {
-                    Search::Solution s;
+                    SpecSearch::Solution s;
                     // Solved on the way, or quickly: a clamp may round limits that were not asked
                     // for.
                     if (!search_.solve(spec, limits, worker_, s) || !s.feasible)
@@ -163,8 +162,8 @@ class Synthesis {
   const Clock::time_point start_ = Clock::now();
   Target adjusted_;
   SpecProblem problem_;
-  Search search_;
-  Search::Worker worker_;
+  SpecSearch search_;
+  SpecSearch::Worker worker_;
   Spec root_;
   Limits limits_;
   Stop stop_ = Stop::kNone;

@@ -30,11 +30,11 @@ struct SearchOptions {
   u64 progress_us = 100000;
   const volatile i32* cancel = nullptr;  // the search ends soon after this is not 0
   const ImplTree* hint = nullptr;        // a program to have, should a budget end the search early
-  u32 disabled_actions = 0;     // bit 1 << ActionKind: for tests of what a rewrite is worth
-  u32 disabled_reductions = 0;  // bit 1 << Reduction (actions/action.hh): for tests
-  u32 bound_percent = 100;      // of every lower bound, for tests of searches that prune less
-  bool borrow = true;           // see best_first.hh: no influence on the result
-  int slack_shift = 7;          // likewise
+  u32 disabled_actions = 0;       // bit 1 << ActionKind: for tests of what a rewrite is worth
+  u32 disabled_restrictions = 0;  // bit 1 << Restriction (actions/action.hh): for tests
+  u32 bound_percent = 100;        // of every lower bound, for tests of searches that prune less
+  bool borrow = true;             // see best_first.hh: no influence on the result
+  int slack_shift = 7;            // likewise
 };
 
 struct SearchStats {

@@ -78,9 +78,9 @@ void judge_stage(const Spec& spec, int index, Judge& judge) {
     judge.require(computed_in(stage.dtype) == stage.dtype, "stage ", index,
                   " sums in a narrow element type");
   if (stage.out == kNoRef) return;
-  if (!judge.require(stage.out < spec.operand_count &&
-                         spec.operand[stage.out].access != Access::kIn,
-                     "stage ", index, " writes no output"))
+  if (!judge.require(
+          stage.out < spec.operand_count && spec.operand[stage.out].access != Access::kIn, "stage ",
+          index, " writes no output"))
     return;
   const DimMask value = dims_of(spec, value_of(index)), out = spec.operand[stage.out].dims;
   judge.require((value & ~out) == 0, "stage ", index, " writes an output that lacks dimensions");
@@ -150,9 +150,9 @@ void judge_windows(const Spec& spec, Judge& judge) {
       judge.require(used >> w == 0, "window ", w, " is left out");
       continue;
     }
-    judge.require(window.outer < spec.rank && window.inner < spec.rank &&
-                      window.outer != window.inner,
-                  "window ", w, " has no two dimensions");
+    judge.require(
+        window.outer < spec.rank && window.inner < spec.rank && window.outer != window.inner,
+        "window ", w, " has no two dimensions");
     judge.require(window.step >= 1 && window.dilation >= 1, "window ", w, " does not move");
   }
   judge.require(used >> kMaxWindows == 0, "there are no such windows");
@@ -211,7 +211,8 @@ Judge judge_form(const Spec& spec) {
   if (judge.ok()) judge_stages(spec, judge);
   if (judge.ok()) judge_uses(spec, judge);
   DimMask used = 0;
-  for (int o = 0; o < spec.operand_count; o++) used = static_cast<DimMask>(used | spec.operand[o].dims);
+  for (int o = 0; o < spec.operand_count; o++)
+    used = static_cast<DimMask>(used | spec.operand[o].dims);
   if (judge.ok())
     judge.require((used | spec.reduced()) == spec.all_dims(), "has a dimension that nothing has");
   return judge;
@@ -277,7 +278,8 @@ std::string not_canonical(const Spec& spec) {
   const Layout& out = spec.out().layout;
   for (int i = 0, n = out.count(); i < n; i++)
     if (out.block[i] == 0)
-      judge.require(out.dim[i] == next, "dimension ", next, " is not where the output has it"), next++;
+      judge.require(out.dim[i] == next, "dimension ", next, " is not where the output has it"),
+          next++;
   return judge.result();
 }
 

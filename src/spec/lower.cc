@@ -178,8 +178,7 @@ std::vector<Stage> make_stages(const Statement& s, DimMask reduced) {
     stages[1].in[0] = stages[0].in[0];
     stages.erase(stages.begin());
   }
-  for (size_t i = 1; i < stages.size(); i++)
-    stages[i].in[0] = value_of(static_cast<int>(i) - 1);
+  for (size_t i = 1; i < stages.size(); i++) stages[i].in[0] = value_of(static_cast<int>(i) - 1);
   stages.back().out = out;
   return stages;
 }

@@ -62,9 +62,7 @@ constexpr double identity_of(Op op, Dtype computed) {
   return 0;
 }
 /// Can it be computed in integers? Roots and quotients cannot.
-constexpr bool has_integers(Op op) {
-  return op != Op::kSqrt && op != Op::kRecip && op != Op::kDiv;
-}
+constexpr bool has_integers(Op op) { return op != Op::kSqrt && op != Op::kRecip && op != Op::kDiv; }
 
 constexpr std::string_view name_of(Op op) {
   for (const Elementwise& e : kElementwise)

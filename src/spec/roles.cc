@@ -39,7 +39,8 @@ DimMask dims_of(const Spec& spec, Ref ref) {
 DimMask parallel_dims(const Spec& spec) {
   DimMask dims = static_cast<DimMask>(spec.all_dims() & ~spec.reduced());
   for (int o = 0; o < spec.operand_count; o++)
-    if (spec.operand[o].access != Access::kIn) dims = static_cast<DimMask>(dims & spec.operand[o].dims);
+    if (spec.operand[o].access != Access::kIn)
+      dims = static_cast<DimMask>(dims & spec.operand[o].dims);
   return dims;
 }
 

@@ -94,7 +94,8 @@ inline bool has_free_operand(const Spec& spec) {
 /// none.
 inline int register_input(const Spec& spec) {
   for (int o = 0; o < spec.operand_count; o++)
-    if (spec.operand[o].level == Level::kRegister && spec.operand[o].access == Access::kIn) return o;
+    if (spec.operand[o].level == Level::kRegister && spec.operand[o].access == Access::kIn)
+      return o;
   return -1;
 }
 

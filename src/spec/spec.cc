@@ -98,7 +98,8 @@ void drop_unit_dims_of(const Spec& spec, Operand& operand) {
 /// Windows that no operand has are gone.
 void drop_windows(Spec& spec) {
   u8 used = 0;
-  for (int o = 0; o < spec.operand_count; o++) used = static_cast<u8>(used | spec.operand[o].windows);
+  for (int o = 0; o < spec.operand_count; o++)
+    used = static_cast<u8>(used | spec.operand[o].windows);
   int kept = 0;
   for (int w = 0; w < kMaxWindows; w++) {
     if (!(used >> w & 1)) continue;
@@ -172,9 +173,7 @@ u64 hash_of(const Spec& spec, u64 seed) {
   return XXH3_64bits_withSeed(&spec, spec.used_bytes(), seed);
 }
 
-Binding identity_binding() {
-  return {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7}};
-}
+Binding identity_binding() { return {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7}}; }
 
 void drop_unit_dims(Spec& spec, Binding* binding) {
   std::array<u8, kMaxDims> now{};

@@ -26,8 +26,8 @@ using DimMask = u8;
 constexpr bool has_dim(DimMask mask, int d) { return d < kMaxDims && (mask >> d & 1); }
 
 enum class Access : u8 { kIn = 0, kOut = 1, kInOut = 2 };  // kOut: overwritten, never read
-/// Which registers hold an operand at Level::kRegister: vectors, or tiles of a matrix unit, which no
-/// target has yet. Elsewhere kVector.
+/// Which registers hold an operand at Level::kRegister: vectors, or tiles of a matrix unit, which
+/// no target has yet. Elsewhere kVector.
 enum class Bank : u8 { kVector = 0, kTile = 1 };
 
 struct Operand {
@@ -126,9 +126,7 @@ struct Spec {
   DimMask all_dims() const { return static_cast<DimMask>((1u << rank) - 1); }
 
   /// Bytes up to the operands that there are not: all that differs between two Specs with as many.
-  size_t used_bytes() const {
-    return offsetof(Spec, operand) + operand_count * sizeof(Operand);
-  }
+  size_t used_bytes() const { return offsetof(Spec, operand) + operand_count * sizeof(Operand); }
 
   friend bool operator==(const Spec& a, const Spec& b) {
     return a.operand_count == b.operand_count && std::memcmp(&a, &b, a.used_bytes()) == 0;
@@ -136,7 +134,8 @@ struct Spec {
 };
 static_assert(std::has_unique_object_representations_v<Spec>);
 
-/// Calls f(field) for every number: sizes and counts first, then operand by operand, stage by stage. Whoever reads, writes or compares fields goes through here.
+/// Calls f(field) for every number: sizes and counts first, then operand by operand, stage by
+/// stage. Whoever reads, writes or compares fields goes through here.
 template <class SpecType, class F>
 void each_field(SpecType& spec, F&& f) {
   for (auto& size : spec.size) f(size);

@@ -44,8 +44,8 @@ u32 encode(const Form& form, double value) {
   const int exponent = value == 0 ? least : std::max(std::ilogb(value), least);
   const double steps = std::nearbyint(std::ldexp(value, form.fraction_bits - exponent));
   // The hidden digit adds one to the exponent, as does a carry.
-  const u64 bits = (static_cast<u64>(exponent - least) << form.fraction_bits) +
-                   static_cast<u64>(steps);
+  const u64 bits =
+      (static_cast<u64>(exponent - least) << form.fraction_bits) + static_cast<u64>(steps);
   return sign | static_cast<u32>(std::min<u64>(bits, form.infinity()));
 }
 

@@ -25,6 +25,8 @@ inline constexpr int kMaxPhysical = 8;  // entries of one layout
 inline constexpr int kMaxPieces = 3;    // of them that one dimension has
 inline constexpr int kMaxBuffers = 3;   // new ones of one node of an Impl tree
 
+inline constexpr u64 kScratchAlignment = 64;  // bytes; of the scratch memory of kernels
+
 constexpr u64 ceil_div(u64 a, u64 b) { return (a + b - 1) / b; }
 constexpr u64 round_up(u64 a, u64 b) { return ceil_div(a, b) * b; }
 

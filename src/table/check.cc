@@ -33,7 +33,8 @@ bool has_tensors(const Spec& key, const std::array<u32, kAxes>& at) {
       if (!x.has_window(w)) continue;
       const Window& window = key.window[w];
       plain = static_cast<DimMask>(plain & ~(1u << window.outer | 1u << window.inner));
-      if (!add(window.step * (size(window.outer) - 1) + window.dilation * (size(window.inner) - 1) + 1))
+      if (!add(window.step * (size(window.outer) - 1) + window.dilation * (size(window.inner) - 1) +
+               1))
         return false;
     }
     for (int d = 0; d < key.rank; d++)
@@ -119,11 +120,13 @@ std::string check_all(const std::vector<T>& all, const char* what) {
 std::string check_key(const Spec& key) {
   if (key.operand_count < 1 || key.operand_count > kMaxOperands)
     return "the key has no such number of operands";
-  bool malformed = key.size != decltype(key.size){} || key.serial || key.out().access != Access::kIn;
+  bool malformed =
+      key.size != decltype(key.size){} || key.serial || key.out().access != Access::kIn;
   for (int o = 0; o < key.operand_count; o++) malformed |= key.operand[o].level != Level::kRegister;
   if (malformed) return "the key is malformed";
   Spec spec = key;
-  spec.out().access = is_read(spec, static_cast<Ref>(spec.out_index())) ? Access::kInOut : Access::kOut;
+  spec.out().access =
+      is_read(spec, static_cast<Ref>(spec.out_index())) ? Access::kInOut : Access::kOut;
   const std::string bad = not_canonical_form(spec);
   return bad.empty() ? bad : "the key is malformed: " + bad;
 }

@@ -5,8 +5,8 @@
 #include <xxhash.h>
 
 #include "actions/clamp.hh"
-#include "cost/families.hh"
 #include "cost/microkernel.hh"
+#include "cost/shared.hh"
 #include "spec/statement.hh"
 
 namespace morello {

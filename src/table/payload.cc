@@ -35,8 +35,8 @@ bool from_cell(u32 cell, T& value) {
   return to_cell(value) == cell;
 }
 
-/// What of a Spec is 0 in every key is no column: sizes, levels, and whether it may be parallel. The
-/// others are columns in the order of each_field().
+/// What of a Spec is 0 in every key is no column: sizes, levels, and whether it may be parallel.
+/// The others are columns in the order of each_field().
 template <class Key, class F>
 void each_column(Key& key, F&& f) {
   each_field(key, [&](auto& field) {

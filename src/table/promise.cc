@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "actions/ladder.hh"
+#include "spec/ladder.hh"
 
 namespace morello {
 namespace {

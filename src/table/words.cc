@@ -20,7 +20,10 @@ std::string stage_text(const Spec& key, const Stage& stage) {
   std::string s(name_of(stage.op));
   if (stage.op == Op::kFill) {
     const double value = number_of_bits(stage.dtype, key.fill_bits);
-    return s + '(' + (stage.dtype == Dtype::kI32 ? number_text(value) : number_text(static_cast<float>(value))) + ')';
+    return s + '(' +
+           (stage.dtype == Dtype::kI32 ? number_text(value)
+                                       : number_text(static_cast<float>(value))) +
+           ')';
   }
   auto input = [&](Ref in) {
     if (is_operand(in)) return std::to_string(in);

@@ -86,7 +86,7 @@ TEST_SUITE("actions") {
         limits = child.limits;
       }
     }
-    CHECK(seen.size() == action_families().size());
+    CHECK(seen.size() == rewrites().size());
   }
 
   TEST_CASE("the cost of a tree is the cost that the search found, and the tree is valid") {

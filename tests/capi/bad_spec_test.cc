@@ -236,7 +236,8 @@ TEST_CASE("bad operations, axes, subscripts and permutations") {
 TEST_CASE("what append refuses") {
   const ContextPtr context = make_context();
   morello_context* c = context.get();
-  const SpecPtr spec = parse_spec(c, "relu f32[4,8] -> neg -> neg -> neg -> neg -> neg -> neg -> neg -> f32[4,8]");
+  const SpecPtr spec =
+      parse_spec(c, "relu f32[4,8] -> neg -> neg -> neg -> neg -> neg -> neg -> neg -> f32[4,8]");
   const SpecPtr head = parse_spec(c, "relu f32[4,8] -> f32[4,8]");
   const morello_tensor row = f32({8}), wide = f32({9});
   const auto append = [&](const morello_spec* to, int32_t op, const morello_tensor* operand) {

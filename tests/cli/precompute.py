@@ -62,15 +62,15 @@ class Precompute(unittest.TestCase):
         text = self.run_it("precompute", "--isa", "avx2", "--out", self.path, SMALL).stdout
         self.assertIn(f"{MEMBERS} were in the file", text)
 
-    def test_blocks_make_the_same_file(self):
+    def test_parts_make_the_same_file(self):
         families = [SMALL, "relu f32[<=48,3]{strides=7,1}"]
         self.precompute(*families, "--workers", 1)
         shared = self.folder / "shared.mtab"
         parts = []
         for part in (2, 3, 1):
             parts.append(self.folder / f"{part}.mtab")
-            self.precompute(*families, "--block", f"{part}/3", out=parts[-1])
-            self.precompute(*families, "--block", f"{part}/3", "--workers", 3, out=shared)
+            self.precompute(*families, "--part", f"{part}/3", out=parts[-1])
+            self.precompute(*families, "--part", f"{part}/3", "--workers", 3, out=shared)
         merged = self.folder / "merged.mtab"
         self.run_it("table", "merge", *parts, "-o", merged)
         self.assertEqual(shared.read_bytes(), self.path.read_bytes())
@@ -140,8 +140,8 @@ class Precompute(unittest.TestCase):
         self.path.write_bytes(b"mine")
         self.run_it("precompute", "--out", self.path, SMALL, exit_code=LIBRARY)
         self.assertEqual(self.path.read_bytes(), b"mine")
-        for block in ("0/3", "4/3", "3", "1/0", "-1/3", "1/3x"):
-            self.run_it("precompute", "--out", self.path, "--block=" + block, SMALL, exit_code=USAGE)
+        for part in ("0/3", "4/3", "3", "1/0", "-1/3", "1/3x"):
+            self.run_it("precompute", "--out", self.path, "--part=" + part, SMALL, exit_code=USAGE)
         self.run_it("precompute", "--out", self.path, exit_code=USAGE)
         self.run_it("precompute", SMALL, exit_code=USAGE)
 

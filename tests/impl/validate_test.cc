@@ -105,24 +105,25 @@ TEST_CASE("validate finds wrong blocks") {
   tree.nodes = {{p.spec, Block{}, {{1, binding}, {2, identity_binding()}}, 400, {}},
                 leaf(fill, MicrokernelId::kMap),
                 leaf(sum, MicrokernelId::kDotProduct)};
-  check_defects(
-      tree,
-      {{"before it is written",
-        [](ImplTree& t) { std::swap(t.nodes[0].children[0], t.nodes[0].children[1]); }},
-       {"fewer than two",
-        [](ImplTree& t) {
-          t.nodes[0].children.pop_back();
-          t.nodes.pop_back();
-        }},
-       {"other sizes", [](ImplTree& t) { t.nodes[1].spec.size[0] = 2; }},
-       {"not neutral", [](ImplTree& t) { t.nodes[1].spec.fill_bits = 1; }},
-       {"something else", [](ImplTree& t) { t.nodes[2].spec.stage[0].op = Op::kMul; }},
-       {"something else",
-        [](ImplTree& t) { std::swap(t.nodes[2].spec.stage[0].in[0], t.nodes[2].spec.stage[0].in[1]); }},
-       {"differently", [](ImplTree& t) { t.nodes[1].spec.out().level = Level::kL2; }},
-       {"uses the buffer", [&](ImplTree& t) {
-          t.nodes[0].kind = Block{1, {t.nodes[0].spec.out()}};
-        }}});
+  check_defects(tree,
+                {{"before it is written",
+                  [](ImplTree& t) { std::swap(t.nodes[0].children[0], t.nodes[0].children[1]); }},
+                 {"fewer than two",
+                  [](ImplTree& t) {
+                    t.nodes[0].children.pop_back();
+                    t.nodes.pop_back();
+                  }},
+                 {"other sizes", [](ImplTree& t) { t.nodes[1].spec.size[0] = 2; }},
+                 {"not neutral", [](ImplTree& t) { t.nodes[1].spec.fill_bits = 1; }},
+                 {"something else", [](ImplTree& t) { t.nodes[2].spec.stage[0].op = Op::kMul; }},
+                 {"something else",
+                  [](ImplTree& t) {
+                    std::swap(t.nodes[2].spec.stage[0].in[0], t.nodes[2].spec.stage[0].in[1]);
+                  }},
+                 {"differently", [](ImplTree& t) { t.nodes[1].spec.out().level = Level::kL2; }},
+                 {"uses the buffer", [&](ImplTree& t) {
+                    t.nodes[0].kind = Block{1, {t.nodes[0].spec.out()}};
+                  }}});
 }
 
 TEST_SUITE_END();

@@ -18,7 +18,8 @@ import signal
 import subprocess
 import sys
 
-LAYERS = ["support", "target", "spec", "impl", "cost", "actions", "table", "search", "codegen", "runtime", "capi"]
+LAYERS = ["support", "target", "runtime", "spec", "impl", "cost", "actions", "table", "search", "precompute",
+          "codegen", "compiler", "capi"]
 SUITES = ["unit", "golden", "kernel"]
 TARGETS = ["tests/morello-unit", "tests/hostile/morello-hostile", "tests/golden/morello-golden",
            "tests/kernel/morello-kernel"]

@@ -34,12 +34,12 @@ std::string wrong_bounds(const Spec& user_spec, const Target& target, u32 percen
   Target adjusted = with_machine(target, 0, 0, 1);
   ActionContext context{&adjusted};
   SpecProblem problem(context, percent);
-  BestFirst<SpecProblem> search(problem);
-  BestFirst<SpecProblem>::Worker worker(search);
+  SpecSearch search(problem);
+  SpecSearch::Worker worker(search);
   worker.set_check([&] { return search.counts().expanded < expansions; });
   Spec spec = user_spec;
   spec.serial = true;
-  BestFirst<SpecProblem>::Solution solution;
+  SpecSearch::Solution solution;
   bool done = search.solve(spec, limits_of(adjusted), worker, solution);
   if (cost) *cost = done ? solution.cost : -1;
   Bounds bounds(adjusted);

@@ -138,7 +138,7 @@ TEST_SUITE("search") {
     CHECK(tree_of(spec, tiny(Isa::kAvx2), unbounded) == tree_of(spec, tiny(Isa::kAvx2), {}));
   }
 
-  TEST_CASE("no reduction of the actions costs anything, but a few loops over batches") {
+  TEST_CASE("no restriction of the actions costs anything, but a few loops over batches") {
     for (const char* text :
          {"matmul f32[24,24] f32[24,24] -> f32[24,24]",
           "matmul f32[17,31] f32[31,47] -> f32[17,47]",
@@ -153,14 +153,14 @@ TEST_SUITE("search") {
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
         Result<ImplTree> reduced = synthesize(spec_of(text), *fixed_target(isa), {}, nullptr);
         REQUIRE(reduced.ok());
-        for (u32 r = 0; r < kReductions; r++) {
+        for (u32 r = 0; r < kRestrictions; r++) {
           SearchOptions options;
-          options.disabled_reductions = 1u << r;
+          options.disabled_restrictions = 1u << r;
           Result<ImplTree> all = synthesize(spec_of(text), *fixed_target(isa), options, nullptr);
           REQUIRE(all.ok());
           i64 best = all->nodes[0].cost, cost = reduced->nodes[0].cost;
-          bool is_batch = static_cast<Reduction>(r) == Reduction::kBatch;
-          INFO(std::string(text) << " without reduction " << r << ": " << best << ", " << cost);
+          bool is_batch = static_cast<Restriction>(r) == Restriction::kBatch;
+          INFO(std::string(text) << " without restriction " << r << ": " << best << ", " << cost);
           CHECK(best <= cost);
           CHECK(cost - best <= (is_batch ? best / 1000 : 0));
         }

@@ -20,13 +20,13 @@ const Target& target() { return *fixed_target(Isa::kAvx2); }
 /// that of `root`.
 DecidedPairs all_below(const Pair& root) {
   const SpecProblem problem({&target()});
-  BestFirst<SpecProblem> search(problem);
-  BestFirst<SpecProblem>::Worker worker(search);
+  SpecSearch search(problem);
+  SpecSearch::Worker worker(search);
   DecidedPairs decided;
   auto meet = [&](Pair pair) {
     clamp_limits(pair.spec, pair.limits);
     if (decided.find(pair)) return;
-    BestFirst<SpecProblem>::Solution s;
+    SpecSearch::Solution s;
     REQUIRE(search.solve(pair.spec, pair.limits, worker, s));
     if (s.feasible) decided.add(pair, s.action);
   };

@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "actions/ladder.hh"
+#include "spec/ladder.hh"
 #include "spec/statement.hh"
 
 namespace morello {

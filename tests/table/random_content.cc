@@ -30,7 +30,7 @@ u32 at_least(std::mt19937_64& rng, int axis, u32 from) {
 }
 
 Action random_action(std::mt19937_64& rng) {
-  return {static_cast<ActionKind>(1 + below(rng, action_families().size())),
+  return {static_cast<ActionKind>(1 + below(rng, rewrites().size())),
           static_cast<u8>(below(rng, 6)), static_cast<Level>(below(rng, 4)),
           static_cast<LayoutOption>(below(rng, 4)), below(rng, 100)};
 }

@@ -28,10 +28,10 @@ Limits tightened(Limits limits, int how) {
 SolvedFamily solve(const std::vector<std::string>& texts, u32 processors, int tighter) {
   SolvedFamily family{with_machine(*fixed_target(Isa::kAvx2), 0, 0, processors), {}, {}, {}};
   const SpecProblem problem({&family.target});
-  BestFirst<SpecProblem> search(problem);
-  BestFirst<SpecProblem>::Worker worker(search);
+  SpecSearch search(problem);
+  SpecSearch::Worker worker(search);
   const Decisions decisions = [&](const Spec& spec, const Limits& limits) -> std::optional<Action> {
-    BestFirst<SpecProblem>::Solution s;
+    SpecSearch::Solution s;
     if (!search.solve(spec, limits, worker, s) || !s.feasible) return std::nullopt;
     if (!family.pairs.find({spec, limits})) family.pairs.add({spec, limits}, s.action);
     return s.action;

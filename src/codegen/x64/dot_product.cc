@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "codegen/x64/assembler.hh"
-#include "codegen/x64/family.hh"
-#include "cost/families.hh"
+#include "codegen/x64/emitter.hh"
+#include "cost/shared.hh"
 
 namespace morello::x64 {
 namespace {
@@ -114,12 +114,11 @@ class DotProduct {
   Assembler::Reg64 a_, b_, out_;
 };
 
-Blocks blocks(const Spec&) { return {}; }
 u32 registers(const PlanCall&) { return 4; }
 void emit(Assembler& as, const PlanCall& call) { DotProduct(as, call).emit(); }
 
 }  // namespace
 
-extern const Family kDotProduct = {MicrokernelId::kDotProduct, blocks, registers, emit};
+extern const Emitter kDotProduct = {MicrokernelId::kDotProduct, registers, emit};
 
 }  // namespace morello::x64

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "codegen/x64/chain.hh"
-#include "codegen/x64/family.hh"
+#include "codegen/x64/emitter.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
@@ -130,14 +130,6 @@ class MapEmitter {
   std::array<Assembler::Reg64, kMaxOperands> pointer_;
 };
 
-Blocks blocks(const Spec& spec) {
-  Blocks b{};
-  if (register_operand(spec) >= 0) return b;
-  for (int d = 0; d < spec.rank; d++)
-    b[d] = d == unit_dim(spec.out()) || d == row_dim(spec) ? 0 : 1;
-  return b;
-}
-
 u32 registers(const PlanCall& call) {
   if (register_operand(call.spec) < 0) return call.spec.operand_count + 2u;
   u32 n = 0;
@@ -149,6 +141,6 @@ void emit(Assembler& as, const PlanCall& call) { MapEmitter(as, call).emit(); }
 
 }  // namespace
 
-extern const Family kMap = {MicrokernelId::kMap, blocks, registers, emit};
+extern const Emitter kMap = {MicrokernelId::kMap, registers, emit};
 
 }  // namespace morello::x64

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "codegen/x64/assembler.hh"
-#include "codegen/x64/family.hh"
-#include "cost/families.hh"
+#include "codegen/x64/emitter.hh"
+#include "cost/shared.hh"
 
 namespace morello::x64 {
 namespace {
@@ -143,12 +143,11 @@ class OuterProduct {
   Assembler::Reg64 a_, b_;
 };
 
-Blocks blocks(const Spec&) { return {}; }
 u32 registers(const PlanCall&) { return 3; }
 void emit(Assembler& as, const PlanCall& call) { OuterProduct(as, call).emit(); }
 
 }  // namespace
 
-extern const Family kOuterProduct = {MicrokernelId::kOuterProduct, blocks, registers, emit};
+extern const Emitter kOuterProduct = {MicrokernelId::kOuterProduct, registers, emit};
 
 }  // namespace morello::x64

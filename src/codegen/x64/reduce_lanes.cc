@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "codegen/x64/assembler.hh"
-#include "codegen/x64/family.hh"
+#include "codegen/x64/emitter.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
@@ -100,17 +100,11 @@ class ReduceLanes {
   Assembler::Reg64 in_;
 };
 
-Blocks blocks(const Spec& spec) {
-  Blocks b{};
-  for (int d = 0; d < spec.rank; d++) b[d] = d == reduced_dim(spec) ? 0 : 1;
-  return b;
-}
-
 u32 registers(const PlanCall&) { return 3; }
 void emit(Assembler& as, const PlanCall& call) { ReduceLanes(as, call).emit(); }
 
 }  // namespace
 
-extern const Family kReduceLanes = {MicrokernelId::kReduceLanes, blocks, registers, emit};
+extern const Emitter kReduceLanes = {MicrokernelId::kReduceLanes, registers, emit};
 
 }  // namespace morello::x64

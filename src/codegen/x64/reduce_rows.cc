@@ -4,18 +4,15 @@
 #include <bit>
 
 #include "codegen/x64/assembler.hh"
-#include "codegen/x64/family.hh"
+#include "codegen/x64/emitter.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
 namespace {
 
-Blocks blocks(const Spec&) { return {}; }
 u32 registers(const PlanCall&) { return 2; }
 
-const PlanOperand& input_of(const PlanCall& call) {
-  return call.operand[head_of(call.spec).in[0]];
-}
+const PlanOperand& input_of(const PlanCall& call) { return call.operand[head_of(call.spec).in[0]]; }
 
 /// Byte offset in the input of each row of the register tile, in the order of its registers.
 std::vector<i64> row_offsets(const PlanCall& call, u8 v) {
@@ -67,6 +64,6 @@ void emit(Assembler& as, const PlanCall& call) {
 
 }  // namespace
 
-extern const Family kReduceRows = {MicrokernelId::kReduceRows, blocks, registers, emit};
+extern const Emitter kReduceRows = {MicrokernelId::kReduceRows, registers, emit};
 
 }  // namespace morello::x64

@@ -2,7 +2,7 @@
 // Elementwise chains, one element at a time: any strides. The plan loops over all dimensions but
 // one. Also copies between a register tile and memory in which its vectors are no vectors.
 #include "codegen/x64/chain.hh"
-#include "codegen/x64/family.hh"
+#include "codegen/x64/emitter.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
@@ -66,7 +66,7 @@ class TileCopy {
       u32 index = first_ + row * vecs + j / lanes;
       u32 count = std::min(4u, size - j);
       tile_ != spec_.out_index() ? scatter(index, j % lanes / 4, count, bytes + j * step, step)
-                 : gather(index, j % lanes / 4, count, bytes + j * step, step);
+                                 : gather(index, j % lanes / 4, count, bytes + j * step, step);
     }
   }
 
@@ -108,13 +108,6 @@ class TileCopy {
   Assembler::Reg64 base_;
 };
 
-Blocks blocks(const Spec& spec) {
-  Blocks b{};
-  if (register_operand(spec) >= 0) return b;
-  for (int d = 0; d < spec.rank; d++) b[d] = d == loop_dim(spec) ? 0 : 1;
-  return b;
-}
-
 u32 registers(const PlanCall& call) { return call.spec.operand_count + 1u; }
 
 void emit(Assembler& as, const PlanCall& call) {
@@ -126,6 +119,6 @@ void emit(Assembler& as, const PlanCall& call) {
 
 }  // namespace
 
-extern const Family kScalarMap = {MicrokernelId::kScalarMap, blocks, registers, emit};
+extern const Emitter kScalarMap = {MicrokernelId::kScalarMap, registers, emit};
 
 }  // namespace morello::x64

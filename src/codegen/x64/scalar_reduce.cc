@@ -3,7 +3,7 @@
 // loops over the others.
 
 #include "codegen/x64/assembler.hh"
-#include "codegen/x64/family.hh"
+#include "codegen/x64/emitter.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
@@ -70,18 +70,12 @@ class ScalarReduce {
   std::array<Assembler::Reg64, 2> in_;
 };
 
-Blocks blocks(const Spec& spec) {
-  Blocks b{};
-  for (int d = 0; d < spec.rank; d++) b[d] = has_dim(spec.reduced(), d) ? 0 : 1;
-  return b;
-}
-
 /// Pointers, and a counter per loop.
 u32 registers(const PlanCall&) { return 8; }
 void emit(Assembler& as, const PlanCall& call) { ScalarReduce(as, call).emit(); }
 
 }  // namespace
 
-extern const Family kScalarReduce = {MicrokernelId::kScalarReduce, blocks, registers, emit};
+extern const Emitter kScalarReduce = {MicrokernelId::kScalarReduce, registers, emit};
 
 }  // namespace morello::x64

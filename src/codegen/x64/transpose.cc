@@ -4,14 +4,13 @@
 #include <algorithm>
 
 #include "codegen/x64/assembler.hh"
-#include "codegen/x64/family.hh"
+#include "codegen/x64/emitter.hh"
 
 namespace morello::x64 {
 namespace {
 
 constexpr u32 kBlock = 8;
 
-Blocks blocks(const Spec&) { return {2 * kBlock, 2 * kBlock}; }
 u32 registers(const PlanCall&) { return 2; }
 
 /// Rows in registers in..in+7 become columns in out..out+7; both ranges are overwritten.
@@ -69,6 +68,6 @@ void emit(Assembler& as, const PlanCall& call) {
 
 }  // namespace
 
-extern const Family kTranspose = {MicrokernelId::kTranspose, blocks, registers, emit};
+extern const Emitter kTranspose = {MicrokernelId::kTranspose, registers, emit};
 
 }  // namespace morello::x64

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "search/keeper.hh"
+#include "precompute/keeper.hh"
 
 #include "table/identity.hh"
-#include "table/promise.hh"
 #include "table/table_builder.hh"
 
 namespace morello {
@@ -45,15 +44,9 @@ Result<TableContent> Keeper::merged(const std::optional<TableContent>& existing,
   if (existing) {
     const Result<Table> table = Table::make(*existing);
     if (!table) return table.error();
-    Result<DecidedPairs> decided = decided_pairs(*table, target_);
+    Result<DecidedPairs> decided = add_promises(*table, target_, builder);
     if (!decided) return std::move(decided.error());
     pairs = std::move(*decided);
-    for (const std::string& family : existing->families) builder.add_family(family);
-    for (const Promise& promise : existing->promises)
-      each_member(promise, [&](const Spec& spec, const Limits& limits) {
-        builder.promise(spec, limits);
-        return true;
-      });
   }
   for (const Family& family : families_) builder.add_family(family.text());
   const Limits limits = limits_of(target_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Families of Statements by text: "matmul f32[<=512,768] f32[768,<=512]". A size "<=512" runs over
 // the ladder up to 512; sizes that have to be equal run together.
-#ifndef MORELLO_TABLE_FAMILY_HH
-#define MORELLO_TABLE_FAMILY_HH
+#ifndef MORELLO_SPEC_FAMILY_HH
+#define MORELLO_SPEC_FAMILY_HH
 
 #include <span>
 #include <string>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Precomputing families: the same file whoever solves what, in which order, and however often it is
 // interrupted.
-#include "search/precompute.hh"
+#include "precompute/precompute.hh"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
 #include "../support/folder.hh"
-#include "search/blocks.hh"
+#include "precompute/regions.hh"
 #include "search/synthesize.hh"
 #include "table/file.hh"
 #include "table/walk.hh"
@@ -33,7 +33,7 @@ std::vector<Family> families_of(const std::vector<std::string>& texts) {
   return families;
 }
 
-/// Large enough for several blocks of each, with a fixed size, a step and a Spec without bounds.
+/// Large enough for several regions of each, with a fixed size, a step and a Spec without bounds.
 std::vector<Family> small_families() {
   return families_of({"matmul f32[<=9,<=5] f32[<=5,<=8]",
                       "matmul f32[<=6,48] f32[48,<=12] + bias f32[<=12] -> relu",
@@ -59,7 +59,7 @@ Spec spec_of(std::string_view text) { return lower(*parse(text))->spec; }
 
 }  // namespace
 
-TEST_SUITE_BEGIN("search");
+TEST_SUITE_BEGIN("precompute");
 
 TEST_CASE("the copies that free layouts need are promised too") {
   const Folder folder;
@@ -75,19 +75,19 @@ TEST_CASE("the copies that free layouts need are promised too") {
   CHECK(program(table, packs[0].spec, target));
 }
 
-TEST_CASE("blocks have every member once, the smallest first") {
+TEST_CASE("regions have every member once, the smallest first") {
   const std::vector<Family> families = small_families();
-  const std::vector<MemberBlock> blocks = blocks_of(families);
+  const std::vector<Region> regions = regions_of(families);
   std::vector<std::set<std::vector<u32>>> seen(families.size());
   u64 members = 0;
-  for (const MemberBlock& block : blocks) {
+  for (const Region& region : regions) {
     u64 count = 0;
-    each_member(block, [&](std::span<const u32> at) {
-      CHECK(seen[block.family].emplace(at.begin(), at.end()).second);
+    each_member(region, [&](std::span<const u32> at) {
+      CHECK(seen[region.family].emplace(at.begin(), at.end()).second);
       count++;
       return true;
     });
-    CHECK(count == members_of(block));
+    CHECK(count == members_of(region));
     CHECK(count <= 64);
     members += count;
   }
@@ -97,11 +97,11 @@ TEST_CASE("blocks have every member once, the smallest first") {
   for (u32 part = 0; part < 3; part++)
     members -= [&] {
       u64 count = 0;
-      for (const MemberBlock& block : blocks_of(families, part, 3)) count += members_of(block);
+      for (const Region& region : regions_of(families, part, 3)) count += members_of(region);
       return count;
     }();
   CHECK(members == 0);
-  CHECK(blocks_of(families, 999, 1000).empty());
+  CHECK(regions_of(families, 999, 1000).empty());
 }
 
 TEST_CASE("a precomputed table has the program that a search finds") {

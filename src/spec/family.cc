@@ -2,14 +2,14 @@
 // A family is parsed as the Statement of its largest member, whose text has the sizes where the
 // bounds are: so what is wrong is found and placed by the parser of Statements, and the iteration
 // space of that Statement says which sizes have to be equal.
-#include "table/family.hh"
+#include "spec/family.hh"
 
 #include <cassert>
 #include <charconv>
 #include <limits>
 
-#include "actions/ladder.hh"
 #include "spec/check.hh"
+#include "spec/ladder.hh"
 #include "spec/lexer.hh"
 
 namespace morello {

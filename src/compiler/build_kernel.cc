@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/build_kernel.hh"
+#include "compiler/build_kernel.hh"
 
 #include <chrono>
 
@@ -18,16 +18,16 @@ void add_time(u64& sum, Clock::time_point start) {
   sum += static_cast<u64>(passed.count());
 }
 
-Result<Program> make_program(const Plan& plan, const Target& target) {
+Result<Executable> make_executable(const Plan& plan, const Target& target) {
   const Result<Code> code = emit(plan, target);
   if (!code) return code.error();
   Result<CodeMemory> memory = CodeMemory::make(code->bytes);
   if (!memory) return std::move(memory.error());
-  Program program;
-  program.code = std::move(*memory);
-  program.entry = code->entry;
-  program.scratch_bytes = plan.scratch_bytes();
-  return program;
+  Executable executable;
+  executable.code = std::move(*memory);
+  executable.entry = code->entry;
+  executable.scratch_bytes = plan.scratch_bytes();
+  return executable;
 }
 
 /// Adds to each count what finding a pack program took. Bound, proof and use of the table stay
@@ -67,35 +67,37 @@ class Builder {
   Builder(const Target& target, const SearchOptions& options, const Table* table)
       : target_(target), options_(options), table_(table) {}
 
-  Result<Kernel> build(const Statement& statement, const Lowered& lowered, bool search_only);
+  Result<BuiltKernel> build(const Statement& statement, const Lowered& lowered, bool search_only);
 
  private:
-  Result<Program> compile(const ImplTree& tree, const Views& views, std::string* plan_text);
+  Result<Executable> compile(const ImplTree& tree, const Views& views, std::string* plan_text);
   void add_operands(const Statement& statement, const Lowered& lowered,
                     const std::vector<PackMove>& packs);
-  Result<Program> make_pack(const Lowered& lowered, const PackMove& pack);
+  Result<Executable> make_pack(const Lowered& lowered, const PackMove& pack);
 
   const Target& target_;
   const SearchOptions& options_;
   const Table* table_;
   Kernel kernel_;
+  BuildReport report_;
 };
 
-Result<Program> Builder::compile(const ImplTree& tree, const Views& views, std::string* plan_text) {
+Result<Executable> Builder::compile(const ImplTree& tree, const Views& views,
+                                    std::string* plan_text) {
   Clock::time_point start = Clock::now();
   const Result<Plan> plan = make_plan(tree, views);
-  add_time(kernel_.plan_nanoseconds, start);
+  add_time(report_.plan_nanoseconds, start);
   if (!plan) return plan.error();
   start = Clock::now();
-  Result<Program> program = make_program(*plan, target_);
-  add_time(kernel_.emit_nanoseconds, start);
+  Result<Executable> executable = make_executable(*plan, target_);
+  add_time(report_.emit_nanoseconds, start);
   if (plan_text != nullptr) *plan_text = print(*plan);
-  return program;
+  return executable;
 }
 
 /// The program that copies an operand from row-major to where the kernel expects it: a move like
 /// any other, found in the same way.
-Result<Program> Builder::make_pack(const Lowered& lowered, const PackMove& pack) {
+Result<Executable> Builder::make_pack(const Lowered& lowered, const PackMove& pack) {
   Views views{};
   views[0] = bind_view(lowered.view[pack.operand], pack.spec, pack.binding);
   views[1] = dense_view(pack.spec, pack.spec.out());
@@ -103,7 +105,7 @@ Result<Program> Builder::make_pack(const Lowered& lowered, const PackMove& pack)
   options.progress = nullptr;  // which is about the kernel's own program
   SolveStats stats;
   const Result<ImplTree> tree = solve(pack.spec, target_, options, table_, stats);
-  accumulate(kernel_.solving, stats);
+  accumulate(report_.solving, stats);
   if (!tree) return tree.error();
   return compile(*tree, views, nullptr);
 }
@@ -129,28 +131,28 @@ void Builder::add_operands(const Statement& statement, const Lowered& lowered,
   }
 }
 
-Result<Kernel> Builder::build(const Statement& statement, const Lowered& lowered,
-                              bool search_only) {
-  const Result<ImplTree> tree = solve(lowered.spec, target_, options_, table_, kernel_.solving);
+Result<BuiltKernel> Builder::build(const Statement& statement, const Lowered& lowered,
+                                   bool search_only) {
+  const Result<ImplTree> tree = solve(lowered.spec, target_, options_, table_, report_.solving);
   if (!tree) return tree.error();
-  const SearchStats& search = kernel_.solving.search;
+  const SearchStats& search = report_.solving.search;
   kernel_.name = kernel_name(statement, target_);
-  if (!search.optimal) kernel_.impl_text = unproven_line(tree->nodes[0].cost, search.bound);
-  kernel_.impl_text += print(*tree);
+  if (!search.optimal) report_.impl_text = unproven_line(tree->nodes[0].cost, search.bound);
+  report_.impl_text += print(*tree);
   kernel_.isa = target_.isa;
-  kernel_.cost_units = tree->nodes[0].cost;
+  report_.cost_units = tree->nodes[0].cost;
   const std::vector<PackMove> packs = pack_moves(*tree);
   add_operands(statement, lowered, packs);
-  if (search_only) return std::move(kernel_);
-  Result<Program> program = compile(*tree, lowered.view, &kernel_.plan_text);
-  if (!program) return std::move(program.error());
-  kernel_.program = std::move(*program);
+  if (search_only) return BuiltKernel{std::move(kernel_), std::move(report_)};
+  Result<Executable> executable = compile(*tree, lowered.view, &report_.plan_text);
+  if (!executable) return std::move(executable.error());
+  kernel_.executable = std::move(*executable);
   for (const PackMove& move : packs) {
-    Result<Program> pack = make_pack(lowered, move);
+    Result<Executable> pack = make_pack(lowered, move);
     if (!pack) return std::move(pack.error());
     kernel_.operands[move.operand].pack = std::move(*pack);
   }
-  return std::move(kernel_);
+  return BuiltKernel{std::move(kernel_), std::move(report_)};
 }
 
 void append_shape(std::string& name, const std::vector<i64>& shape) {
@@ -220,9 +222,9 @@ void append_head(std::string& name, const Statement& s) {
 
 }  // namespace
 
-Result<Kernel> build_kernel(const Statement& statement, const Lowered& lowered,
-                            const Target& target, const SearchOptions& options, const Table* table,
-                            bool search_only) {
+Result<BuiltKernel> build_kernel(const Statement& statement, const Lowered& lowered,
+                                 const Target& target, const SearchOptions& options,
+                                 const Table* table, bool search_only) {
   return Builder(target, options, table).build(statement, lowered, search_only);
 }
 

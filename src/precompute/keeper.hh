@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Keeper: programs that were found, and the table file that they are added to.
-#ifndef MORELLO_SEARCH_KEEPER_HH
-#define MORELLO_SEARCH_KEEPER_HH
+#ifndef MORELLO_PRECOMPUTE_KEEPER_HH
+#define MORELLO_PRECOMPUTE_KEEPER_HH
 
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "table/family.hh"
+#include "spec/family.hh"
 #include "table/file.hh"
 #include "table/walk.hh"
 

@@ -4,8 +4,8 @@
 //
 // Generic over the key, so that toy problems can be searched. Any number of threads may find and
 // add; what an entry holds is for its users to guard.
-#ifndef MORELLO_TABLE_MEMO_HH
-#define MORELLO_TABLE_MEMO_HH
+#ifndef MORELLO_SEARCH_MEMO_HH
+#define MORELLO_SEARCH_MEMO_HH
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The ladder of tile sizes: small integers, then 2^a and 3 * 2^a.
-#ifndef MORELLO_ACTIONS_LADDER_HH
-#define MORELLO_ACTIONS_LADDER_HH
+#ifndef MORELLO_SPEC_LADDER_HH
+#define MORELLO_SPEC_LADDER_HH
 
 #include <algorithm>
 #include <array>

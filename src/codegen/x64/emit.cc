@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Plan -> machine code: frames, homes of cursors and counters, loops, parallel loops. The
-// microkernels' own code comes from their families.
+// microkernels' own code comes from their emitters.
 #include <algorithm>
 #include <limits>
 #include <new>
@@ -8,7 +8,7 @@
 
 #include "codegen/emit.hh"
 #include "codegen/x64/assembler.hh"
-#include "codegen/x64/family.hh"
+#include "codegen/x64/emitter.hh"
 #include "morello/morello.h"
 
 namespace morello {
@@ -20,9 +20,9 @@ using Reg64 = Assembler::Reg64;
 /// How often a value is used, to give the busiest ones registers. Saturates.
 using Weight = double;
 
-class Program {
+class KernelEmitter {
  public:
-  Program(const Plan& plan, const Target& target)
+  KernelEmitter(const Plan& plan, const Target& target)
       : plan_(plan), as_(target), labels_(plan.functions.size()) {}
 
   Code emit() {
@@ -58,7 +58,7 @@ class Program {
         const PlanCall& call = std::get<PlanCall>(node);
         for (int o = 0; o < call.spec.operand_count; o++)
           if (!call.operand[o].in_registers) cursor_weight_[call.operand[o].cursor] += times;
-        most_registers_ = std::max(most_registers_, find_family(call.id)->registers(call));
+        most_registers_ = std::max(most_registers_, find_emitter(call.id)->registers(call));
       }
     }
   }
@@ -281,7 +281,7 @@ class Program {
         emit_invoke(*invoke);
       } else {
         const PlanCall& call = std::get<PlanCall>(node);
-        find_family(call.id)->emit(as_, call);
+        find_emitter(call.id)->emit(as_, call);
         as_.release_all();
       }
     }
@@ -392,7 +392,7 @@ class Program {
 
 Result<Code> emit(const Plan& plan, const Target& target) {
   try {
-    return x64::Program(plan, target).emit();
+    return x64::KernelEmitter(plan, target).emit();
   } catch (const Xbyak::Error& e) {
     if (static_cast<int>(e) == Xbyak::ERR_CANT_ALLOC) throw std::bad_alloc();
     return Error{MORELLO_INTERNAL, std::string("the plan cannot be emitted: ") + e.what()};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Verification: right tables pass, planted decisions are found.
-#include "search/verify.hh"
+#include "precompute/verify.hh"
 
 #include <doctest/doctest.h>
 
@@ -27,7 +27,7 @@ Action& root_action(TableContent& content, const Spec& spec, const Limits& limit
 
 }  // namespace
 
-TEST_SUITE("search") {
+TEST_SUITE("precompute") {
   TEST_CASE("a right table passes, whatever is searched for") {
     for (u32 processors : {1u, 2u}) {
       const testing::SolvedFamily family = testing::solve(testing::matmuls(kSizes), processors);

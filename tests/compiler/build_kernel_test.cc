@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/build_kernel.hh"
+#include "compiler/build_kernel.hh"
 
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@ std::string name_of_text(const std::string& text) {
   return kernel_name(statement_of(text), *fixed_target(Isa::kAvx2));
 }
 
-Result<Kernel> build(const std::string& text, const Target& target, bool search_only) {
+Result<BuiltKernel> build(const std::string& text, const Target& target, bool search_only) {
   const Statement statement = statement_of(text);
   const Result<Lowered> lowered = lower(statement);
   REQUIRE(lowered.ok());
@@ -25,7 +25,7 @@ Result<Kernel> build(const std::string& text, const Target& target, bool search_
 
 }  // namespace
 
-TEST_SUITE_BEGIN("runtime");
+TEST_SUITE_BEGIN("compiler");
 
 TEST_CASE("kernels are named by what they do") {
   CHECK(name_of_text("matmul f32[64,768] f32[768,3072] -> f32[64,3072]") ==
@@ -48,36 +48,36 @@ TEST_CASE("kernels are named by what they do") {
 TEST_CASE("a target that no program fits") {
   Target tiny = *fixed_target(Isa::kAvx2);
   tiny.vector_registers = 1;
-  const Result<Kernel> kernel = build("relu f32[2] -> f32[2]", tiny, true);
-  REQUIRE(!kernel.ok());
-  CHECK(kernel.error().status == MORELLO_NO_IMPLEMENTATION);
-  CHECK(!kernel.error().message.empty());
+  const Result<BuiltKernel> built = build("relu f32[2] -> f32[2]", tiny, true);
+  REQUIRE(!built.ok());
+  CHECK(built.error().status == MORELLO_NO_IMPLEMENTATION);
+  CHECK(!built.error().message.empty());
 }
 
 TEST_CASE("a kernel that is only searched for has text and sizes, and no program") {
-  const Result<Kernel> kernel =
+  const Result<BuiltKernel> built =
       build("matmul f32[4,8] f32[8,17]{*} -> f32[4,17]", *fixed_target(Isa::kAvx512), true);
-  REQUIRE(kernel.ok());
-  CHECK(!kernel->program);
-  CHECK(kernel->isa == Isa::kAvx512);
-  CHECK(!kernel->impl_text.empty());
-  CHECK(kernel->plan_text.empty());
-  CHECK(kernel->cost_units > 0);
-  REQUIRE(kernel->operands.size() == 3);
-  CHECK(kernel->operands[0].bytes == 4 * 8 * 4);
-  CHECK(kernel->operands[1].bytes >= 8 * 17 * 4);
-  CHECK(!kernel->operands[1].pack);
-  CHECK(kernel->operands[2].alignment == 4);
+  REQUIRE(built.ok());
+  CHECK(!built->kernel.executable);
+  CHECK(built->kernel.isa == Isa::kAvx512);
+  CHECK(!built->report.impl_text.empty());
+  CHECK(built->report.plan_text.empty());
+  CHECK(built->report.cost_units > 0);
+  REQUIRE(built->kernel.operands.size() == 3);
+  CHECK(built->kernel.operands[0].bytes == 4 * 8 * 4);
+  CHECK(built->kernel.operands[1].bytes >= 8 * 17 * 4);
+  CHECK(!built->kernel.operands[1].pack);
+  CHECK(built->kernel.operands[2].alignment == 4);
 }
 
 TEST_CASE("free layouts have a program that packs") {
-  const Result<Kernel> kernel =
+  const Result<BuiltKernel> built =
       build("matmul f32[4,8] f32[8,17]{*} -> f32[4,17]", *fixed_target(Isa::kAvx2), false);
-  REQUIRE(kernel.ok());
-  REQUIRE(kernel->program);
-  CHECK(!kernel->operands[0].pack);
-  CHECK(kernel->operands[1].pack);
-  CHECK(!kernel->operands[2].pack);
+  REQUIRE(built.ok());
+  REQUIRE(built->kernel.executable);
+  CHECK(!built->kernel.operands[0].pack);
+  CHECK(built->kernel.operands[1].pack);
+  CHECK(!built->kernel.operands[2].pack);
 }
 
 TEST_SUITE_END();

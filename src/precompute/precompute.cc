@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "search/precompute.hh"
+#include "precompute/precompute.hh"
 
 #include <algorithm>
 #include <atomic>
@@ -10,9 +10,8 @@
 #include <mutex>
 #include <utility>
 
-#include "search/best_first.hh"
-#include "search/blocks.hh"
-#include "search/keeper.hh"
+#include "precompute/keeper.hh"
+#include "precompute/regions.hh"
 #include "search/soundness.hh"
 #include "search/spec_problem.hh"
 #include "support/threads.hh"
@@ -21,7 +20,6 @@ namespace morello {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Graph = BestFirst<SpecProblem>;
 
 u64 microseconds_since(Clock::time_point start) {
   return static_cast<u64>(
@@ -46,16 +44,16 @@ std::optional<Error> find_too_many(std::span<const Family> families) {
 }
 
 /// A search that several workers share, and that lives until the last one has left it.
-struct Search {
-  explicit Search(const Target& target) : problem({&target}), graph(problem) {}
+struct SharedSearch {
+  explicit SharedSearch(const Target& target) : problem({&target}), search(problem) {}
   SpecProblem problem;
-  Graph graph;
+  SpecSearch search;
 };
 
 /// One worker's place in a search.
 struct Seat {
-  std::shared_ptr<Search> search;
-  std::optional<Graph::Worker> worker;
+  std::shared_ptr<SharedSearch> shared;
+  std::optional<SpecSearch::Worker> worker;
 };
 
 class Precompute {
@@ -66,12 +64,12 @@ class Precompute {
         target_(target),
         options_(options),
         limits_(limits_of(target)),
-        blocks_(blocks_of(families, options.part, options.parts)),
+        regions_(regions_of(families, options.part, options.parts)),
         keeper_(families, target, path, options.table_bytes) {
-    for (const MemberBlock& block : blocks_) {
-      members_ += members_of(block);
-      each_member(block, [&](std::span<const u32> at) {
-        work_ += work_of(families_[block.family], at);
+    for (const Region& region : regions_) {
+      members_ += members_of(region);
+      each_member(region, [&](std::span<const u32> at) {
+        work_ += work_of(families_[region.family], at);
         return true;
       });
     }
@@ -118,10 +116,10 @@ class Precompute {
     } at_end{*this};
     Solved solved;
     Seat seat;
-    for (size_t i; !cancelled() && (i = next_.fetch_add(1)) < blocks_.size();) {
-      solve_block(blocks_[i], seat, solved);
-      if (seat.search)
-        if (std::optional<Error> error = wrong_bound(seat.search->graph, target_))
+    for (size_t i; !cancelled() && (i = next_.fetch_add(1)) < regions_.size();) {
+      solve_region(regions_[i], seat, solved);
+      if (seat.shared)
+        if (std::optional<Error> error = wrong_bound(seat.shared->search, target_))
           return fail(std::move(*error));
       deliver(solved);
     }
@@ -139,9 +137,9 @@ class Precompute {
     if (!solved.members.empty()) solved_.push_back(std::exchange(solved, {}));
   }
 
-  void solve_block(const MemberBlock& block, Seat& seat, Solved& solved) {
-    const Family& family = families_[block.family];
-    each_member(block, [&](std::span<const u32> at) {
+  void solve_region(const Region& region, Seat& seat, Solved& solved) {
+    const Family& family = families_[region.family];
+    each_member(region, [&](std::span<const u32> at) {
       Result<Statement> statement = family.member(at);
       const Result<Lowered> lowered = statement ? lower(*statement) : statement.error();
       if (!lowered) {
@@ -166,8 +164,8 @@ class Precompute {
       return true;
     }
     take(seat);
-    Graph::Solution solution;
-    if (!seat.search->graph.solve(root, limits_, *seat.worker, solution)) return false;
+    SpecSearch::Solution solution;
+    if (!seat.shared->search.solve(root, limits_, *seat.worker, solution)) return false;
     if (!solution.feasible) {
       without_program_++;
       return true;
@@ -194,13 +192,13 @@ class Precompute {
       return action ? std::optional<Action>(*action) : std::nullopt;
     };
     const std::optional<ImplTree> tree =
-        decide(root, limits_, seat.search->problem.context(), target_, decision, {.trusted = true});
+        decide(root, limits_, seat.shared->problem.context(), target_, decision, {.trusted = true});
     if (!tree) return true;
     for (const PackMove& pack : pack_moves(*tree)) {
       Spec move = pack.spec;
       move.serial = root.serial;
-      Graph::Solution solution;
-      if (!seat.search->graph.solve(move, limits_, *seat.worker, solution)) return false;
+      SpecSearch::Solution solution;
+      if (!seat.shared->search.solve(move, limits_, *seat.worker, solution)) return false;
       if (!solution.feasible) continue;
       if (!add_program(move, seat, solved.pairs)) return false;
       solved.packs.push_back(move);
@@ -210,36 +208,27 @@ class Precompute {
 
   /// Adds the pairs of a program. False if it was stopped before it was done.
   bool add_program(const Spec& root, Seat& seat, DecidedPairs& pairs) {
-    std::vector<Pair> open;
-    auto reach = [&](const Spec& spec, Limits limits) {
-      clamp_limits(spec, limits);
-      if (!pairs.find({spec, limits})) open.push_back({spec, limits});
-    };
-    Derivation d;
-    reach(root, limits_);
-    while (!open.empty()) {
-      const Pair pair = open.back();
-      open.pop_back();
-      if (pairs.find(pair)) continue;
-      Graph::Solution solution;
+    const Decisions decisions = [&](const Spec& spec, const Limits& limits) {
+      SpecSearch::Solution solution;
       // Solved on the way, or quickly: a clamp may round limits that were not asked for.
-      if (!seat.search->graph.solve(pair.spec, pair.limits, *seat.worker, solution)) return false;
-      pairs.add(pair, solution.action);
-      preview(pair.spec, pair.limits, solution.action, seat.search->problem.context(), d);
-      for (int i = 0; i < d.count; i++) reach(d.child[i].spec, d.child[i].limits);
-    }
-    return true;
+      const bool solved = seat.shared->search.solve(spec, limits, *seat.worker, solution);
+      return solved ? std::optional(solution.action) : std::nullopt;
+    };
+    const DecideOptions options{.trusted = true, .max_nodes = ~size_t{0}, .max_depth = ~0u};
+    return Walk<Action>(seat.shared->problem.context(), decisions, options, pairs)
+        .to(root, limits_, the_action)
+        .has_value();
   }
 
   /// Gives a worker its place in the current search, a new one if that has grown too large.
   void take(Seat& seat) {
-    std::lock_guard lock(search_mutex_);
-    if (!search_ || search_->graph.bytes() > options_.memory_bytes / 2)
-      search_ = std::make_shared<Search>(target_);
-    if (seat.search == search_) return;
+    std::lock_guard lock(current_mutex_);
+    if (!current_ || current_->search.bytes() > options_.memory_bytes / 2)
+      current_ = std::make_shared<SharedSearch>(target_);
+    if (seat.shared == current_) return;
     seat.worker.reset();
-    seat.search = search_;
-    seat.worker.emplace(seat.search->graph);
+    seat.shared = current_;
+    seat.worker.emplace(seat.shared->search);
     seat.worker->set_check([this] { return !cancelled(); });
   }
 
@@ -298,8 +287,8 @@ class Precompute {
     if (solved > 0 && p.done < p.members)
       p.remaining_us = static_cast<u64>(static_cast<double>(p.microseconds) *
                                         std::max(0.0, work_ - done_work_) / solved);
-    std::lock_guard lock(search_mutex_);
-    if (search_) p.bytes = search_->graph.bytes();
+    std::lock_guard lock(current_mutex_);
+    if (current_) p.bytes = current_->search.bytes();
     return p;
   }
 
@@ -307,7 +296,7 @@ class Precompute {
   const Target& target_;
   const PrecomputeOptions& options_;
   const Limits limits_;
-  const std::vector<MemberBlock> blocks_;
+  const std::vector<Region> regions_;
   const Clock::time_point start_ = Clock::now();
   u64 members_ = 0, saved_ = 0;
   double work_ = 0;
@@ -318,8 +307,8 @@ class Precompute {
   std::atomic<double> done_work_{0}, found_work_{0};
   std::atomic<bool> stopping_{false};
 
-  std::mutex search_mutex_;
-  std::shared_ptr<Search> search_;
+  std::mutex current_mutex_;
+  std::shared_ptr<SharedSearch> current_;
 
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
@@ -340,8 +329,8 @@ Result<u64> covered_members(const Table& table, const Family& family, const Targ
   if (std::optional<Error> error = find_too_many({&family, 1})) return *error;
   u64 covered = 0;
   std::optional<Error> error;
-  for (const MemberBlock& block : blocks_of({&family, 1}))
-    each_member(block, [&](std::span<const u32> at) {
+  for (const Region& region : regions_of({&family, 1}))
+    each_member(region, [&](std::span<const u32> at) {
       const Result<Lowered> member = lowered(family, at);
       if (!member)
         error = member.error();

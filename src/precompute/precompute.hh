@@ -2,15 +2,15 @@
 // Solves families of Specs and keeps their programs in a table file. May be interrupted at any
 // moment, and run by any number of threads, processes and machines: the file is the same in the
 // end.
-#ifndef MORELLO_SEARCH_PRECOMPUTE_HH
-#define MORELLO_SEARCH_PRECOMPUTE_HH
+#ifndef MORELLO_PRECOMPUTE_PRECOMPUTE_HH
+#define MORELLO_PRECOMPUTE_PRECOMPUTE_HH
 
 #include <functional>
 #include <span>
 #include <string>
 
+#include "spec/family.hh"
 #include "table/allowance.hh"
-#include "table/family.hh"
 #include "table/table.hh"
 #include "target/target.hh"
 

@@ -5,8 +5,8 @@
 
 #include <bit>
 
-#include "cost/microkernel.hh"
 #include "../support/stages.hh"
+#include "cost/microkernel.hh"
 #include "harness.hh"
 
 namespace morello::testing {
@@ -156,9 +156,10 @@ TEST_SUITE("codegen") {
       for (u32 n : kColumns)
         for (u32 m : {1u, 2u, 3u, 4u, 6u, 8u, 13u})
           for (u32 k : {1u, 2u, 3u, 5u, 8u, 17u, 33u})
-            check_in_registers(problem_of({m, n, k}, {{{0, 2}}, {{2, 1}}, {{0, 1}}},
-                                          {stage_of_op(Op::kMulAdd, 0, 1, 0b100)}, access, m * 100 + n),
-                               MicrokernelId::kOuterProduct, 0);
+            check_in_registers(
+                problem_of({m, n, k}, {{{0, 2}}, {{2, 1}}, {{0, 1}}},
+                           {stage_of_op(Op::kMulAdd, 0, 1, 0b100)}, access, m * 100 + n),
+                MicrokernelId::kOuterProduct, 0);
   }
 
   TEST_CASE("outer product: strides and operand orders") {
@@ -212,8 +213,7 @@ TEST_SUITE("codegen") {
       for (u32 n : kColumns)
         for (u32 m : {1u, 3u}) {
           Form row{{0, 1}}, gap{{0, 1}, 1, 3};
-          check_leaf(problem_of({m, n}, {row}, {stage_of_op(Op::kFill)}, Access::kOut, n),
-                     id);
+          check_leaf(problem_of({m, n}, {row}, {stage_of_op(Op::kFill)}, Access::kOut, n), id);
           for (const Stage& s : unary)
             check_leaf(problem_of({m, n}, {row, gap}, {s}, Access::kOut, n), id);
           for (const Stage& s : binary)
@@ -227,8 +227,7 @@ TEST_SUITE("codegen") {
   }
 
   TEST_CASE("map: long rows, three dimensions, chains, in place") {
-    std::vector<Stage> chain = {stage_of_op(Op::kSub, 0, 1),
-                                stage_of_op(Op::kMul, 2, kPrevious),
+    std::vector<Stage> chain = {stage_of_op(Op::kSub, 0, 1), stage_of_op(Op::kMul, 2, kPrevious),
                                 stage_of_op(Op::kRelu, kPrevious),
                                 stage_of_op(Op::kDiv, kPrevious, 3)};
     std::vector<Stage> in_place = {stage_of_op(Op::kAdd, 1, 0), stage_of_op(Op::kRelu, kPrevious)};
@@ -252,18 +251,21 @@ TEST_SUITE("codegen") {
       for (u32 m : {1u, 2u, 4u}) {
         check_in_registers(
             problem_of({m, n}, {{{1}}, {{0, 1}, 1, 3}},
-                       {stage_of_op(Op::kAdd, 1, 0), stage_of_op(Op::kRelu, kPrevious)}, Access::kInOut, n),
+                       {stage_of_op(Op::kAdd, 1, 0), stage_of_op(Op::kRelu, kPrevious)},
+                       Access::kInOut, n),
             MicrokernelId::kMap, 0);
         check_in_registers(
             problem_of({m, n}, {{{0}}, {{0, 1}, 1, 3}, {{0, 1}}},
-                       {stage_of_op(Op::kDiv, 0, 2), stage_of_op(Op::kSub, 1, kPrevious)}, Access::kInOut, n),
+                       {stage_of_op(Op::kDiv, 0, 2), stage_of_op(Op::kSub, 1, kPrevious)},
+                       Access::kInOut, n),
             MicrokernelId::kMap, 0);
         check_in_registers(
             problem_of({2, m, n}, {{{0, 1}}, {{0, 1, 2}}},
-                       {stage_of_op(Op::kMul, 0, 1), stage_of_op(Op::kNeg, kPrevious)}, Access::kInOut, n),
+                       {stage_of_op(Op::kMul, 0, 1), stage_of_op(Op::kNeg, kPrevious)},
+                       Access::kInOut, n),
             MicrokernelId::kMap, 0);
-        check_in_registers(problem_of({2, m, n}, {{{0, 1}}, {{1, 0, 2}}}, {stage_of_op(Op::kMul, 0, 1)},
-                                      Access::kInOut, n),
+        check_in_registers(problem_of({2, m, n}, {{{0, 1}}, {{1, 0, 2}}},
+                                      {stage_of_op(Op::kMul, 0, 1)}, Access::kInOut, n),
                            MicrokernelId::kMap, 0);
       }
   }
@@ -279,21 +281,21 @@ TEST_SUITE("codegen") {
                       31u, 32u, 33u, 40u, 63u, 64u, 70u, 127u, 128u, 200u, 257u, 513u})
           for (u32 m : {1u, 2u, 3u, 5u}) {
             if (n > 1) {
-              check_leaf(
-                  problem_of({m, n}, {{{0, 1}, 1, 3}, {{0}, 2}}, {stage_of_op(op, 0, kNoRef, 0b10)}, access, n),
-                  MicrokernelId::kReduceLanes);
-              check_leaf(
-                  problem_of({m, n}, {{{0, 1}, 2, 3}, {{0}, 2}}, {stage_of_op(op, 0, kNoRef, 0b10)}, access, n),
-                  MicrokernelId::kScalarReduce);
+              check_leaf(problem_of({m, n}, {{{0, 1}, 1, 3}, {{0}, 2}},
+                                    {stage_of_op(op, 0, kNoRef, 0b10)}, access, n),
+                         MicrokernelId::kReduceLanes);
+              check_leaf(problem_of({m, n}, {{{0, 1}, 2, 3}, {{0}, 2}},
+                                    {stage_of_op(op, 0, kNoRef, 0b10)}, access, n),
+                         MicrokernelId::kScalarReduce);
               if (n < 32)
                 check_leaf(problem_of({m, n, 3}, {{{2, 0, 1}, 2, 3}, {{0}, 2}},
                                       {stage_of_op(op, 0, kNoRef, 0b110)}, access, n),
                            MicrokernelId::kScalarReduce);
             }
             if (m > 1 && n > 1 && n <= 64) {
-              check_in_registers(
-                  problem_of({n, m}, {{{1, 0}, 1, 3}, {{0}}}, {stage_of_op(op, 0, kNoRef, 0b10)}, access, n),
-                  MicrokernelId::kReduceRows, start);
+              check_in_registers(problem_of({n, m}, {{{1, 0}, 1, 3}, {{0}}},
+                                            {stage_of_op(op, 0, kNoRef, 0b10)}, access, n),
+                                 MicrokernelId::kReduceRows, start);
               check_in_registers(problem_of({2, n, m}, {{{0, 2, 1}, 1, 3}, {{0, 1}}},
                                             {stage_of_op(op, 0, kNoRef, 0b100)}, access, n),
                                  MicrokernelId::kReduceRows, start);

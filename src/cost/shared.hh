@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the microkernel families and the bounds of the search share.
-#ifndef MORELLO_COST_FAMILIES_HH
-#define MORELLO_COST_FAMILIES_HH
+// What the microkernels and the bounds of the search share.
+#ifndef MORELLO_COST_SHARED_HH
+#define MORELLO_COST_SHARED_HH
 
 #include <bit>
 #include <optional>
@@ -9,6 +9,17 @@
 #include "cost/microkernel.hh"
 
 namespace morello {
+
+/// Portions of a microkernel that takes all at once, and of one that makes one result at a time.
+inline Portions whole(const Spec&) { return {}; }
+inline Portions one_result(const Spec& spec) {
+  Portions p{};
+  for (int d = 0; d < spec.rank; d++) p[d] = has_dim(spec.reduced(), d) ? 0 : 1;
+  return p;
+}
+
+/// The loops that the plan makes over them.
+i64 loop_units(const Spec& spec, const Portions& portions);
 
 /// The parts of a small contraction out[m,v] += a[m,k] * b[k,v]; v is the dimension that vectors
 /// run along. Absent dimensions are kNoDim and have size 1.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Is a table right? Every decision that a promised program needs is checked, and some promised
 // Specs are searched for again.
-#ifndef MORELLO_SEARCH_VERIFY_HH
-#define MORELLO_SEARCH_VERIFY_HH
+#ifndef MORELLO_PRECOMPUTE_VERIFY_HH
+#define MORELLO_PRECOMPUTE_VERIFY_HH
 
 #include "table/table.hh"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "search/verify.hh"
+#include "precompute/verify.hh"
 
 #include <random>
 

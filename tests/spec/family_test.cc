@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Families by text: which sizes run together, members, and what is wrong where.
-#include "table/family.hh"
+#include "spec/family.hh"
 
 #include <doctest/doctest.h>
 
-#include "actions/ladder.hh"
+#include "spec/ladder.hh"
 
 namespace morello {
 namespace {
@@ -29,7 +29,7 @@ struct Bad {
 
 }  // namespace
 
-TEST_SUITE_BEGIN("table");
+TEST_SUITE_BEGIN("spec");
 
 TEST_CASE("the dimensions of a family are those of its Statement") {
   const Family family = family_of("matmul f32[<=512,<=64] f32[<=64,<=24]");

@@ -1,22 +1,37 @@
 // SPDX-License-Identifier: MIT
 // The whole way from a checked Statement to a kernel: search, plan, machine code, executable
 // memory.
-#ifndef MORELLO_RUNTIME_BUILD_KERNEL_HH
-#define MORELLO_RUNTIME_BUILD_KERNEL_HH
+#ifndef MORELLO_COMPILER_BUILD_KERNEL_HH
+#define MORELLO_COMPILER_BUILD_KERNEL_HH
 
 #include "runtime/kernel.hh"
+#include "search/solve.hh"
 #include "spec/statement.hh"
 #include "target/target.hh"
 
 namespace morello {
 
+/// What is known of how a kernel was made.
+struct BuildReport {
+  std::string impl_text;
+  std::string plan_text;  // "" if only searched for
+  i64 cost_units = 0;
+  SolveStats solving;
+  u64 plan_nanoseconds = 0, emit_nanoseconds = 0;
+};
+
+struct BuiltKernel {
+  Kernel kernel;
+  BuildReport report;
+};
+
 /// @param lowered      lower(statement)
 /// @param table        asked before searching, or nullptr; REQUIRES: as solve()
 /// @param search_only  make no code, and no pack programs
 /// @return the errors of solve() and of CodeMemory::make; MORELLO_INTERNAL for our bugs.
-Result<Kernel> build_kernel(const Statement& statement, const Lowered& lowered,
-                            const Target& target, const SearchOptions& options, const Table* table,
-                            bool search_only);
+Result<BuiltKernel> build_kernel(const Statement& statement, const Lowered& lowered,
+                                 const Target& target, const SearchOptions& options,
+                                 const Table* table, bool search_only);
 
 /// Such as "morello_matmul_m64n3072k768_add_relu_avx2": the head, its sizes, the steps, the target.
 std::string kernel_name(const Statement& statement, const Target& target);
