@@ -137,7 +137,7 @@ Result<Kernel> Builder::build(const Statement& statement, const Lowered& lowered
   kernel_.name = kernel_name(statement, target_);
   if (!search.optimal) kernel_.impl_text = unproven_line(tree->nodes[0].cost, search.bound);
   kernel_.impl_text += print(*tree);
-  kernel_.isa = target_.isa;
+  kernel_.target = target_.number;
   kernel_.cost_units = tree->nodes[0].cost;
   const std::vector<PackMove> packs = pack_moves(*tree);
   add_operands(statement, lowered, packs);

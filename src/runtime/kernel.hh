@@ -64,7 +64,7 @@ struct Kernel {
   std::string name;
   std::string impl_text;
   std::string plan_text;
-  Isa isa = Isa::kNone;
+  i32 target = 0;  // its number
   i64 cost_units = 0;
   std::vector<KernelOperand> operands;  // inputs, then the output
   SolveStats solving;

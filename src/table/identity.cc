@@ -176,7 +176,7 @@ Fingerprints find_fingerprints() {
   Fingerprint actions, costs;
   add_names(actions);
   add_constants(costs);
-  for (Isa isa : kAllIsas) Prober(*fixed_target(isa), actions, costs).probe();
+  for (const Target& t : fixed_targets()) Prober(t, actions, costs).probe();
   return {costs.value(), actions.value()};
 }
 

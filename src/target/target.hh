@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: MIT
-// A target is data: instruction set, memory levels, prices and rates. Nothing here runs code for
-// it.
+// A target is data: the features that it requires, memory levels, prices and rates. Nothing here
+// runs code for it.
 #ifndef MORELLO_TARGET_TARGET_HH
 #define MORELLO_TARGET_TARGET_HH
 
 #include <array>
-#include <iterator>
 #include <span>
 #include <string_view>
 
 #include "support/types.hh"
+#include "target/features.hh"
 
 namespace morello {
 
-/// Ordered: each instruction set includes the ones before it. Numbers are those of morello_isa.
+/// The fixed targets by the numbers of morello_isa. They have no order: what a target needs is its
+/// `requires`.
 enum class Isa : u8 { kNone = 0, kAvx2 = 1, kAvx512 = 2 };
-
-/// Those that kernels are made for, in order.
-inline constexpr Isa kAllIsas[] = {Isa::kAvx2, Isa::kAvx512};
-inline constexpr Isa kBestIsa = kAllIsas[std::size(kAllIsas) - 1];
 
 /// Ordered from near to far. On disk: never renumber.
 enum class Level : u8 { kRegister = 0, kL1 = 1, kL2 = 2, kMemory = 3 };
@@ -43,10 +40,10 @@ struct LevelModel {
 /// Throughputs are per cycle of one core. Immutable; shared freely between threads.
 struct Target {
   std::string_view name;  // "avx2", "avx512"
-  i32 number;  // by which users ask for it; of an ISA's first target, that of morello_isa
+  i32 number;             // by which users ask for it: that of morello_isa
   std::string_view
-      machine;  // the machine model: "generic-x86-64", or "host" if read from this machine
-  Isa isa;
+      machine;        // the machine model: "generic-x86-64", or "host" if read from this machine
+  Features required;  // of the CPU that runs its kernels
   u32 vector_bytes;
   u32 vector_registers;
   bool has_masks;  // masked loads and stores need no vector register
@@ -66,13 +63,13 @@ struct Target {
 /// Calls f("name", field) for every field. A field that is missing here does not compile.
 template <class F>
 constexpr void each_field(const Target& t, F&& f) {
-  const auto& [name, number, machine, isa, vector_bytes, vector_registers, has_masks, fma_per_cycle,
-               fma_latency, loads_per_cycle, stores_per_cycle, level, processors, parallel_units] =
-      t;
+  const auto& [name, number, machine, required, vector_bytes, vector_registers, has_masks,
+               fma_per_cycle, fma_latency, loads_per_cycle, stores_per_cycle, level, processors,
+               parallel_units] = t;
   f("name", name);
   f("number", number);
   f("machine", machine);
-  f("isa", isa);
+  f("required", required);
   f("vector_bytes", vector_bytes);
   f("vector_registers", vector_registers);
   f("has_masks", has_masks);
@@ -85,10 +82,17 @@ constexpr void each_field(const Target& t, F&& f) {
   f("parallel_units", parallel_units);
 }
 
-/// The fixed machine models. What their instruction set is known by comes first.
+/// The fixed machine models, from the least to the most wanted.
 std::span<const Target> fixed_targets();
-/// The first one of an instruction set, or nullptr for Isa::kNone.
+/// The one of a number or name (in any case), or nullptr.
 const Target* fixed_target(Isa isa);
+const Target* find_target(i32 number);
+const Target* find_target(std::string_view name);
+
+/// Can its kernels run on a CPU with the features of `cpu`, and use none but those of `cap`?
+bool usable(const Target& target, Features cpu, Features cap);
+/// What AUTO means: the last usable one, or nullptr.
+const Target* best_target(Features cpu, Features cap);
 
 /// `base` with the cache sizes and processor count given (0: keep the model's).
 Target with_machine(const Target& base, u64 l1_bytes, u64 l2_bytes, u32 processors);

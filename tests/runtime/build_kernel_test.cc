@@ -59,7 +59,7 @@ TEST_CASE("a kernel that is only searched for has text and sizes, and no program
       build("matmul f32[4,8] f32[8,17]{*} -> f32[4,17]", *fixed_target(Isa::kAvx512), true);
   REQUIRE(kernel.ok());
   CHECK(!kernel->program);
-  CHECK(kernel->isa == Isa::kAvx512);
+  CHECK(kernel->target == MORELLO_ISA_AVX512);
   CHECK(!kernel->impl_text.empty());
   CHECK(kernel->plan_text.empty());
   CHECK(kernel->cost_units > 0);

@@ -57,7 +57,7 @@ TEST_SUITE("table") {
       CHECK(identity_of(target).target_fingerprint != identity.target_fingerprint);
     };
     changes([](Target& t) { t.number++; });
-    changes([](Target& t) { t.isa = Isa::kAvx512; });
+    changes([](Target& t) { t.required |= features(Feature::kAvxVnni); });
     changes([](Target& t) { t.vector_bytes *= 2; });
     changes([](Target& t) { t.vector_registers++; });
     changes([](Target& t) { t.has_masks = !t.has_masks; });
