@@ -144,7 +144,7 @@ typedef struct morello_cpu_info {
   uint64_t l1_bytes;   /**< data cache sizes of one core; 0 where unknown */
   uint64_t l2_bytes;
   uint64_t l3_bytes;
-  uint32_t jit; /**< 1: memory can be made executable here; 0: refused by the system */
+  uint32_t jit;         /**< 1: memory can be made executable here; 0: refused by the system */
   uint32_t usable_isas; /**< bit 1 << n: kernels of morello_isa n can run here */
 } morello_cpu_info;
 

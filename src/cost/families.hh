@@ -27,18 +27,6 @@ i64 outer_product_step(u64 rows, u64 vecs, const Target& target);
 /// Accumulators per result of a dot product: enough chains to hide the latency.
 constexpr u32 dot_chains(u64 results) { return results * 4 <= 8 ? 4 : results * 2 <= 8 ? 2 : 1; }
 
-/// Horizontal sum and store of one result of a dot product.
-inline constexpr i64 kDotResultUnits = 8 * kUnitsPerCycle;
-/// One step of a scalar reduction, and one element of a scalar map.
-inline constexpr i64 kScalarStepUnits = 4 * kUnitsPerCycle;
-inline constexpr i64 kScalarElementUnits = 2 * kUnitsPerCycle;
-
-/// Starting and ending one row of a map in memory; one block of 8x8 of a transpose.
-inline constexpr i64 kMapRowUnits = 3 * kUnitsPerCycle;
-/// Storing a vector in parts, where there are no masks.
-inline constexpr i64 kOddStoreUnits = 3 * kUnitsPerCycle;
-inline constexpr i64 kTransposeBlockUnits = 24 * kUnitsPerCycle;
-
 }  // namespace morello
 
 #endif

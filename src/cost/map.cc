@@ -52,8 +52,7 @@ i64 map_cost(const Spec& spec, const Target& t) {
   for (int o = 0; o + 1 < spec.operand_count; o++)
     loads += spec.operand[o].level != Level::kRegister;
   bool out_in_memory = spec.out().level != Level::kRegister;
-  if (!out_in_memory && spec.stage[0].op == Op::kFill)
-    return static_cast<i64>(n) * kUnitsPerCycle / 4;  // zeroing
+  if (!out_in_memory && spec.stage[0].op == Op::kFill) return saturating_mul(n, t.prices.clear);
   if (spec.out().access == Access::kInOut && out_in_memory) loads++;
   i64 work =
       std::max<i64>({static_cast<i64>(loads) * kUnitsPerCycle / t.loads_per_cycle,
@@ -64,10 +63,10 @@ i64 map_cost(const Spec& spec, const Target& t) {
   u64 rows = n / vecs;
   bool unrolled =
       !out_in_memory || (spec.operand_count > 1 && spec.operand[0].level == Level::kRegister);
-  if (!unrolled) c = saturating_add(c, saturating_mul(rows, kMapRowUnits));
+  if (!unrolled) c = saturating_add(c, saturating_mul(rows, t.prices.map_row));
   if (tail && !t.has_masks && out_in_memory)
-    c = saturating_add(c, saturating_mul(rows, kOddStoreUnits));
-  return saturating_add(saturating_add(c, unrolled ? kTileCallUnits : kCallUnits),
+    c = saturating_add(c, saturating_mul(rows, t.prices.odd_store));
+  return saturating_add(saturating_add(c, unrolled ? t.prices.tile_call : t.prices.call),
                         all_traffic(spec, t));
 }
 
@@ -93,8 +92,8 @@ u32 scalar_map_extra(const Spec& spec, const Target& t) {
 }
 
 i64 scalar_map_cost(const Spec& spec, const Target& t) {
-  i64 c = saturating_mul(volume(spec), kScalarElementUnits);
-  return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
+  i64 c = saturating_mul(volume(spec), t.prices.scalar_element);
+  return saturating_add(saturating_add(c, t.prices.call), all_traffic(spec, t));
 }
 
 bool transpose_applies(const Spec& spec, const Target&) {
@@ -112,8 +111,8 @@ u32 transpose_registers(const Spec&, const Target&) { return 16; }
 i64 transpose_cost(const Spec& spec, const Target& t) {
   // Blocks of 8x8: 8 loads, 24 shuffles, 8 stores.
   u64 blocks = ceil_div(spec.size[0], 8) * ceil_div(spec.size[1], 8);
-  i64 c = saturating_mul(blocks, kTransposeBlockUnits);
-  return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
+  i64 c = saturating_mul(blocks, t.prices.transpose_block);
+  return saturating_add(saturating_add(c, t.prices.call), all_traffic(spec, t));
 }
 
 }  // namespace

@@ -37,6 +37,40 @@ struct LevelModel {
   friend bool operator==(const LevelModel&, const LevelModel&) = default;
 };
 
+/// Units of what microkernels and loops cost besides the rates below.
+struct Prices {
+  i64 loop;             // a serial loop: counter, branch and cursors, per iteration
+  i64 call;             // starting a microkernel: loading its cursors, and filling the pipeline
+  i64 tile_call;        // the same for a map of a register tile: straight code without a loop
+  i64 map_row;          // starting and ending one row of a map in memory
+  i64 odd_store;        // storing a vector in parts, where there are no masks
+  i64 clear;            // filling one vector register
+  i64 dot_result;       // horizontal sum and store of one result of a dot product
+  i64 reduced_row;      // the same of a row that is reduced along its vectors
+  i64 scalar_step;      // one step of a scalar reduction
+  i64 scalar_element;   // one element of a scalar map
+  i64 transpose_block;  // 8x8 elements, in registers
+  friend bool operator==(const Prices&, const Prices&) = default;
+};
+
+/// Calls f("name", price) for every price. One that is missing here does not compile.
+template <class F>
+constexpr void each_field(const Prices& p, F&& f) {
+  const auto& [loop, call, tile_call, map_row, odd_store, clear, dot_result, reduced_row,
+               scalar_step, scalar_element, transpose_block] = p;
+  f("loop", loop);
+  f("call", call);
+  f("tile_call", tile_call);
+  f("map_row", map_row);
+  f("odd_store", odd_store);
+  f("clear", clear);
+  f("dot_result", dot_result);
+  f("reduced_row", reduced_row);
+  f("scalar_step", scalar_step);
+  f("scalar_element", scalar_element);
+  f("transpose_block", transpose_block);
+}
+
 /// Throughputs are per cycle of one core. Immutable; shared freely between threads.
 struct Target {
   std::string_view name;  // "avx2", "avx512"
@@ -54,6 +88,7 @@ struct Target {
   std::array<LevelModel, kLevels> level;  // indexed by Level
   u32 processors;
   i64 parallel_units;  // starting and joining one parallel loop
+  Prices prices;
 
   u32 lanes(u32 element_bytes) const { return vector_bytes / element_bytes; }
   const LevelModel& at(Level l) const { return level[static_cast<int>(l)]; }
@@ -65,7 +100,7 @@ template <class F>
 constexpr void each_field(const Target& t, F&& f) {
   const auto& [name, number, machine, required, vector_bytes, vector_registers, has_masks,
                fma_per_cycle, fma_latency, loads_per_cycle, stores_per_cycle, level, processors,
-               parallel_units] = t;
+               parallel_units, prices] = t;
   f("name", name);
   f("number", number);
   f("machine", machine);
@@ -80,6 +115,7 @@ constexpr void each_field(const Target& t, F&& f) {
   f("level", level);
   f("processors", processors);
   f("parallel_units", parallel_units);
+  f("prices", prices);
 }
 
 /// The fixed machine models, from the least to the most wanted.

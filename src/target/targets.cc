@@ -29,6 +29,17 @@ constexpr Target generic_core() {
   t.level[static_cast<int>(Level::kMemory)] = {0, cycles(8), cycles(8)};
   t.processors = 1;
   t.parallel_units = cycles(20000);
+  t.prices = {.loop = cycles(3),
+              .call = cycles(10),
+              .tile_call = cycles(3),
+              .map_row = cycles(3),
+              .odd_store = cycles(3),
+              .clear = cycles(1) / 4,
+              .dot_result = cycles(8),
+              .reduced_row = cycles(12),
+              .scalar_step = cycles(4),
+              .scalar_element = cycles(2),
+              .transpose_block = cycles(24)};
   return t;
 }
 
