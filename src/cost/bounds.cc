@@ -17,7 +17,8 @@ i64 Bounds::map(const Spec& spec) const {
   u8 v = unit_dim(out);
   u64 lanes = target_.lanes(size_of(out.dtype)), points = volume(spec);
   bool to_memory = out.level != Level::kRegister;
-  i64 scalar = saturating_mul(points, target_.prices.scalar_element);
+  i64 scalar_units = scalar_stage_units(spec, 0, target_);
+  i64 scalar = saturating_mul(points, scalar_units);
   if (to_memory && v != kNoDim && spec.stage[0].op == Op::kCopy && spec.operand_count == 2) {
     const Operand& in = spec.operand[0];
     if (in.level != Level::kRegister && has_dim(in.dims, v) && unit_dim(in) != v) {
@@ -26,7 +27,7 @@ i64 Bounds::map(const Spec& spec) const {
       u64 slices = points / area;
       i64 slice = saturating_mul(area, target_.prices.transpose_block / 64) + target_.prices.call +
                   target_.prices.loop;
-      slice = std::min(slice, saturating_mul(area, target_.prices.scalar_element));
+      slice = std::min(slice, saturating_mul(area, scalar_units));
       return std::max(target_.prices.call, saturating_mul(slices, slice) - target_.prices.loop);
     }
   }
@@ -39,9 +40,10 @@ i64 Bounds::map(const Spec& spec) const {
   if (v == kNoDim) return target_.prices.tile_call;
   u64 columns = out.layout.packed() ? out.layout.pack : spec.size[v];
   bool tile = spec.operand_count > 1 && spec.operand[0].level == Level::kRegister;
-  i64 row = saturating_mul(columns / lanes, kUnitsPerCycle / target_.stores_per_cycle);
+  i64 store = kUnitsPerCycle / target_.stores_per_cycle;
+  i64 row = saturating_mul(columns / lanes, std::max(store, stage_units(spec, 0, target_)));
   if (!tile) row = saturating_add(row, target_.prices.map_row);
-  row = std::min(row, saturating_mul(columns, target_.prices.scalar_element));
+  row = std::min(row, saturating_mul(columns, scalar_units));
   return saturating_add(tile ? target_.prices.tile_call : target_.prices.call,
                         saturating_mul(points / columns, row));
 }

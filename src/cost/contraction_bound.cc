@@ -54,7 +54,8 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
     (has_dim(spec.reduced(), d) ? depth_ : results_) *= spec.size[d];
   if (v_ != kNoDim) columns_ = spec.size[v_];
   rows_ = results_ / columns_;
-  work_ = (spec.stage_count - 1) * kUnitsPerCycle / 2;
+  work_ = stage_units(spec, 1, target);
+  scalar_work_ = scalar_stage_units(spec, 1, target);
   if (v_ != kNoDim) repack_ = repack(v_);
   if (!in_registers_) per_other_ = per_other_result();
 }
@@ -126,9 +127,7 @@ i64 ContractionBound::steps_of_vectors(u64 vecs, u64 columns) const {
                   fixed(target_.prices.map_row) / static_cast<i64>(row);
   i64 c = scaled(all, fixed(work_) + std::min(in_tile, in_memory));
   c = saturating_add(c, share_of(repack_of_steps(), columns));
-  return in_registers_
-             ? c
-             : std::min(c, saturating_mul(rows_ * columns, target_.prices.scalar_element));
+  return in_registers_ ? c : std::min(c, saturating_mul(rows_ * columns, scalar_work_));
 }
 
 /// The cheapest of the ways that cost so much per result. Fixed point.
@@ -146,7 +145,7 @@ i64 ContractionBound::per_lone_result() const {
       c, fixed(target_.prices.scalar_element + (loads ? kUnitsPerCycle / 2 : kUnitsPerCycle / 4)));
   i64 per_tile = 2 * target_.prices.call + (loads ? target_.prices.tile_call : 0);
   c = saturating_add(c, fixed(per_tile) / rates_.largest(results_, 1));
-  return saturating_add(c, fixed(std::min(work_, target_.prices.scalar_element)));
+  return chain_ ? saturating_add(c, fixed(std::min(work_, scalar_work_))) : c;
 }
 
 i64 ContractionBound::per_dot_product() const {
@@ -176,13 +175,13 @@ i64 ContractionBound::per_buffered_result() const {
     c = saturating_add(c, fixed(store_ + kUnitsPerCycle / 4)) / static_cast<i64>(width(d));
     best = std::min(best, saturating_add(c, share(fixed(repack(d)), results_)));
   }
-  return saturating_add(best, fixed(target_.prices.scalar_element));
+  return saturating_add(best, fixed(scalar_work_));
 }
 
 /// The steps on one result in memory. Fixed point.
 i64 ContractionBound::per_step_in_memory() const {
   if (!chain_) return 0;
-  i64 scalar = fixed(target_.prices.scalar_element);
+  i64 scalar = fixed(scalar_work_);
   if (v_ == kNoDim) return scalar;
   return std::min(scalar, fixed(std::max(work_, store_)) / static_cast<i64>(width(v_)));
 }

@@ -57,7 +57,7 @@ i64 map_cost(const Spec& spec, const Target& t) {
   i64 work =
       std::max<i64>({static_cast<i64>(loads) * kUnitsPerCycle / t.loads_per_cycle,
                      out_in_memory ? kUnitsPerCycle / static_cast<i64>(t.stores_per_cycle) : 0,
-                     kUnitsPerCycle / 2 * spec.stage_count});
+                     stage_units(spec, 0, t)});
   i64 c = saturating_mul(n, work);
   // A register tile is unrolled; in memory every row starts and ends a loop.
   u64 rows = n / vecs;
@@ -92,7 +92,7 @@ u32 scalar_map_extra(const Spec& spec, const Target& t) {
 }
 
 i64 scalar_map_cost(const Spec& spec, const Target& t) {
-  i64 c = saturating_mul(volume(spec), t.prices.scalar_element);
+  i64 c = saturating_mul(volume(spec), scalar_stage_units(spec, 0, t));
   return saturating_add(saturating_add(c, t.prices.call), all_traffic(spec, t));
 }
 
@@ -116,6 +116,20 @@ i64 transpose_cost(const Spec& spec, const Target& t) {
 }
 
 }  // namespace
+
+i64 stage_units(const Spec& spec, int first, const Target& t) {
+  i64 units = 0;
+  for (int s = first; s < spec.stage_count; s++)
+    units += t.prices.op[static_cast<size_t>(class_of(spec.stage[s].op))];
+  return units;
+}
+
+i64 scalar_stage_units(const Spec& spec, int first, const Target& t) {
+  i64 units = 0;
+  for (int s = first; s < spec.stage_count; s++)
+    units += t.prices.scalar_op[static_cast<size_t>(class_of(spec.stage[s].op))];
+  return std::max(units, t.prices.scalar_element);
+}
 
 extern const Microkernel kMap = {MicrokernelId::kMap, map_applies, map_extra, map_cost};
 extern const Microkernel kScalarMap = {MicrokernelId::kScalarMap, scalar_map_applies,

@@ -30,7 +30,8 @@ u32 rows_registers(const Spec& spec, const Target& t) {
 i64 rows_cost(const Spec& spec, const Target& t) {
   u64 depth = spec.size[std::countr_zero(spec.reduced())];
   i64 vecs = static_cast<i64>(vectors(spec, spec.out(), t.lanes(size_of(spec.out().dtype))));
-  i64 step = std::max(vecs * kUnitsPerCycle / 2, static_cast<i64>(t.fma_latency) * kUnitsPerCycle);
+  i64 step =
+      std::max(vecs * stage_units(spec, 0, t), static_cast<i64>(t.fma_latency) * kUnitsPerCycle);
   i64 c = saturating_add(saturating_mul(depth, step), t.prices.call);
   return saturating_add(c, traffic_units(spec, spec.operand[0], t));
 }

@@ -193,7 +193,7 @@ class Evaluator {
       case Op::kCopy:
         each([](double x, double) { return x; });
         break;
-#define MORELLO_ELEMENTWISE(constant, name, number, inputs, ...)              \
+#define MORELLO_ELEMENTWISE(constant, name, number, inputs, price, ...)       \
   case Op::constant:                                                          \
     each([]([[maybe_unused]] double x, [[maybe_unused]] double y) -> double { \
       return __VA_ARGS__;                                                     \

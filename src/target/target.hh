@@ -37,6 +37,10 @@ struct LevelModel {
   friend bool operator==(const LevelModel&, const LevelModel&) = default;
 };
 
+/// Elementwise operations that cost alike.
+enum class OpClass : u8 { kSimple = 0, kDivide = 1, kSquareRoot = 2 };
+inline constexpr int kOpClasses = 3;
+
 /// Units of what microkernels and loops cost besides the rates below.
 struct Prices {
   i64 loop;             // a serial loop: counter, branch and cursors, per iteration
@@ -50,6 +54,8 @@ struct Prices {
   i64 scalar_step;      // one step of a scalar reduction
   i64 scalar_element;   // one element of a scalar map
   i64 transpose_block;  // 8x8 elements, in registers
+  std::array<i64, kOpClasses> op;         // of one elementwise operation on a vector, by OpClass
+  std::array<i64, kOpClasses> scalar_op;  // the same on an element
   friend bool operator==(const Prices&, const Prices&) = default;
 };
 
@@ -57,7 +63,7 @@ struct Prices {
 template <class F>
 constexpr void each_field(const Prices& p, F&& f) {
   const auto& [loop, call, tile_call, map_row, odd_store, clear, dot_result, reduced_row,
-               scalar_step, scalar_element, transpose_block] = p;
+               scalar_step, scalar_element, transpose_block, op, scalar_op] = p;
   f("loop", loop);
   f("call", call);
   f("tile_call", tile_call);
@@ -69,6 +75,8 @@ constexpr void each_field(const Prices& p, F&& f) {
   f("scalar_step", scalar_step);
   f("scalar_element", scalar_element);
   f("transpose_block", transpose_block);
+  for (const i64& units : op) f("op", units);
+  for (const i64& units : scalar_op) f("scalar_op", units);
 }
 
 /// Throughputs are per cycle of one core. Immutable; shared freely between threads.

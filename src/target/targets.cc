@@ -39,10 +39,15 @@ constexpr Target generic_core() {
               .reduced_row = cycles(12),
               .scalar_step = cycles(4),
               .scalar_element = cycles(2),
-              .transpose_block = cycles(24)};
+              .transpose_block = cycles(24),
+              .op = {},
+              .scalar_op = {cycles(1) / 2, cycles(3), cycles(4)}};
   return t;
 }
 
+// Reciprocal throughputs of vdivps and vsqrtps, 256 bits: 5 and 6 cycles on Sapphire Rapids, 5 and
+// 8 on Zen 4, 2.5 and 4.5 on Zen 5. 512 bits take twice as long on the first two, and as long on
+// the last. The models are between them.
 constexpr Target avx2_target() {
   Target t = generic_core();
   t.name = "avx2";
@@ -50,6 +55,7 @@ constexpr Target avx2_target() {
   t.required = kAvx2Features;
   t.vector_bytes = 32;
   t.vector_registers = 16;
+  t.prices.op = {cycles(1) / 2, cycles(4), cycles(6)};
   t.has_masks = false;
   return t;
 }
@@ -61,6 +67,7 @@ constexpr Target avx512_target() {
   t.required = kAvx512Features;
   t.vector_bytes = 64;
   t.vector_registers = 32;
+  t.prices.op = {cycles(1) / 2, cycles(7), cycles(10)};
   t.has_masks = true;
   return t;
 }
