@@ -305,13 +305,13 @@ int run(int argc, char** argv) {
   if (!child_isa.empty()) return run_isa(child_isa, settings);
 
   morello_cpu_info info;
-  if (morello_cpu_info_get(&info, sizeof info) != MORELLO_OK || info.isa < MORELLO_ISA_AVX2) {
+  if (morello_cpu_info_get(&info, sizeof info) != MORELLO_OK || info.usable_isas == 0) {
     fmt::print(stderr, "this CPU has neither AVX2 nor AVX-512\n");
     return 3;
   }
   if (settings.isas.empty()) {
-    settings.isas = {"avx2"};
-    if (info.isa >= MORELLO_ISA_AVX512) settings.isas.push_back("avx512");
+    if (info.usable_isas >> MORELLO_ISA_AVX2 & 1) settings.isas.push_back("avx2");
+    if (info.usable_isas >> MORELLO_ISA_AVX512 & 1) settings.isas.push_back("avx512");
   }
   if (!settings.json) {
     fmt::print("# Kernels\n\nCommand:");

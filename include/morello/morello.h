@@ -125,29 +125,32 @@ MORELLO_API const char *morello_version_string(void);
 MORELLO_API uint32_t morello_abi_version(void);
 MORELLO_API uint32_t morello_cost_model_version(void);
 
-/** Instruction sets that kernels are made for; each includes the ones before it. */
+/** What kernels are made for: each is a set of CPU features and a model of a machine. Numbers say
+ *  nothing about an order, and none promises to include another. Used as a cap, one allows the
+ *  features listed for it and no others. */
 typedef enum morello_isa {
   MORELLO_ISA_AUTO = 0,  /**< the best one that this CPU and any cap allow */
-  MORELLO_ISA_AVX2 = 1,  /**< AVX2 and FMA */
-  MORELLO_ISA_AVX512 = 2 /**< AVX-512 F, BW, VL and DQ */
+  MORELLO_ISA_AVX2 = 1,  /**< AVX, AVX2, FMA, BMI1 and BMI2 */
+  MORELLO_ISA_AVX512 = 2 /**< those, and AVX-512 F, BW, VL and DQ */
 } morello_isa;
 
 /** Facts read from this machine. Fill with morello_cpu_info_get(). */
 typedef struct morello_cpu_info {
   size_t struct_size;
   char name[64];       /**< brand string, zero terminated */
-  int32_t isa;         /**< best usable morello_isa by CPUID, XGETBV and MORELLO_MAX_ISA; 0: none */
+  int32_t isa;         /**< best usable morello_isa by CPUID, XGETBV and MORELLO_MAX_ISA; 0: none.
+                            Others may be usable, whatever their numbers: see `usable_isas` */
   uint32_t processors; /**< logical processors this process may use */
   uint64_t l1_bytes;   /**< data cache sizes of one core; 0 where unknown */
   uint64_t l2_bytes;
   uint64_t l3_bytes;
-  uint32_t jit; /**< 1: memory can be made executable here; 0: refused by the system */
-  uint32_t reserved0;
+  uint32_t jit;         /**< 1: memory can be made executable here; 0: refused by the system */
+  uint32_t usable_isas; /**< bit 1 << n: kernels of morello_isa n can run here */
 } morello_cpu_info;
 
 /** @param info_size sizeof(morello_cpu_info) of the caller.
  *  The environment variable MORELLO_MAX_ISA ("avx2" or "avx512", in any case; empty is as good as
- *  unset) caps `isa`.
+ *  unset) caps `isa` and `usable_isas`: kernels use no feature that this morello_isa does not list.
  *  @return MORELLO_INVALID_ARGUMENT if info is NULL, info_size is of no released version, or
  *  MORELLO_MAX_ISA has another value: morello_context_create() says so in words;
  *  MORELLO_OUT_OF_MEMORY. */
@@ -161,7 +164,8 @@ typedef struct morello_context morello_context;
 
 typedef struct morello_context_options {
   size_t struct_size;
-  int32_t max_isa;       /**< cap on the targets of this context; default MORELLO_ISA_AUTO */
+  int32_t max_isa;       /**< cap: kernels use no feature that this morello_isa does not list;
+                              default MORELLO_ISA_AUTO: no cap */
   uint32_t read_machine; /**< 0 (default): search for the fixed, named machine model, so that
                               results do not depend on where the search ran; 1: use this machine's
                               cache sizes and processor count */
@@ -174,8 +178,8 @@ typedef struct morello_context_options {
 MORELLO_API void morello_context_options_init(morello_context_options *options,
                                               size_t options_size);
 
-/** Creates a context: settings, plus the ISA cap read once from MORELLO_MAX_ISA (the lower of the
- *  two caps counts; the variable is ignored in set-user-id programs).
+/** Creates a context: settings, plus the ISA cap read once from MORELLO_MAX_ISA (only what both
+ *  caps allow is used; the variable is ignored in set-user-id programs).
  *  @param options NULL: defaults.
  *  @return MORELLO_INVALID_ARGUMENT (an option, or a value of MORELLO_MAX_ISA that is none: nobody
  *  who asked for less gets more), MORELLO_OUT_OF_MEMORY. */

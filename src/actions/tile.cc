@@ -96,10 +96,10 @@ void derive_trips(const Spec& spec, const Limits& limits, const Action& a, Deriv
   tail.times = 1;
 }
 
-bool derive_serial(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,
+bool derive_serial(const Spec& spec, const Limits& limits, const Action& a, const ActionContext& c,
                    Derivation& d) {
   derive_trips(spec, limits, a, d);
-  d.own = saturating_mul(d.child[0].times, kLoopUnits);
+  d.own = saturating_mul(d.child[0].times, c.target->prices.loop);
   return true;
 }
 
@@ -108,7 +108,8 @@ bool derive_parallel(const Spec& spec, const Limits& limits, const Action& a,
   derive_trips(spec, limits, a, d);
   for (int i = 0; i < d.count; i++) d.child[i].spec.serial = true;
   d.child[0].times = ceil_div(d.child[0].times, c.target->processors);
-  d.own = saturating_add(c.target->parallel_units, saturating_mul(d.child[0].times, kLoopUnits));
+  d.own = saturating_add(c.target->parallel_units,
+                         saturating_mul(d.child[0].times, c.target->prices.loop));
   return true;
 }
 

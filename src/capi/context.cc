@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Contexts: settings, and what was read from the machine once.
-#include <algorithm>
-
 #include "capi/boundary.hh"
 #include "capi/objects.hh"
 
@@ -13,12 +11,9 @@ constexpr morello_context_options kDefaults = {sizeof(morello_context_options), 
                                                kDefaultTableMemory};
 
 std::optional<Error> find_bad_cap(i32 max_isa) {
+  if (max_isa == MORELLO_ISA_AUTO || find_target(max_isa) != nullptr) return std::nullopt;
   std::string valid = isa_constant("auto", MORELLO_ISA_AUTO);
-  if (max_isa == MORELLO_ISA_AUTO) return std::nullopt;
-  for (Isa isa : kAllIsas) {
-    if (max_isa == static_cast<i32>(isa)) return std::nullopt;
-    valid += ", " + isa_constant(name_of(isa), static_cast<i32>(isa));
-  }
+  for (const Target& t : fixed_targets()) valid += ", " + isa_constant(t.name, t.number);
   return invalid_argument("options.max_isa is " + std::to_string(max_isa) + "; valid are " + valid);
 }
 
@@ -38,13 +33,12 @@ morello_status morello_context_create(const morello_context_options* options,
     if (given->read_machine > 1)
       return invalid_argument("options.read_machine is " + std::to_string(given->read_machine) +
                               "; valid are 0 and 1");
-    const Result<Isa> cap = isa_cap_from_environment();
+    const Result<Features> cap = cap_from_environment();
     if (!cap) return cap.error();
     auto made = std::make_unique<morello_context>();
     made->machine = read_machine();
     made->cap = *cap;
-    if (given->max_isa != MORELLO_ISA_AUTO)
-      made->cap = std::min(made->cap, static_cast<Isa>(given->max_isa));
+    if (given->max_isa != MORELLO_ISA_AUTO) made->cap &= find_target(given->max_isa)->required;
     made->use_machine = given->read_machine == 1;
     if (given->table_memory != 0) made->table_memory = given->table_memory;
     *context = made.release();

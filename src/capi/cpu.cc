@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Facts about this machine.
-#include <algorithm>
-
 #include "capi/boundary.hh"
 #include "runtime/code_memory.hh"
 #include "target/isa.hh"
@@ -12,12 +10,16 @@ morello_status morello_cpu_info_get(morello_cpu_info* info, size_t info_size) {
   if (info == nullptr || info_size < kFirstCpuInfo || info_size > kLargestStruct)
     return MORELLO_INVALID_ARGUMENT;
   return guarded(nullptr, [&]() -> Result<Done> {
-    const Result<Isa> cap = isa_cap_from_environment();
+    const Result<Features> cap = cap_from_environment();
     if (!cap) return cap.error();
     const Machine machine = read_machine();
     morello_cpu_info facts{};
     machine.name.copy(facts.name, sizeof(facts.name) - 1);
-    facts.isa = static_cast<int32_t>(std::min(machine.isa, *cap));
+    for (const Target& t : fixed_targets())
+      if (usable(t, machine.features, *cap)) {
+        facts.isa = t.number;
+        facts.usable_isas |= 1u << t.number;
+      }
     facts.processors = machine.processors;
     facts.l1_bytes = machine.l1_bytes;
     facts.l2_bytes = machine.l2_bytes;

@@ -186,7 +186,7 @@ const char* morello_kernel_name(const morello_kernel* kernel) {
 }
 
 int32_t morello_kernel_isa(const morello_kernel* kernel) {
-  return kernel == nullptr ? 0 : static_cast<int32_t>(kernel->kernel.isa);
+  return kernel == nullptr ? 0 : kernel->kernel.target;
 }
 
 double morello_kernel_cost(const morello_kernel* kernel) {

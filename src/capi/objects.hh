@@ -50,7 +50,7 @@ struct morello_error {
 
 struct morello_context {
   morello::Machine machine;
-  morello::Isa cap = morello::kBestIsa;
+  morello::Features cap = morello::kAllFeatures;  // that kernels may use
   bool use_machine = false;  // its cache sizes and processors, instead of the fixed model
   morello::u64 table_memory = morello::kDefaultTableMemory;  // for loading a table
 };

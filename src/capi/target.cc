@@ -8,12 +8,6 @@
 namespace morello {
 namespace {
 
-const Target* find_target(i32 number) {
-  for (const Target& t : fixed_targets())
-    if (t.number == number) return &t;
-  return nullptr;
-}
-
 /// `wanted`: nullptr if any would do.
 Error lacking(const Target* wanted, std::string why) {
   std::string target = wanted == nullptr ? "any target" : "target " + std::string(wanted->name);
@@ -30,22 +24,24 @@ std::optional<Error> find_bad_target(i32 target) {
 }
 
 Result<const Target*> choose_target(const morello_context& context, i32 target, bool to_run) {
-  const Isa cpu = context.machine.isa, cap = context.cap;
+  const Features cpu = context.machine.features, cap = context.cap;
   if (target == MORELLO_ISA_AUTO) {
-    const Target* best = fixed_target(std::min(cpu, cap));
+    const Target* best = best_target(cpu, cap);
     if (best != nullptr) return best;
-    return lacking(nullptr,
-                   "this CPU (" + context.machine.name +
-                       ") or its system lacks AVX2 and FMA, the least that kernels need; with "
-                       "options.search_only a target can be named");
+    const Features least = fixed_targets().front().required;
+    return lacking(nullptr, "this CPU (" + context.machine.name + ") or its system lacks " +
+                                describe(least & ~cpu) +
+                                ", which all kernels need; with "
+                                "options.search_only a target can be named");
   }
   const Target* wanted = find_target(target);
-  if (wanted->isa > cap)
-    return lacking(wanted, "the ISA cap (max_isa of the context, or MORELLO_MAX_ISA) is " +
-                               std::string(name_of(cap)) + "; raise it, or ask for that target");
-  if (wanted->isa > cpu && to_run)
-    return lacking(wanted, "this CPU (" + context.machine.name + ") and its system offer " +
-                               std::string(name_of(cpu)) +
+  if (!includes(cap, wanted->required))
+    return lacking(wanted, "the ISA cap (max_isa of the context, or MORELLO_MAX_ISA) leaves out " +
+                               describe(wanted->required & ~cap) +
+                               "; raise it, or ask for another target");
+  if (to_run && !usable(*wanted, cpu, cap))
+    return lacking(wanted, "this CPU (" + context.machine.name + ") or its system lacks " +
+                               describe(wanted->required & ~cpu) +
                                "; ask for MORELLO_ISA_AUTO, or set options.search_only");
   return wanted;
 }

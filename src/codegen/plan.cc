@@ -45,7 +45,7 @@ class Planner {
 
   Result<Plan> run(const std::array<View, kMaxOperands>& root_views) {
     const Spec& spec = tree_.nodes[0].spec;
-    plan_.isa = target_.isa;
+    plan_.target = target_.name;
     plan_.operand_count = spec.operand_count;
     plan_.functions.emplace_back();
     Places places;

@@ -97,7 +97,7 @@ struct PlanFunction {
 };
 
 struct Plan {
-  Isa isa = Isa::kNone;
+  std::string_view target;  // its name
   u32 operand_count = 0;
   std::vector<PlanNode> nodes;
   std::vector<PlanFunction> functions;  // functions[0] is the kernel

@@ -4,7 +4,6 @@
 
 #include "codegen/plan.hh"
 #include "support/number.hh"
-#include "target/isa.hh"
 
 namespace morello {
 namespace {
@@ -14,9 +13,8 @@ class Printer {
   explicit Printer(const Plan& plan) : plan_(plan) {}
 
   std::string run() {
-    text_ += "plan " + std::string(name_of(plan_.isa)) + ": " +
-             std::to_string(plan_.operand_count) + " operands, " +
-             std::to_string(plan_.scratch_bytes()) + " bytes of scratch\n";
+    text_ += "plan " + std::string(plan_.target) + ": " + std::to_string(plan_.operand_count) +
+             " operands, " + std::to_string(plan_.scratch_bytes()) + " bytes of scratch\n";
     for (size_t f = 0; f < plan_.functions.size(); f++) print_function(f);
     return std::move(text_);
   }

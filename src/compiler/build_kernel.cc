@@ -139,7 +139,7 @@ Result<BuiltKernel> Builder::build(const Statement& statement, const Lowered& lo
   kernel_.name = kernel_name(statement, target_);
   if (!search.optimal) report_.impl_text = unproven_line(tree->nodes[0].cost, search.bound);
   report_.impl_text += print(*tree);
-  kernel_.isa = target_.isa;
+  kernel_.target = target_.number;
   report_.cost_units = tree->nodes[0].cost;
   const std::vector<PackMove> packs = pack_moves(*tree);
   add_operands(statement, lowered, packs);

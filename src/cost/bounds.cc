@@ -18,16 +18,18 @@ i64 Bounds::map(const Spec& spec) const {
   u8 v = unit_dim(out);
   u64 lanes = computed_lanes(spec, target_), points = volume(spec);
   bool to_memory = out.level != Level::kRegister;
-  i64 scalar = saturating_mul(points, kScalarElementUnits);
+  i64 scalar_units = scalar_stage_units(spec, 0, target_);
+  i64 scalar = saturating_mul(points, scalar_units);
   if (to_memory && v != kNoDim && head_of(spec).op == Op::kCopy && spec.operand_count == 2) {
     const Operand& in = spec.operand[head_of(spec).in[0]];
     if (in.level != Level::kRegister && has_dim(in.dims, v) && unit_dim(in) != v) {
       // Blocks are of one slice of the two dimensions each.
       u64 area = u64{spec.size[v]} * (unit_dim(in) == kNoDim ? 1 : spec.size[unit_dim(in)]);
       u64 slices = points / area;
-      i64 slice = saturating_mul(area, kTransposeBlockUnits / 64) + kCallUnits + kLoopUnits;
-      slice = std::min(slice, saturating_mul(area, kScalarElementUnits));
-      return std::max(kCallUnits, saturating_mul(slices, slice) - kLoopUnits);
+      i64 slice = saturating_mul(area, target_.prices.transpose_block / 64) + target_.prices.call +
+                  target_.prices.loop;
+      slice = std::min(slice, saturating_mul(area, scalar_units));
+      return std::max(target_.prices.call, saturating_mul(slices, slice) - target_.prices.loop);
     }
   }
   if (!to_memory) return 0;
@@ -35,14 +37,16 @@ i64 Bounds::map(const Spec& spec) const {
   for (int o = 0; o < spec.operand_count; o++)
     vectors_fit &=
         v == kNoDim || !has_dim(spec.operand[o].dims, v) || unit_dim(spec.operand[o]) == v;
-  if (!vectors_fit) return saturating_add(kTileCallUnits, scalar);
-  if (v == kNoDim) return kTileCallUnits;
+  if (!vectors_fit) return saturating_add(target_.prices.tile_call, scalar);
+  if (v == kNoDim) return target_.prices.tile_call;
   u64 columns = out.layout.packed() ? out.layout.block_of(v) : spec.size[v];
   bool tile = register_input(spec) >= 0;
-  i64 row = saturating_mul(columns / lanes, kUnitsPerCycle / target_.stores_per_cycle);
-  if (!tile) row = saturating_add(row, kMapRowUnits);
-  row = std::min(row, saturating_mul(columns, kScalarElementUnits));
-  return saturating_add(tile ? kTileCallUnits : kCallUnits, saturating_mul(points / columns, row));
+  i64 store = kUnitsPerCycle / target_.stores_per_cycle;
+  i64 row = saturating_mul(columns / lanes, std::max(store, stage_units(spec, 0, target_)));
+  if (!tile) row = saturating_add(row, target_.prices.map_row);
+  row = std::min(row, saturating_mul(columns, scalar_units));
+  return saturating_add(tile ? target_.prices.tile_call : target_.prices.call,
+                        saturating_mul(points / columns, row));
 }
 
 namespace {
@@ -139,14 +143,17 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   i64 loads = out.access == Access::kInOut && !chain ? 1 : 0;
   double vector =
       static_cast<double>(kUnitsPerCycle / target_.stores_per_cycle + loads * kUnitsPerCycle / 4) +
-      static_cast<double>(kLoopUnits + kCallUnits + (1 + loads) * kTileCallUnits) / tile;
-  p.visit = std::min(vector / static_cast<double>(lanes), static_cast<double>(kDotResultUnits));
+      static_cast<double>(target_.prices.loop + target_.prices.call +
+                          (1 + loads) * target_.prices.tile_call) /
+          tile;
+  p.visit =
+      std::min(vector / static_cast<double>(lanes), static_cast<double>(target_.prices.dot_result));
   double step =
       std::min(static_cast<double>(rates_.rate(~u64{0}, row)) / (1 << TileRates::kFraction),
                static_cast<double>(kUnitsPerCycle) / target_.fma_per_cycle) /
       static_cast<double>(lanes);
   double io = io_bound(p);
-  if (io > p.points * (static_cast<double>(kScalarStepUnits) - step)) return best;
+  if (io > p.points * (static_cast<double>(target_.prices.scalar_step) - step)) return best;
   i64 together = saturating_add(floor_units(p.points * step + io), work.step_units());
   return std::max(best, saturating_add(memory, together));
 }

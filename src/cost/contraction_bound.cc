@@ -10,9 +10,6 @@ namespace morello {
 namespace {
 
 constexpr int kFraction = TileRates::kFraction;
-/// The cheapest copy into another layout, per element.
-constexpr i64 kRepackUnits = kTransposeBlockUnits / 64;
-
 constexpr i64 fixed(i64 units) {
   return units >= kInfinite >> kFraction ? kInfinite : units << kFraction;
 }
@@ -58,7 +55,8 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
     (has_dim(spec.reduced(), d) ? depth_ : results_) *= spec.size[d];
   if (v_ != kNoDim) columns_ = spec.size[v_];
   rows_ = results_ / columns_;
-  work_ = steps_of(spec) * kUnitsPerCycle / 2;
+  work_ = stage_units(spec, 1, target);
+  scalar_work_ = scalar_stage_units(spec, 1, target);
   if (v_ != kNoDim) repack_ = repack(v_);
   if (!in_registers_) per_other_ = per_other_result();
 }
@@ -67,7 +65,7 @@ i64 ContractionBound::units() const {
   if (in_registers_ && v_ == kNoDim)
     return saturating_add(
         scaled(results_, saturating_mul(depth_, rates_.rate(results_, 1)) + fixed(work_)),
-        kCallUnits);
+        target_.prices.call);
   i64 c = 0;
   if (v_ == kNoDim) {
     c = scaled(results_, per_other_);
@@ -76,7 +74,7 @@ i64 ContractionBound::units() const {
     if (full) c = part(full, full * lanes_, true);
     if (rest) c = saturating_add(c, part(1, rest, full == 0));
   }
-  return in_registers_ ? saturating_add(c, kCallUnits) : std::max(c, kCallUnits);
+  return in_registers_ ? saturating_add(c, target_.prices.call) : std::max(c, target_.prices.call);
 }
 
 i64 ContractionBound::step_units() const {
@@ -96,11 +94,13 @@ i64 ContractionBound::vectors(u64 vecs, u64 columns, bool first) const {
   if (!in_registers_) {
     bool loads = out_.access == Access::kInOut && !chain_;
     per_vector += fixed(store_ + (loads ? kUnitsPerCycle / 2 : kUnitsPerCycle / 4));
-    loop = kLoopUnits;
-    per_tile = kLoopUnits + kCallUnits + (loads ? 2 : 1) * kTileCallUnits;
+    loop = target_.prices.loop;
+    per_tile =
+        target_.prices.loop + target_.prices.call + (loads ? 2 : 1) * target_.prices.tile_call;
     // A last vector that is not full is stored in parts where there are no masks, or is no vector.
     if (columns < lanes_ && !target_.has_masks)
-      odd = std::min<i64>(kOddStoreUnits, static_cast<i64>(columns) * kScalarElementUnits - store_);
+      odd = std::min<i64>(target_.prices.odd_store,
+                          static_cast<i64>(columns) * target_.prices.scalar_element - store_);
   }
   // A tile more or less: other ways for one vector may cost less than a tile of its own.
   bool whole = scaled(columns / vecs, per_other_) >= (per_vector >> kFraction) + per_tile;
@@ -123,18 +123,18 @@ i64 ContractionBound::share_of(i64 units, u64 columns) const {
 i64 ContractionBound::steps_of_vectors(u64 vecs, u64 columns) const {
   if (!chain_) return 0;
   u64 all = rows_ * vecs, row = ceil_div(columns_, lanes_);
-  i64 in_tile = fixed(kTileCallUnits) / rates_.largest(rows_, row);
-  i64 in_memory =
-      fixed(std::max(work_, store_) - work_) + fixed(kMapRowUnits) / static_cast<i64>(row);
+  i64 in_tile = fixed(target_.prices.tile_call) / rates_.largest(rows_, row);
+  i64 in_memory = fixed(std::max(work_, store_) - work_) +
+                  fixed(target_.prices.map_row) / static_cast<i64>(row);
   i64 c = scaled(all, fixed(work_) + std::min(in_tile, in_memory));
   c = saturating_add(c, share_of(repack_of_steps(), columns));
-  return in_registers_ ? c : std::min(c, saturating_mul(rows_ * columns, kScalarElementUnits));
+  return in_registers_ ? c : std::min(c, saturating_mul(rows_ * columns, scalar_work_));
 }
 
 /// The cheapest of the ways that cost so much per result. Fixed point.
 i64 ContractionBound::per_other_result() const {
-  i64 scalar =
-      saturating_add(saturating_mul(depth_, fixed(kScalarStepUnits)), per_step_in_memory());
+  i64 scalar = saturating_add(saturating_mul(depth_, fixed(target_.prices.scalar_step)),
+                              per_step_in_memory());
   return std::min({scalar, per_lone_result(), per_dot_product(), per_buffered_result()});
 }
 
@@ -143,10 +143,10 @@ i64 ContractionBound::per_lone_result() const {
   bool loads = out_.access == Access::kInOut && !chain_;
   i64 c = saturating_mul(depth_, rates_.rate(results_, 1));
   c = saturating_add(
-      c, fixed(kScalarElementUnits + (loads ? kUnitsPerCycle / 2 : kUnitsPerCycle / 4)));
-  i64 per_tile = 2 * kCallUnits + (loads ? kTileCallUnits : 0);
+      c, fixed(target_.prices.scalar_element + (loads ? kUnitsPerCycle / 2 : kUnitsPerCycle / 4)));
+  i64 per_tile = 2 * target_.prices.call + (loads ? target_.prices.tile_call : 0);
   c = saturating_add(c, fixed(per_tile) / rates_.largest(results_, 1));
-  return saturating_add(c, fixed(std::min(work_, kScalarElementUnits)));
+  return chain_ ? saturating_add(c, fixed(std::min(work_, scalar_work_))) : c;
 }
 
 i64 ContractionBound::per_dot_product() const {
@@ -157,10 +157,10 @@ i64 ContractionBound::per_dot_product() const {
       continue;
     if (has_dim(spec_.reduced(), unit_dim(x))) continue;
     if (x.level <= Level::kL1) return kInfinite;
-    packs += static_cast<i64>(elements(spec_, x)) * kRepackUnits;
+    packs += static_cast<i64>(elements(spec_, x)) * (target_.prices.transpose_block / 64);
   }
   i64 steps = static_cast<i64>(ceil_div(depth_, lanes_)) * kUnitsPerCycle / target_.fma_per_cycle;
-  i64 c = saturating_add(fixed(steps + kDotResultUnits), share(fixed(packs), results_));
+  i64 c = saturating_add(fixed(steps + target_.prices.dot_result), share(fixed(packs), results_));
   return saturating_add(c, per_step_in_memory());
 }
 
@@ -176,13 +176,13 @@ i64 ContractionBound::per_buffered_result() const {
     c = saturating_add(c, fixed(store_ + kUnitsPerCycle / 4)) / static_cast<i64>(width(d));
     best = std::min(best, saturating_add(c, share(fixed(repack(d)), results_)));
   }
-  return saturating_add(best, fixed(kScalarElementUnits));
+  return saturating_add(best, fixed(scalar_work_));
 }
 
 /// The steps on one result in memory. Fixed point.
 i64 ContractionBound::per_step_in_memory() const {
   if (!chain_) return 0;
-  i64 scalar = fixed(kScalarElementUnits);
+  i64 scalar = fixed(scalar_work_);
   if (v_ == kNoDim) return scalar;
   return std::min(scalar, fixed(std::max(work_, store_)) / static_cast<i64>(width(v_)));
 }
@@ -195,7 +195,7 @@ i64 ContractionBound::repack(u8 along) const {
     const Operand& x = spec_.operand[in];
     if (x.free_layout || !has_dim(x.dims, along) || unit_dim(x) == along) continue;
     if (x.level <= Level::kL1) return kInfinite;
-    c = saturating_add(c, saturating_mul(elements(spec_, x), kRepackUnits));
+    c = saturating_add(c, saturating_mul(elements(spec_, x), target_.prices.transpose_block / 64));
   }
   return c;
 }
@@ -209,7 +209,8 @@ i64 ContractionBound::repack_of_steps() const {
       const Operand& x = spec_.operand[in];
       if (x.free_layout || !has_dim(x.dims, v_) || unit_dim(x) == v_) continue;
       if (x.level <= Level::kL1) return kInfinite;
-      c = saturating_add(c, saturating_mul(elements(spec_, x), kRepackUnits));
+      c = saturating_add(c,
+                         saturating_mul(elements(spec_, x), target_.prices.transpose_block / 64));
     }
   return c;
 }

@@ -72,8 +72,9 @@ class ContractionBound {
   const u8 v_;               // the dimension of the output that vectors run along
   const bool in_registers_;  // the output
   const bool chain_;
-  const i64 store_;  // units of storing one vector
-  i64 work_ = 0;     // units of the steps on one vector
+  const i64 store_;      // units of storing one vector
+  i64 work_ = 0;         // units of the steps on one vector
+  i64 scalar_work_ = 0;  // and on one element
   u64 depth_ = 1, results_ = 1, rows_ = 1, columns_ = 1;
   i64 repack_ = 0;     // units of repack(v_)
   i64 per_other_ = 0;  // fixed point

@@ -24,12 +24,12 @@ const Microkernel& microkernel(MicrokernelId id) {
   return *microkernels()[static_cast<size_t>(id) - 1];
 }
 
-i64 loop_units(const Spec& spec, const Portions& portions) {
+i64 loop_units(const Spec& spec, const Portions& portions, const Target& target) {
   i64 units = 0, times = 1;  // how often the loop along a dimension is run
   for (int d = 0; d < spec.rank; d++) {
     const u32 size = spec.size[d], portion = portions[d];
     if (portion == 0 || size <= portion) continue;
-    const i64 loop = saturating_mul(size / portion, kLoopUnits);
+    const i64 loop = saturating_mul(size / portion, target.prices.loop);
     units = saturating_add(units, saturating_mul(static_cast<u64>(times), loop));
     times = saturating_mul(ceil_div(size, portion), times);
   }

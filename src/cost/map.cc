@@ -66,22 +66,21 @@ i64 map_cost(const Spec& spec, const Target& t) {
   for (int o = 0; o + 1 < spec.operand_count; o++)
     loads += spec.operand[o].level != Level::kRegister;
   bool out_in_memory = spec.out().level != Level::kRegister;
-  if (!out_in_memory && head_of(spec).op == Op::kFill)
-    return static_cast<i64>(n) * kUnitsPerCycle / 4;  // zeroing
+  if (!out_in_memory && head_of(spec).op == Op::kFill) return saturating_mul(n, t.prices.clear);
   if (spec.out().access == Access::kInOut && out_in_memory) loads++;
   i64 work =
       std::max<i64>({static_cast<i64>(loads) * kUnitsPerCycle / t.loads_per_cycle,
                      out_in_memory ? kUnitsPerCycle / static_cast<i64>(t.stores_per_cycle) : 0,
-                     kUnitsPerCycle / 2 * spec.stage_count});
+                     stage_units(spec, 0, t)});
   i64 c = saturating_mul(n, work);
   // A register tile is unrolled; in memory every row starts and ends a loop.
   u64 rows = n / vecs;
   bool unrolled = !out_in_memory || register_input(spec) >= 0;
-  if (!unrolled) c = saturating_add(c, saturating_mul(rows, kMapRowUnits));
-  c = saturating_add(c, loop_units(spec, map_portions(spec)));
+  if (!unrolled) c = saturating_add(c, saturating_mul(rows, t.prices.map_row));
+  c = saturating_add(c, loop_units(spec, map_portions(spec), t));
   if (tail && !t.has_masks && out_in_memory)
-    c = saturating_add(c, saturating_mul(rows, kOddStoreUnits));
-  return saturating_add(saturating_add(c, unrolled ? kTileCallUnits : kCallUnits),
+    c = saturating_add(c, saturating_mul(rows, t.prices.odd_store));
+  return saturating_add(saturating_add(c, unrolled ? t.prices.tile_call : t.prices.call),
                         all_traffic(spec, t));
 }
 
@@ -109,9 +108,9 @@ u32 scalar_map_extra(const Spec& spec, const Target& t) {
 Portions scalar_map_portions(const Spec& spec) { return fastest(spec, 1); }
 
 i64 scalar_map_cost(const Spec& spec, const Target& t) {
-  i64 c = saturating_mul(volume(spec), kScalarElementUnits);
-  c = saturating_add(c, loop_units(spec, scalar_map_portions(spec)));
-  return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
+  i64 c = saturating_mul(volume(spec), scalar_stage_units(spec, 0, t));
+  c = saturating_add(c, loop_units(spec, scalar_map_portions(spec), t));
+  return saturating_add(saturating_add(c, t.prices.call), all_traffic(spec, t));
 }
 
 bool transpose_applies(const Spec& spec, const Target&) {
@@ -132,12 +131,26 @@ Portions transpose_portions(const Spec&) { return {16, 16}; }
 i64 transpose_cost(const Spec& spec, const Target& t) {
   // Blocks of 8x8: 8 loads, 24 shuffles, 8 stores.
   u64 blocks = ceil_div(spec.size[0], 8) * ceil_div(spec.size[1], 8);
-  i64 c = saturating_mul(blocks, kTransposeBlockUnits);
-  c = saturating_add(c, loop_units(spec, transpose_portions(spec)));
-  return saturating_add(saturating_add(c, kCallUnits), all_traffic(spec, t));
+  i64 c = saturating_mul(blocks, t.prices.transpose_block);
+  c = saturating_add(c, loop_units(spec, transpose_portions(spec), t));
+  return saturating_add(saturating_add(c, t.prices.call), all_traffic(spec, t));
 }
 
 }  // namespace
+
+i64 stage_units(const Spec& spec, int first, const Target& t) {
+  i64 units = 0;
+  for (int s = first; s < spec.stage_count; s++)
+    units += t.prices.op[static_cast<size_t>(class_of(spec.stage[s].op))];
+  return units;
+}
+
+i64 scalar_stage_units(const Spec& spec, int first, const Target& t) {
+  i64 units = 0;
+  for (int s = first; s < spec.stage_count; s++)
+    units += t.prices.scalar_op[static_cast<size_t>(class_of(spec.stage[s].op))];
+  return std::max(units, t.prices.scalar_element);
+}
 
 extern const Microkernel kMap = {MicrokernelId::kMap, map_applies, map_extra, map_cost,
                                  map_portions};

@@ -73,7 +73,7 @@ i64 outer_product_cost(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
   u64 vecs = ceil_div(r->columns, computed_lanes(spec, t));
   i64 c = saturating_mul(r->depth, outer_product_step(r->rows, vecs, t));
-  c = saturating_add(c, kCallUnits);
+  c = saturating_add(c, t.prices.call);
   c = saturating_add(c, traffic_units(spec, spec.operand[r->a], t));
   return saturating_add(c, traffic_units(spec, spec.operand[r->b], t));
 }
@@ -103,8 +103,8 @@ i64 dot_product_cost(const Spec& spec, const Target& t) {
   i64 latency =
       static_cast<i64>(t.fma_latency) * kUnitsPerCycle / static_cast<i64>(dot_chains(results));
   i64 c = saturating_mul(steps, std::max({fma, loads, latency}));
-  c = saturating_add(c, saturating_mul(results, kDotResultUnits));
-  c = saturating_add(c, kCallUnits);
+  c = saturating_add(c, saturating_mul(results, t.prices.dot_result));
+  c = saturating_add(c, t.prices.call);
   for (int o = 0; o < 3; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
   return c;
 }

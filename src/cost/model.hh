@@ -23,13 +23,6 @@ constexpr i64 saturating_mul(u64 times, i64 cost) {
   return product;
 }
 
-/// Serial loop: counter, branch and cursors, per iteration.
-inline constexpr i64 kLoopUnits = 3 * kUnitsPerCycle;
-/// Starting a microkernel: loading its cursors, and filling the pipeline.
-inline constexpr i64 kCallUnits = 10 * kUnitsPerCycle;
-/// The same for a map of a register tile: straight code without a loop or a chain of latencies.
-inline constexpr i64 kTileCallUnits = 3 * kUnitsPerCycle;
-
 /// Bringing the operand from its level to the next nearer one: the price of a view move. Outputs
 /// pay twice, for the lines come and go.
 i64 step_units(const Spec& spec, const Operand& operand, const Target& target);

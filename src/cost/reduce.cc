@@ -32,8 +32,9 @@ u32 rows_registers(const Spec& spec, const Target& t) {
 i64 rows_cost(const Spec& spec, const Target& t) {
   u64 depth = spec.size[std::countr_zero(spec.reduced())];
   i64 vecs = static_cast<i64>(vectors(spec, spec.out(), computed_lanes(spec, t)));
-  i64 step = std::max(vecs * kUnitsPerCycle / 2, static_cast<i64>(t.fma_latency) * kUnitsPerCycle);
-  i64 c = saturating_add(saturating_mul(depth, step), kCallUnits);
+  i64 step =
+      std::max(vecs * stage_units(spec, 0, t), static_cast<i64>(t.fma_latency) * kUnitsPerCycle);
+  i64 c = saturating_add(saturating_mul(depth, step), t.prices.call);
   return saturating_add(c, traffic_units(spec, input_of(spec), t));
 }
 
@@ -53,9 +54,9 @@ u32 lanes_registers(const Spec& spec, const Target& t) {
 i64 lanes_cost(const Spec& spec, const Target& t) {
   u64 depth = spec.size[std::countr_zero(spec.reduced())], rows = volume(spec) / depth;
   u64 steps = ceil_div(depth, computed_lanes(spec, t));
-  i64 row = saturating_mul(steps, kUnitsPerCycle) + 12 * kUnitsPerCycle;
-  i64 c = saturating_add(saturating_mul(rows, row), kCallUnits);
-  c = saturating_add(c, loop_units(spec, one_result(spec)));
+  i64 row = saturating_mul(steps, kUnitsPerCycle) + t.prices.reduced_row;
+  i64 c = saturating_add(saturating_mul(rows, row), t.prices.call);
+  c = saturating_add(c, loop_units(spec, one_result(spec), t));
   for (int o = 0; o < 2; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
   return c;
 }
@@ -71,8 +72,8 @@ bool scalar_applies(const Spec& spec, const Target&) {
 u32 scalar_registers(const Spec&, const Target&) { return 3; }
 
 i64 scalar_cost(const Spec& spec, const Target& t) {
-  i64 c = saturating_add(saturating_mul(volume(spec), kScalarStepUnits), kCallUnits);
-  c = saturating_add(c, loop_units(spec, one_result(spec)));
+  i64 c = saturating_add(saturating_mul(volume(spec), t.prices.scalar_step), t.prices.call);
+  c = saturating_add(c, loop_units(spec, one_result(spec), t));
   for (int o = 0; o < spec.operand_count; o++)
     c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
   return c;

@@ -19,7 +19,7 @@ inline Portions one_result(const Spec& spec) {
 }
 
 /// The loops that the plan makes over them.
-i64 loop_units(const Spec& spec, const Portions& portions);
+i64 loop_units(const Spec& spec, const Portions& portions, const Target& target);
 
 /// The parts of a small contraction out[m,v] += a[m,k] * b[k,v]; v is the dimension that vectors
 /// run along. Absent dimensions are kNoDim and have size 1.
@@ -35,20 +35,12 @@ std::optional<ContractionRoles> contraction_roles(const Spec& spec);
 u32 outer_product_registers(u64 rows, u64 vecs, bool tail, const Target& target);
 i64 outer_product_step(u64 rows, u64 vecs, const Target& target);
 
+/// Units of the stages from `first` on: on a vector, and on one element that is loaded and stored.
+i64 stage_units(const Spec& spec, int first, const Target& target);
+i64 scalar_stage_units(const Spec& spec, int first, const Target& target);
+
 /// Accumulators per result of a dot product: enough chains to hide the latency.
 constexpr u32 dot_chains(u64 results) { return results * 4 <= 8 ? 4 : results * 2 <= 8 ? 2 : 1; }
-
-/// Horizontal sum and store of one result of a dot product.
-inline constexpr i64 kDotResultUnits = 8 * kUnitsPerCycle;
-/// One step of a scalar reduction, and one element of a scalar map.
-inline constexpr i64 kScalarStepUnits = 4 * kUnitsPerCycle;
-inline constexpr i64 kScalarElementUnits = 2 * kUnitsPerCycle;
-
-/// Starting and ending one row of a map in memory; one block of 8x8 of a transpose.
-inline constexpr i64 kMapRowUnits = 3 * kUnitsPerCycle;
-/// Storing a vector in parts, where there are no masks.
-inline constexpr i64 kOddStoreUnits = 3 * kUnitsPerCycle;
-inline constexpr i64 kTransposeBlockUnits = 24 * kUnitsPerCycle;
 
 }  // namespace morello
 

@@ -24,7 +24,7 @@ void with_function(Op op, Dtype computed, F&& f) {
     if (op == Op::kSquare) return f([](double x, double) { return product_of_integers(x, x); });
   }
   switch (op) {
-#define MORELLO_ELEMENTWISE(constant, name, number, inputs, ...)                                   \
+#define MORELLO_ELEMENTWISE(constant, name, number, inputs, price, ...)                            \
   case Op::constant:                                                                               \
     f([]([[maybe_unused]] double x, [[maybe_unused]] double y) -> double { return __VA_ARGS__; }); \
     break;

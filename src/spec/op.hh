@@ -9,6 +9,7 @@
 #include "morello/morello.h"
 #include "support/dtype.hh"
 #include "support/types.hh"
+#include "target/target.hh"
 
 namespace morello {
 
@@ -49,6 +50,18 @@ constexpr int elementwise_inputs(Op op) {
   }
 }
 constexpr bool is_unary(Op op) { return elementwise_inputs(op) == 1; }
+/// What its instruction costs like. Fills, copies and products are simple.
+constexpr OpClass class_of(Op op) {
+  switch (op) {
+#define MORELLO_ELEMENTWISE(constant, name, number, inputs, price, ...) \
+  case Op::constant:                                                    \
+    return OpClass::price;
+#include "spec/elementwise.def"
+#undef MORELLO_ELEMENTWISE
+    default:
+      return OpClass::kSimple;
+  }
+}
 /// With one input and reduced dimensions they are reductions, if can_reduce().
 constexpr bool is_binary(Op op) { return elementwise_inputs(op) == 2; }
 constexpr bool can_reduce(Op op) { return op == Op::kAdd || op == Op::kMax || op == Op::kMin; }

@@ -35,6 +35,8 @@ u64 fingerprint_of(const Target& t) {
     } else if constexpr (std::is_same_v<T, decltype(t.level)>) {
       for (const auto& [bytes, line_units, run_units] : value)
         for (i64 number : {static_cast<i64>(bytes), line_units, run_units}) f.add(number);
+    } else if constexpr (std::is_same_v<T, Prices>) {
+      each_field(value, [&](std::string_view, i64 price) { f.add(price); });
     } else {
       f.add(static_cast<i64>(value));
     }
@@ -147,9 +149,7 @@ class Prober {
 };
 
 void add_constants(Fingerprint& costs) {
-  for (i64 constant : {i64{MORELLO_COST_MODEL_VERSION}, kUnitsPerCycle, i64{kLineBytes}, kInfinite,
-                       kLoopUnits, kCallUnits, kTileCallUnits, kDotResultUnits, kScalarStepUnits,
-                       kScalarElementUnits, kMapRowUnits, kOddStoreUnits, kTransposeBlockUnits})
+  for (i64 constant : {i64{MORELLO_COST_MODEL_VERSION}, kUnitsPerCycle, i64{kLineBytes}, kInfinite})
     costs.add(constant);
 }
 
@@ -176,7 +176,7 @@ Fingerprints find_fingerprints() {
   Fingerprint actions, costs;
   add_names(actions);
   add_constants(costs);
-  for (Isa isa : kAllIsas) Prober(*fixed_target(isa), actions, costs).probe();
+  for (const Target& t : fixed_targets()) Prober(t, actions, costs).probe();
   return {costs.value(), actions.value()};
 }
 

@@ -32,20 +32,20 @@ u64 read_xcr0() {
   return static_cast<u64>(high) << 32 | low;
 }
 
-Isa read_isa() {
-  constexpr u64 kAvxState = 0x06;     // XMM and the upper halves of YMM
-  constexpr u64 kAvx512State = 0xe6;  // and the mask registers, upper ZMM, ZMM16-31
-  const CpuidRegisters basic = cpuid(1);
-  const bool osxsave = bit(basic.ecx, 27), avx = bit(basic.ecx, 28), fma = bit(basic.ecx, 12);
-  if (!osxsave || !avx || !fma) return Isa::kNone;
-  const u64 saved = read_xcr0();
-  const CpuidRegisters extended = cpuid(7);
-  const bool bmi1 = bit(extended.ebx, 3), avx2 = bit(extended.ebx, 5), bmi2 = bit(extended.ebx, 8);
-  if ((saved & kAvxState) != kAvxState || !bmi1 || !avx2 || !bmi2) return Isa::kNone;
-  const bool f = bit(extended.ebx, 16), dq = bit(extended.ebx, 17);
-  const bool bw = bit(extended.ebx, 30), vl = bit(extended.ebx, 31);
-  const bool avx512 = (saved & kAvx512State) == kAvx512State && f && dq && bw && vl;
-  return avx512 ? Isa::kAvx512 : Isa::kAvx2;
+constexpr u64 kAvxState = 0x06;      // XMM and the upper halves of YMM
+constexpr u64 kAvx512State = 0xe6;   // and the mask registers, upper ZMM, ZMM16-31
+constexpr u64 kTileState = 0x60000;  // the configuration of tiles, and their data
+
+Features read_features() {
+  constexpr int kOsxsave = 27;
+  const u64 saved = bit(cpuid(1).ecx, kOsxsave) ? read_xcr0() : 0;
+  Features found = kNoFeatures;
+#define MORELLO_FEATURE(Name, name, leaf, subleaf, word, number, states)        \
+  if (bit(cpuid(leaf, subleaf).word, number) && (saved & (states)) == (states)) \
+    found |= features(Feature::k##Name);
+#include "target/features.def"
+#undef MORELLO_FEATURE
+  return found;
 }
 
 std::string read_name() {
@@ -93,15 +93,6 @@ u32 read_processors() {
   return online > 0 ? static_cast<u32>(online) : 1;
 }
 
-bool equal_ignoring_case(std::string_view a, std::string_view lower) {
-  if (a.size() != lower.size()) return false;
-  for (size_t i = 0; i < a.size(); i++) {
-    const char c = a[i] >= 'A' && a[i] <= 'Z' ? static_cast<char>(a[i] - 'A' + 'a') : a[i];
-    if (c != lower[i]) return false;
-  }
-  return true;
-}
-
 /// What of a text fits into a message, whatever its bytes are.
 std::string printable(std::string_view text) {
   constexpr size_t kMost = 40;
@@ -116,37 +107,29 @@ std::string printable(std::string_view text) {
 Machine read_machine() {
   Machine machine;
   machine.name = read_name();
-  machine.isa = read_isa();
+  machine.features = read_features();
   machine.processors = read_processors();
   read_caches(machine);
   return machine;
 }
 
-std::string_view name_of(Isa isa) {
-  switch (isa) {
-    case Isa::kNone:
-      return "none";
-    case Isa::kAvx2:
-      return "avx2";
-    case Isa::kAvx512:
-      return "avx512";
-  }
-  return "?";
+std::string describe(Features features) {
+  std::string text;
+#define MORELLO_FEATURE(Name, name, ...)                       \
+  if (includes(features, morello::features(Feature::k##Name))) \
+    text += (text.empty() ? "" : ", ") + std::string(name);
+#include "target/features.def"
+#undef MORELLO_FEATURE
+  return text;
 }
 
-Isa isa_from_name(std::string_view text) {
-  for (Isa isa : kAllIsas)
-    if (equal_ignoring_case(text, name_of(isa))) return isa;
-  return Isa::kNone;
-}
-
-Result<Isa> isa_cap_from_environment() {
+Result<Features> cap_from_environment() {
   const char* text = secure_getenv("MORELLO_MAX_ISA");
-  if (text == nullptr || *text == '\0') return kBestIsa;
-  const Isa cap = isa_from_name(text);
-  if (cap != Isa::kNone) return cap;
+  if (text == nullptr || *text == '\0') return kAllFeatures;
+  if (const Target* cap = find_target(text)) return cap->required;
   std::string valid;
-  for (Isa isa : kAllIsas) valid += (valid.empty() ? "" : ", ") + std::string(name_of(isa));
+  for (const Target& t : fixed_targets())
+    valid += (valid.empty() ? "" : ", ") + std::string(t.name);
   return Error{MORELLO_INVALID_ARGUMENT, "the environment variable MORELLO_MAX_ISA is \"" +
                                              printable(text) + "\"; valid are " + valid +
                                              " in any case, or unset it"};

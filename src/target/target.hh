@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: MIT
-// A target is data: instruction set, memory levels, prices and rates. Nothing here runs code for
-// it.
+// A target is data: the features that it requires, memory levels, prices and rates. Nothing here
+// runs code for it.
 #ifndef MORELLO_TARGET_TARGET_HH
 #define MORELLO_TARGET_TARGET_HH
 
 #include <array>
-#include <iterator>
 #include <span>
 #include <string_view>
 
 #include "support/types.hh"
+#include "target/features.hh"
 
 namespace morello {
 
-/// Ordered: each instruction set includes the ones before it. Numbers are those of morello_isa.
+/// The fixed targets by the numbers of morello_isa. They have no order: what a target needs is its
+/// `requires`.
 enum class Isa : u8 { kNone = 0, kAvx2 = 1, kAvx512 = 2 };
-
-/// Those that kernels are made for, in order.
-inline constexpr Isa kAllIsas[] = {Isa::kAvx2, Isa::kAvx512};
-inline constexpr Isa kBestIsa = kAllIsas[std::size(kAllIsas) - 1];
 
 /// Ordered from near to far. On disk: never renumber.
 enum class Level : u8 { kRegister = 0, kL1 = 1, kL2 = 2, kMemory = 3 };
@@ -40,13 +37,55 @@ struct LevelModel {
   friend bool operator==(const LevelModel&, const LevelModel&) = default;
 };
 
+/// Elementwise operations that cost alike.
+enum class OpClass : u8 { kSimple = 0, kDivide = 1, kSquareRoot = 2 };
+inline constexpr int kOpClasses = 3;
+
+/// Units of what microkernels and loops cost besides the rates below.
+struct Prices {
+  i64 loop;             // a serial loop: counter, branch and cursors, per iteration
+  i64 call;             // starting a microkernel: loading its cursors, and filling the pipeline
+  i64 tile_call;        // the same for a map of a register tile: straight code without a loop
+  i64 map_row;          // starting and ending one row of a map in memory
+  i64 odd_store;        // storing a vector in parts, where there are no masks
+  i64 clear;            // filling one vector register
+  i64 dot_result;       // horizontal sum and store of one result of a dot product
+  i64 reduced_row;      // the same of a row that is reduced along its vectors
+  i64 scalar_step;      // one step of a scalar reduction
+  i64 scalar_element;   // one element of a scalar map
+  i64 transpose_block;  // 8x8 elements, in registers
+  std::array<i64, kOpClasses> op;         // of one elementwise operation on a vector, by OpClass
+  std::array<i64, kOpClasses> scalar_op;  // the same on an element
+  friend bool operator==(const Prices&, const Prices&) = default;
+};
+
+/// Calls f("name", price) for every price. One that is missing here does not compile.
+template <class F>
+constexpr void each_field(const Prices& p, F&& f) {
+  const auto& [loop, call, tile_call, map_row, odd_store, clear, dot_result, reduced_row,
+               scalar_step, scalar_element, transpose_block, op, scalar_op] = p;
+  f("loop", loop);
+  f("call", call);
+  f("tile_call", tile_call);
+  f("map_row", map_row);
+  f("odd_store", odd_store);
+  f("clear", clear);
+  f("dot_result", dot_result);
+  f("reduced_row", reduced_row);
+  f("scalar_step", scalar_step);
+  f("scalar_element", scalar_element);
+  f("transpose_block", transpose_block);
+  for (const i64& units : op) f("op", units);
+  for (const i64& units : scalar_op) f("scalar_op", units);
+}
+
 /// Throughputs are per cycle of one core. Immutable; shared freely between threads.
 struct Target {
   std::string_view name;  // "avx2", "avx512"
-  i32 number;  // by which users ask for it; of an ISA's first target, that of morello_isa
+  i32 number;             // by which users ask for it: that of morello_isa
   std::string_view
-      machine;  // the machine model: "generic-x86-64", or "host" if read from this machine
-  Isa isa;
+      machine;        // the machine model: "generic-x86-64", or "host" if read from this machine
+  Features required;  // of the CPU that runs its kernels
   u32 vector_bytes;
   u32 vector_registers;
   bool has_masks;  // masked loads and stores need no vector register
@@ -57,6 +96,7 @@ struct Target {
   std::array<LevelModel, kLevels> level;  // indexed by Level
   u32 processors;
   i64 parallel_units;  // starting and joining one parallel loop
+  Prices prices;
 
   u32 lanes(u32 element_bytes) const { return vector_bytes / element_bytes; }
   const LevelModel& at(Level l) const { return level[static_cast<int>(l)]; }
@@ -66,13 +106,13 @@ struct Target {
 /// Calls f("name", field) for every field. A field that is missing here does not compile.
 template <class F>
 constexpr void each_field(const Target& t, F&& f) {
-  const auto& [name, number, machine, isa, vector_bytes, vector_registers, has_masks, fma_per_cycle,
-               fma_latency, loads_per_cycle, stores_per_cycle, level, processors, parallel_units] =
-      t;
+  const auto& [name, number, machine, required, vector_bytes, vector_registers, has_masks,
+               fma_per_cycle, fma_latency, loads_per_cycle, stores_per_cycle, level, processors,
+               parallel_units, prices] = t;
   f("name", name);
   f("number", number);
   f("machine", machine);
-  f("isa", isa);
+  f("required", required);
   f("vector_bytes", vector_bytes);
   f("vector_registers", vector_registers);
   f("has_masks", has_masks);
@@ -83,12 +123,20 @@ constexpr void each_field(const Target& t, F&& f) {
   f("level", level);
   f("processors", processors);
   f("parallel_units", parallel_units);
+  f("prices", prices);
 }
 
-/// The fixed machine models. What their instruction set is known by comes first.
+/// The fixed machine models, from the least to the most wanted.
 std::span<const Target> fixed_targets();
-/// The first one of an instruction set, or nullptr for Isa::kNone.
+/// The one of a number or name (in any case), or nullptr.
 const Target* fixed_target(Isa isa);
+const Target* find_target(i32 number);
+const Target* find_target(std::string_view name);
+
+/// Can its kernels run on a CPU with the features of `cpu`, and use none but those of `cap`?
+bool usable(const Target& target, Features cpu, Features cap);
+/// What AUTO means: the last usable one, or nullptr.
+const Target* best_target(Features cpu, Features cap);
 
 /// `base` with the cache sizes and processor count given (0: keep the model's).
 Target with_machine(const Target& base, u64 l1_bytes, u64 l2_bytes, u32 processors);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The targets: fixed machine models, so that a search gives the same program wherever it runs.
+#include <algorithm>
+
 #include "morello/morello.h"
 #include "target/target.hh"
 
@@ -8,7 +10,13 @@ namespace {
 
 constexpr i64 cycles(i64 n) { return n * kUnitsPerCycle; }
 
-/// What both instruction sets have in common: a core of a recent x86-64 server.
+constexpr Features kAvx2Features =
+    features(Feature::kAvx, Feature::kFma, Feature::kBmi1, Feature::kBmi2, Feature::kAvx2);
+constexpr Features kAvx512Features =
+    kAvx2Features |
+    features(Feature::kAvx512f, Feature::kAvx512dq, Feature::kAvx512bw, Feature::kAvx512vl);
+
+/// What both targets have in common: a core of a recent x86-64 server.
 constexpr Target generic_core() {
   Target t{};
   t.machine = "generic-x86-64";
@@ -21,16 +29,33 @@ constexpr Target generic_core() {
   t.level[static_cast<int>(Level::kMemory)] = {0, cycles(8), cycles(8)};
   t.processors = 1;
   t.parallel_units = cycles(20000);
+  t.prices = {.loop = cycles(3),
+              .call = cycles(10),
+              .tile_call = cycles(3),
+              .map_row = cycles(3),
+              .odd_store = cycles(3),
+              .clear = cycles(1) / 4,
+              .dot_result = cycles(8),
+              .reduced_row = cycles(12),
+              .scalar_step = cycles(4),
+              .scalar_element = cycles(2),
+              .transpose_block = cycles(24),
+              .op = {},
+              .scalar_op = {cycles(1) / 2, cycles(3), cycles(4)}};
   return t;
 }
 
+// Reciprocal throughputs of vdivps and vsqrtps, 256 bits: 5 and 6 cycles on Sapphire Rapids, 5 and
+// 8 on Zen 4, 2.5 and 4.5 on Zen 5. 512 bits take twice as long on the first two, and as long on
+// the last. The models are between them.
 constexpr Target avx2_target() {
   Target t = generic_core();
   t.name = "avx2";
   t.number = MORELLO_ISA_AVX2;
-  t.isa = Isa::kAvx2;
+  t.required = kAvx2Features;
   t.vector_bytes = 32;
   t.vector_registers = 16;
+  t.prices.op = {cycles(1) / 2, cycles(4), cycles(6)};
   t.has_masks = false;
   return t;
 }
@@ -39,9 +64,10 @@ constexpr Target avx512_target() {
   Target t = generic_core();
   t.name = "avx512";
   t.number = MORELLO_ISA_AVX512;
-  t.isa = Isa::kAvx512;
+  t.required = kAvx512Features;
   t.vector_bytes = 64;
   t.vector_registers = 32;
+  t.prices.op = {cycles(1) / 2, cycles(7), cycles(10)};
   t.has_masks = true;
   return t;
 }
@@ -52,10 +78,31 @@ constexpr Target kTargets[] = {avx2_target(), avx512_target()};
 
 std::span<const Target> fixed_targets() { return kTargets; }
 
-const Target* fixed_target(Isa isa) {
+const Target* find_target(i32 number) {
   for (const Target& t : kTargets)
-    if (t.isa == isa) return &t;
+    if (t.number == number) return &t;
   return nullptr;
+}
+
+const Target* fixed_target(Isa isa) { return find_target(static_cast<i32>(isa)); }
+
+const Target* find_target(std::string_view name) {
+  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  auto same = [&](char a, char b) { return lower(a) == lower(b); };
+  for (const Target& t : kTargets)
+    if (std::equal(name.begin(), name.end(), t.name.begin(), t.name.end(), same)) return &t;
+  return nullptr;
+}
+
+bool usable(const Target& target, Features cpu, Features cap) {
+  return includes(cpu & cap, target.required);
+}
+
+const Target* best_target(Features cpu, Features cap) {
+  const Target* best = nullptr;
+  for (const Target& t : kTargets)
+    if (usable(t, cpu, cap)) best = &t;
+  return best;
 }
 
 Target with_machine(const Target& base, u64 l1_bytes, u64 l2_bytes, u32 processors) {

@@ -18,7 +18,7 @@ namespace {
 i64 own_cost(const ImplTree& tree, const ImplNode& node) {
   const Target& t = *tree.target;
   if (const auto* loop = std::get_if<Loop>(&node.kind))
-    return loop->parallel ? t.parallel_units : static_cast<i64>(loop->trips) * kLoopUnits;
+    return loop->parallel ? t.parallel_units : static_cast<i64>(loop->trips) * t.prices.loop;
   if (const auto* move = std::get_if<Move>(&node.kind))
     return move->view ? step_units(node.spec, node.spec.operand[move->operand], t) : 0;
   return std::holds_alternative<Select>(node.kind) ? node.cost : 0;

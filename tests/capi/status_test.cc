@@ -185,7 +185,8 @@ TEST_CASE("facts of this machine") {
   const std::string saved = before != nullptr ? before : "";
   set_environment("avx2");
   REQUIRE(morello_cpu_info_get(&info, sizeof(info)) == MORELLO_OK);
-  CHECK(info.isa <= MORELLO_ISA_AVX2);
+  CHECK((info.isa == MORELLO_ISA_AUTO || info.isa == MORELLO_ISA_AVX2));
+  CHECK(info.usable_isas == (info.isa == MORELLO_ISA_AUTO ? 0u : 1u << MORELLO_ISA_AVX2));
   std::memset(&info, 0xaa, sizeof(info));
   set_environment("avx1024");
   CHECK(morello_cpu_info_get(&info, sizeof(info)) == MORELLO_INVALID_ARGUMENT);

@@ -47,7 +47,8 @@ TEST_SUITE("codegen") {
         const Result<Plan> plan = make_plan(tree, lowered->view);
         REQUIRE(plan.ok());
         const i64 loops = trips(*plan, plan->functions[0].body);
-        CHECK(loop_units(lowered->spec, kernel->portions(lowered->spec)) == loops * kLoopUnits);
+        CHECK(loop_units(lowered->spec, kernel->portions(lowered->spec), target) ==
+              loops * target.prices.loop);
         with_loops += loops > 0;
       }
     }
@@ -58,8 +59,8 @@ TEST_SUITE("codegen") {
     Spec spec = lower(*parse("neg f32[3,5,7]"))->spec;
     spec.rank = 4;
     for (int d = 0; d < 4; d++) spec.size[d] = 1u << 30;
-    CHECK(loop_units(spec, {1, 1, 1, 1}) == kInfinite);
-    CHECK(loop_units(spec, {}) == 0);
+    CHECK(loop_units(spec, {1, 1, 1, 1}, *fixed_target(Isa::kAvx2)) == kInfinite);
+    CHECK(loop_units(spec, {}, *fixed_target(Isa::kAvx2)) == 0);
   }
 }
 

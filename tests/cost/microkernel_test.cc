@@ -42,6 +42,31 @@ TEST_SUITE("cost") {
           traffic_units(near, near.operand[0], target));
   }
 
+  TEST_CASE("an operation costs what its class costs, in vectors and one by one") {
+    for (const Target& target : fixed_targets()) {
+      auto cost = [&](MicrokernelId id, const std::string& text) {
+        Spec spec = lower(*parse(text))->spec;
+        for (int o = 0; o < spec.operand_count; o++) spec.operand[o].level = Level::kL1;
+        REQUIRE(microkernel(id).applies(spec, target));
+        return microkernel(id).cost(spec, target);
+      };
+      const i64 vecs = 1024 / target.lanes(4);
+      for (MicrokernelId id : {MicrokernelId::kMap, MicrokernelId::kScalarMap}) {
+        const bool scalar = id == MicrokernelId::kScalarMap;
+        const auto& prices = scalar ? target.prices.scalar_op : target.prices.op;
+        const i64 add = cost(id, "add f32[1024] f32[] -> f32[1024]");
+        const i64 div = cost(id, "div f32[1024] f32[] -> f32[1024]");
+        const i64 recip = cost(id, "recip f32[1024] -> f32[1024]");
+        const i64 sqrt = cost(id, "sqrt f32[1024] -> f32[1024]");
+        const i64 both = cost(id, "sqrt f32[1024] -> recip -> f32[1024]");
+        CHECK(div > add);
+        CHECK(recip == div);
+        CHECK(sqrt - div == (scalar ? 1024 : vecs) * (prices[2] - prices[1]));
+        CHECK(both - sqrt == (scalar ? 1024 : vecs) * prices[1]);
+      }
+    }
+  }
+
   TEST_CASE("a select that applies has a finite price and declares its registers") {
     for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
       for (const char* text :

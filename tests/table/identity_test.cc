@@ -57,7 +57,7 @@ TEST_SUITE("table") {
       CHECK(identity_of(target).target_fingerprint != identity.target_fingerprint);
     };
     changes([](Target& t) { t.number++; });
-    changes([](Target& t) { t.isa = Isa::kAvx512; });
+    changes([](Target& t) { t.required |= features(Feature::kAvxVnni); });
     changes([](Target& t) { t.vector_bytes *= 2; });
     changes([](Target& t) { t.vector_registers++; });
     changes([](Target& t) { t.has_masks = !t.has_masks; });
@@ -66,6 +66,15 @@ TEST_SUITE("table") {
     changes([](Target& t) { t.loads_per_cycle++; });
     changes([](Target& t) { t.stores_per_cycle++; });
     changes([](Target& t) { t.parallel_units++; });
+    size_t prices = 0;
+    each_field(base.prices, [&](std::string_view, const i64& price) {
+      // Where a price is in `base`, it is in a copy.
+      const size_t offset = static_cast<size_t>(reinterpret_cast<const char*>(&price) -
+                                                reinterpret_cast<const char*>(&base));
+      changes([&](Target& t) { ++*reinterpret_cast<i64*>(reinterpret_cast<char*>(&t) + offset); });
+      prices++;
+    });
+    CHECK(prices == sizeof(Prices) / sizeof(i64));
     for (size_t level = 0; level < kLevels; level++) {
       changes([&](Target& t) { t.level[level].bytes++; });
       changes([&](Target& t) { t.level[level].line_units++; });

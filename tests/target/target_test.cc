@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "morello/morello.h"
 #include "target/isa.hh"
 
 namespace morello {
@@ -28,16 +29,16 @@ class ScopedCap {
   std::string before_;
 };
 
-Isa cap_of(const char* value) {
+Features cap_of(const char* value) {
   const ScopedCap cap(value);
-  const Result<Isa> found = isa_cap_from_environment();
+  const Result<Features> found = cap_from_environment();
   REQUIRE(found.ok());
   return *found;
 }
 
 std::string refusal_of(const char* value) {
   const ScopedCap cap(value);
-  const Result<Isa> found = isa_cap_from_environment();
+  const Result<Features> found = cap_from_environment();
   REQUIRE(!found.ok());
   CHECK(found.error().status == MORELLO_INVALID_ARGUMENT);
   return found.error().message;
@@ -47,21 +48,54 @@ std::string refusal_of(const char* value) {
 
 TEST_SUITE_BEGIN("target");
 
-TEST_CASE("instruction sets have names, and names are understood in any case") {
-  for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) CHECK(isa_from_name(name_of(isa)) == isa);
-  CHECK(isa_from_name("AVX2") == Isa::kAvx2);
-  CHECK(isa_from_name("Avx512") == Isa::kAvx512);
+TEST_CASE("targets have names, which are understood in any case, and numbers") {
+  for (const Target& t : fixed_targets()) {
+    CHECK(find_target(t.name) == &t);
+    CHECK(find_target(t.number) == &t);
+  }
+  CHECK(find_target("AVX2") == fixed_target(Isa::kAvx2));
+  CHECK(find_target("Avx512") == fixed_target(Isa::kAvx512));
   for (const char* other : {"", "none", "avx", "avx2 ", "avx5122", "sse4"})
-    CHECK(isa_from_name(other) == Isa::kNone);
+    CHECK(find_target(other) == nullptr);
+  CHECK(find_target(MORELLO_ISA_AUTO) == nullptr);
+  CHECK(find_target(-1) == nullptr);
 }
 
-TEST_CASE("MORELLO_MAX_ISA caps, in any case") {
-  CHECK(cap_of("avx2") == Isa::kAvx2);
-  CHECK(cap_of("AVX2") == Isa::kAvx2);
-  CHECK(cap_of("avx512") == Isa::kAvx512);
-  CHECK(cap_of("Avx512") == Isa::kAvx512);
-  CHECK(cap_of(nullptr) == Isa::kAvx512);
-  CHECK(cap_of("") == Isa::kAvx512);
+TEST_CASE("MORELLO_MAX_ISA allows the features of the target that it names, in any case") {
+  const Features avx2 = fixed_target(Isa::kAvx2)->required;
+  const Features avx512 = fixed_target(Isa::kAvx512)->required;
+  CHECK(cap_of("avx2") == avx2);
+  CHECK(cap_of("AVX2") == avx2);
+  CHECK(cap_of("avx512") == avx512);
+  CHECK(cap_of("Avx512") == avx512);
+  CHECK(cap_of(nullptr) == kAllFeatures);
+  CHECK(cap_of("") == kAllFeatures);
+}
+
+TEST_CASE("a target is usable where the CPU has, and the cap allows, all that it requires") {
+  Target two = *fixed_target(Isa::kAvx2);
+  two.required = features(Feature::kAvx2, Feature::kAvxVnni);
+  const Features a = features(Feature::kAvx2), b = features(Feature::kAvxVnni);
+  const Features other = features(Feature::kAvx512f);
+  CHECK(usable(two, a | b, kAllFeatures));
+  CHECK(usable(two, a | b | other, a | b));
+  CHECK(!usable(two, a, kAllFeatures));
+  CHECK(!usable(two, b | other, kAllFeatures));
+  CHECK(!usable(two, a | b, a));
+  CHECK(!usable(two, kAllFeatures, b | other));
+}
+
+TEST_CASE("AUTO is the last usable target; features of one do not come with another's") {
+  const Target *avx2 = fixed_target(Isa::kAvx2), *avx512 = fixed_target(Isa::kAvx512);
+  CHECK(best_target(kAllFeatures, kAllFeatures) == &fixed_targets().back());
+  CHECK(best_target(avx512->required, kAllFeatures) == avx512);
+  CHECK(best_target(avx512->required, avx2->required) == avx2);
+  CHECK(best_target(avx2->required, avx512->required) == avx2);
+  CHECK(best_target(kNoFeatures, kAllFeatures) == nullptr);
+  for (Feature f : {Feature::kFma, Feature::kBmi2, Feature::kAvx2})
+    CHECK(best_target(kAllFeatures & ~features(f), kAllFeatures) == nullptr);
+  for (Feature f : {Feature::kAvx512bw, Feature::kAvx512vl})
+    CHECK(best_target(kAllFeatures & ~features(f), kAllFeatures) == avx2);
 }
 
 TEST_CASE("a value of MORELLO_MAX_ISA that is none is refused, and named with the valid ones") {
@@ -84,7 +118,13 @@ TEST_CASE("the machine is what the compiler's own check says") {
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512dq");
-  CHECK(machine.isa == (avx512 ? Isa::kAvx512 : avx2 ? Isa::kAvx2 : Isa::kNone));
+  CHECK(best_target(machine.features, kAllFeatures) == fixed_target(avx512 ? Isa::kAvx512
+                                                                    : avx2 ? Isa::kAvx2
+                                                                           : Isa::kNone));
+  auto has = [&](Feature f) { return includes(machine.features, features(f)); };
+  CHECK(has(Feature::kAvx2) == (__builtin_cpu_supports("avx2") != 0));
+  CHECK(has(Feature::kAvx512Vnni) == (__builtin_cpu_supports("avx512vnni") != 0));
+  CHECK(has(Feature::kAvx512Bf16) == (__builtin_cpu_supports("avx512bf16") != 0));
   CHECK(!machine.name.empty());
   CHECK(machine.name.front() != ' ');
   CHECK(machine.name.back() != ' ');
@@ -102,8 +142,7 @@ TEST_CASE("the fixed models") {
     const Target* t = fixed_target(isa);
     REQUIRE(t != nullptr);
     CHECK(t == fixed_target(isa));
-    CHECK(t->isa == isa);
-    CHECK(t->name == name_of(isa));
+    CHECK(t->number == static_cast<i32>(isa));
     CHECK(t->machine == "generic-x86-64");
     CHECK(t->processors == 1);
     CHECK(t->has_masks == (isa == Isa::kAvx512));

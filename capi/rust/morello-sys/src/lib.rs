@@ -97,7 +97,7 @@ pub struct morello_cpu_info {
     pub l2_bytes: u64,
     pub l3_bytes: u64,
     pub jit: u32,
-    pub reserved0: u32,
+    pub usable_isas: u32,
 }
 
 #[repr(C)]

@@ -72,7 +72,7 @@ macro_rules! constants {
 #[test]
 fn matches_the_header() {
     let mut ours = layouts! {
-        morello_cpu_info { struct_size, name, isa, processors, l1_bytes, l2_bytes, l3_bytes, jit, reserved0 }
+        morello_cpu_info { struct_size, name, isa, processors, l1_bytes, l2_bytes, l3_bytes, jit, usable_isas }
         morello_context_options { struct_size, max_isa, read_machine, table_memory }
         morello_tensor { dtype, layout, rank, reserved0, shape, strides }
         morello_options { struct_size, target, threads, time_budget, memory_budget, search_only, reserved0,
