@@ -93,9 +93,7 @@ bool derive_accumulate(const Spec& spec, const Limits& limits, const Action&, co
                        Derivation& d) {
   const Stage& head = head_of(spec);
   Spec fill = spec;  // as part_of() wants it: a stage that reads nothing
-  fill.stage[0] = {};
-  fill.stage[0].op = Op::kFill;
-  fill.stage[0].dtype = head.dtype;
+  fill.stage = {Stage{.op = Op::kFill, .dtype = head.dtype}};
   fill.fill_bits = bits_of_number(head.dtype, identity_of(head.op, head.dtype));
   d.child[0] =
       part_of(fill, limits, 0, 1, nullptr, {spec.out(), static_cast<u8>(spec.out_index())});

@@ -23,7 +23,7 @@ void clamp_limits(const Spec& spec, Limits& limits) {
     u64 lines = lines_of(x);
     if (x.level > Level::kL1) l1 += lines;
     if (x.level > Level::kL2) l2 += lines;
-    if (o == spec.out_index() && spec.stage_count > 1 && combines(spec) && x.level > Level::kL1) {
+    if (o == spec.out_index() && !is_single(spec) && combines(spec) && x.level > Level::kL1) {
       l1 += lines;
       l2 += lines;
     }

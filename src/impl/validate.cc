@@ -316,13 +316,14 @@ class Validator {
 
   /// Before the stages of the block: an output that they only add to, as if it had held nothing.
   bool is_neutral_fill(const ImplNode& node, const Unbound& child) {
-    if (child.stage_count != 1 || child.stage[0].op != Op::kFill) return false;
+    const Stage& fill = child.stage.front();
+    if (child.stage_count != 1 || fill.op != Op::kFill) return false;
     for (int s = 0; s < node.spec.stage_count; s++) {
       const Stage& stage = node.spec.stage[s];
-      if (!is_operand(stage.out) || child.stage[0].out != ref_of_slot(stage.out)) continue;
+      if (!is_operand(stage.out) || fill.out != ref_of_slot(stage.out)) continue;
       if (!is_reduction(stage)) continue;
       const u32 neutral = bits_of_number(stage.dtype, identity_of(stage.op, stage.dtype));
-      require(child.fill_bits == neutral && child.stage[0].dtype == stage.dtype,
+      require(child.fill_bits == neutral && fill.dtype == stage.dtype,
               "the output is filled with what is not neutral");
       return true;
     }

@@ -32,6 +32,8 @@ inline bool combines(const Spec& spec) { return spec.reduced() != 0 || contracti
 bool is_chain(const Spec& spec);
 /// The first stage of a chain, and how many follow. REQUIRES: is_chain().
 inline const Stage& head_of(const Spec& spec) { return spec.stage[0]; }
+/// The operand that the head reads first: of a reduction or a copy, the only one.
+inline Ref source_of(const Spec& spec) { return head_of(spec).in[0]; }
 inline int steps_of(const Spec& spec) { return spec.stage_count - 1; }
 /// A chain without steps.
 inline bool is_single(const Spec& spec) { return spec.stage_count == 1; }

@@ -92,6 +92,19 @@ def dependencies(root):
     return bad
 
 
+def roles(root):
+    """What a stage or an operand is for is asked of src/spec, not told from its number or from the output's type."""
+    by_number = re.compile(r"\b(stage|operand)_?\[\d\]|\blanes\(size_of\(\w*\.?out\(\)\.dtype")
+    bad = []
+    for path in files(root, ["src"], C_LIKE):
+        if path.relative_to(root / "src").parts[0] == "spec":
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if by_number.search(line.split("//")[0]):
+                bad.append(f"{path}:{number}: {line.strip()}: see spec/roles.hh")
+    return bad
+
+
 def writes(root):
     """The tool writes through capi/tools/output.hh only, which checks every write."""
     unchecked = re.compile(r"fmt::print\b|std::(cout|cerr|clog|ofstream|fstream)\b|"
@@ -252,7 +265,7 @@ def boundary(root):
     return bad
 
 
-CHECKS = [boundary, layers, dependencies, writes, length, spdx, guards, lists, changelog, paths, formatting,
+CHECKS = [boundary, layers, dependencies, roles, writes, length, spdx, guards, lists, changelog, paths, formatting,
           suites]
 
 

@@ -101,7 +101,7 @@ class DotProduct {
   }
 
   Assembler::Reg64 out_pointer() {
-    if (!out_taken_) out_ = as_.pointer(call_.operand[2].cursor);
+    if (!out_taken_) out_ = as_.pointer(call_.operand[call_.spec.out_index()].cursor);
     out_taken_ = true;
     return out_;
   }

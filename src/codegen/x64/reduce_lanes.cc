@@ -22,7 +22,7 @@ class ReduceLanes {
   void emit() {
     u32 size = call_.spec.size[reduced_dim(call_.spec)], lanes = as_.lanes();
     u32 full = size / lanes, chains = std::min(full, kChains);
-    in_ = as_.moving_pointer(call_.operand[head_of(call_.spec).in[0]].cursor);
+    in_ = as_.moving_pointer(call_.operand[source_of(call_.spec)].cursor);
     if (full == 0) {
       start_short(as_.lanes_of(size));
       as_.reduce_lanes(op_, sum_, as_.lanes_of(size).width, other_());
@@ -84,7 +84,7 @@ class ReduceLanes {
   }
 
   void store() {
-    Assembler::Reg64 out = as_.pointer(call_.operand[1].cursor);
+    Assembler::Reg64 out = as_.pointer(call_.operand[call_.spec.out_index()].cursor);
     Assembler::Vec sum = as_.vec(sum_, 1), before = as_.vec(spare_(), 1);
     if (call_.spec.out().access == Access::kInOut) {
       as_.vmovss(before, as_.at(out, 0));

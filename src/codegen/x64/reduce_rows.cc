@@ -12,7 +12,7 @@ namespace {
 
 u32 registers(const PlanCall&) { return 2; }
 
-const PlanOperand& input_of(const PlanCall& call) { return call.operand[head_of(call.spec).in[0]]; }
+const PlanOperand& input_of(const PlanCall& call) { return call.operand[source_of(call.spec)]; }
 
 /// Byte offset in the input of each row of the register tile, in the order of its registers.
 std::vector<i64> row_offsets(const PlanCall& call, u8 v) {
@@ -41,14 +41,14 @@ void emit(Assembler& as, const PlanCall& call) {
   if (Lanes tail = as.part(columns, vecs - 1); tail.masked()) as.set_mask(tail.count, mask);
 
   i64 step = input_of(call).stride[r];
-  Assembler::Reg64 in = as.moving_pointer(call.operand[0].cursor);
+  Assembler::Reg64 in = as.moving_pointer(input_of(call).cursor);
   u64 unroll = std::max<u64>(1, 16 / (rows.size() * vecs));
   as.for_chunks(spec.size[r], unroll, {{in, step}}, [&](u64 count) {
     for (u64 i = 0; i < count; i++) {
       for (u32 x = 0; x < rows.size() * vecs; x++) {
         u32 j = x % vecs;
         Lanes l = as.part(columns, j);
-        Assembler::Vec to = as.vec(call.operand[1].first_register + x, l.width);
+        Assembler::Vec to = as.vec(call.operand[spec.out_index()].first_register + x, l.width);
         Assembler::Address from =
             as.at(in, static_cast<i64>(i) * step + rows[x / vecs] + i64{j * as.lanes()} * 4);
         if (as.folds(l)) {

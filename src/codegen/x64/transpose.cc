@@ -5,6 +5,7 @@
 
 #include "codegen/x64/assembler.hh"
 #include "codegen/x64/emitter.hh"
+#include "spec/roles.hh"
 
 namespace morello::x64 {
 namespace {
@@ -46,11 +47,12 @@ void transpose_block(Assembler& as, u32 in, u32 out) {
 void emit(Assembler& as, const PlanCall& call) {
   const Spec& spec = call.spec;
   // Rows of the source run along s, rows of the destination along d.
-  u8 s = unit_dim(spec.operand[0]), d = unit_dim(spec.operand[1]);
+  const int source = source_of(spec), out_index = spec.out_index();
+  u8 s = unit_dim(spec.operand[source]), d = unit_dim(spec.out());
   u32 in = call.first_free, out = in + kBlock;
-  i64 from_row = call.operand[0].stride[d], to_row = call.operand[1].stride[s];
-  Assembler::Reg64 from = as.pointer(call.operand[0].cursor),
-                   to = as.pointer(call.operand[1].cursor);
+  i64 from_row = call.operand[source].stride[d], to_row = call.operand[out_index].stride[s];
+  Assembler::Reg64 from = as.pointer(call.operand[source].cursor),
+                   to = as.pointer(call.operand[out_index].cursor);
   for (u32 si = 0; si < spec.size[s]; si += kBlock) {
     Lanes row = as.lanes_of(std::min(kBlock, spec.size[s] - si));
     for (u32 di = 0; di < spec.size[d]; di += kBlock) {
