@@ -97,7 +97,7 @@ bool scalar_map_applies(const Spec& spec, const Target&) {
   if (in_registers > 1 || spec.operand_count != 2 || !is_single(spec) ||
       head_of(spec).op != Op::kCopy)
     return false;
-  u8 a = unit_dim(spec.operand[0]), b = unit_dim(spec.operand[1]);
+  u8 a = unit_dim(spec.operand[source_of(spec)]), b = unit_dim(spec.out());
   return a != b || a == kNoDim;
 }
 
@@ -108,7 +108,7 @@ u32 scalar_map_extra(const Spec& spec, const Target& t) {
 Portions scalar_map_portions(const Spec& spec) { return fastest(spec, 1); }
 
 i64 scalar_map_cost(const Spec& spec, const Target& t) {
-  i64 c = saturating_mul(volume(spec), scalar_stage_units(spec, 0, t));
+  i64 c = saturating_mul(volume(spec), std::max(t.prices.scalar_element, scalar_ops(spec, 0, t)));
   c = saturating_add(c, loop_units(spec, scalar_map_portions(spec), t));
   return saturating_add(saturating_add(c, t.prices.call), all_traffic(spec, t));
 }
@@ -120,7 +120,7 @@ bool transpose_applies(const Spec& spec, const Target&) {
     if (x.layout.packed() || x.free_layout || x.level == Level::kRegister) return false;
     if (x.dims != 3 || unit_dim(x) == kNoDim) return false;
   }
-  return unit_dim(spec.operand[0]) != unit_dim(spec.operand[1]);
+  return unit_dim(spec.operand[source_of(spec)]) != unit_dim(spec.out());
 }
 
 u32 transpose_registers(const Spec&, const Target&) { return 16; }
@@ -136,6 +136,39 @@ i64 transpose_cost(const Spec& spec, const Target& t) {
   return saturating_add(saturating_add(c, t.prices.call), all_traffic(spec, t));
 }
 
+Rate map_rate(Duty duty, const Target& t) {
+  Rate r{.call = t.prices.tile_call, .vector_ops = 16, .along = true};
+  switch (duty) {
+    case Duty::kFill:
+      return {.vector = t.prices.clear};
+    case Duty::kLoad:
+      return r;
+    case Duty::kMap:
+      r.call = t.prices.call;
+      r.row = t.prices.map_row;
+      [[fallthrough]];
+    case Duty::kStore:
+      r.vector = kUnitsPerCycle / t.stores_per_cycle;
+      r.odd = t.has_masks ? 0 : t.prices.odd_store;
+      r.fastest = true;
+      return r;
+    default:
+      return kNever;
+  }
+}
+
+Rate scalar_map_rate(Duty duty, const Target& t) {
+  if (duty == Duty::kTile || duty == Duty::kContract || duty == Duty::kReduce ||
+      duty == Duty::kFill)
+    return kNever;
+  return {.call = t.prices.call, .element = t.prices.scalar_element, .element_ops = 16};
+}
+
+Rate transpose_rate(Duty duty, const Target& t) {
+  if (duty != Duty::kRelayout) return kNever;
+  return {.call = t.prices.call, .element = t.prices.transpose_block / 64, .rank = 2, .stages = 1};
+}
+
 }  // namespace
 
 i64 stage_units(const Spec& spec, int first, const Target& t) {
@@ -145,18 +178,20 @@ i64 stage_units(const Spec& spec, int first, const Target& t) {
   return units;
 }
 
-i64 scalar_stage_units(const Spec& spec, int first, const Target& t) {
+i64 scalar_ops(const Spec& spec, int first, const Target& t) {
   i64 units = 0;
   for (int s = first; s < spec.stage_count; s++)
     units += t.prices.scalar_op[static_cast<size_t>(class_of(spec.stage[s].op))];
-  return std::max(units, t.prices.scalar_element);
+  return units;
 }
 
 extern const Microkernel kMap = {MicrokernelId::kMap, map_applies, map_extra, map_cost,
-                                 map_portions};
+                                 map_portions,        map_rate};
 extern const Microkernel kScalarMap = {MicrokernelId::kScalarMap, scalar_map_applies,
-                                       scalar_map_extra, scalar_map_cost, scalar_map_portions};
+                                       scalar_map_extra,          scalar_map_cost,
+                                       scalar_map_portions,       scalar_map_rate};
 extern const Microkernel kTranspose = {MicrokernelId::kTranspose, transpose_applies,
-                                       transpose_registers, transpose_cost, transpose_portions};
+                                       transpose_registers,       transpose_cost,
+                                       transpose_portions,        transpose_rate};
 
 }  // namespace morello
