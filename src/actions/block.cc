@@ -2,6 +2,7 @@
 // Rewrites into a sequence: fill then accumulate, and a fused chain into its first stage and the
 // rest.
 #include "actions/placement.hh"
+#include "spec/canonical.hh"
 #include "support/number.hh"
 
 namespace morello {
@@ -13,71 +14,76 @@ struct Place {
   u8 parent = 0;
 };
 
-/// Numbers the operands of a part as they are first used.
-class Operands {
+/// Some stages of a chain as a Spec: from stage `first`, which reads `previous` where it read the
+/// value of the stage before, to one that writes `out`. Operands that no stage reads are left out,
+/// and dimensions that nothing has.
+class Part {
  public:
-  explicit Operands(Spec& part) : part_(part) {}
-  Ref add(const Place& place) {
+  Part(const Spec& whole, int first, const Place* previous, const Place& out)
+      : whole_(whole), first_(first), previous_(previous), out_(out) {
+    part_.serial = whole.serial;
+    part_.rank = whole.rank;
+    part_.size = whole.size;
+    part_.window = whole.window;
+  }
+
+  Child up_to(int last, const Limits& limits) {
+    for (int s = first_; s < last; s++) take(whole_.stage[s]);
+    const Ref output = number_of(out_);
+    for (int s = 0; s < part_.stage_count; s++)
+      for (Ref& in : part_.stage[s].in)
+        if (in == kOutput) in = output;
+    part_.stage[part_.stage_count - 1].out = output;
+    return finish(limits);
+  }
+
+ private:
+  static constexpr Ref kOutput = kMaxOperands;  // until its number is known
+
+  void take(const Stage& stage) {
+    Stage& taken = part_.stage[part_.stage_count++] = stage;
+    for (Ref& in : taken.in) in = read(in);
+    if (stage.op == Op::kFill) part_.fill_bits = whole_.fill_bits;
+  }
+
+  Ref read(Ref in) {
+    if (is_value(in) && stage_of(in) >= first_) return value_of(stage_of(in) - first_);
+    if (!is_value(in) && !is_operand(in)) return in;
+    const Place from = is_value(in) ? *previous_ : Place{whole_.operand[in], in};
+    return from.parent == out_.parent ? kOutput : number_of(from);
+  }
+
+  /// Operands are numbered as they are first used.
+  Ref number_of(const Place& place) {
     for (Ref o = 0; o < part_.operand_count; o++)
       if (parent_[o] == place.parent) return o;
     parent_[part_.operand_count] = place.parent;
     part_.operand[part_.operand_count] = place.operand;
     return part_.operand_count++;
   }
-  const std::array<u8, kMaxOperands>& parents() const { return parent_; }
 
- private:
-  Spec& part_;
+  Child finish(const Limits& limits) {
+    DimMask used = part_.reduced();  // if no operand has them: so often the same value is added
+    for (int o = 0; o < part_.operand_count; o++) {
+      forget_pitch(part_.operand[o]);
+      used = static_cast<DimMask>(used | part_.operand[o].dims);
+    }
+    for (int d = 0; d < part_.rank; d++)
+      if (!has_dim(used, d)) part_.size[d] = 1;  // as good as that
+    Child child{part_, limits, 1, {}};
+    drop_unit_dims(child.spec, &child.binding);
+    child.binding.operand = parent_;
+    assert_canonical(child.spec);
+    return child;
+  }
+
+  const Spec& whole_;
+  int first_;
+  const Place* previous_;
+  const Place& out_;
+  Spec part_;
   std::array<u8, kMaxOperands> parent_{};
 };
-
-/// The Spec of stages [first, last) of a chain, reading `previous` where they read the value of the
-/// stage before, and writing `out`. Operands that no stage reads are left out, and dimensions that
-/// nothing has.
-Child part_of(const Spec& spec, const Limits& limits, int first, int last, const Place* previous,
-              const Place& out) {
-  Child c;
-  Spec s;
-  s.serial = spec.serial;
-  s.rank = spec.rank;
-  s.size = spec.size;
-  s.window = spec.window;
-  Operands operands(s);
-  const Ref kOutput = kMaxOperands;  // until its number is known
-  for (int i = first; i < last; i++) {
-    Stage& stage = s.stage[s.stage_count++] = spec.stage[i];
-    for (Ref& in : stage.in) {
-      const bool is_previous = is_value(in) && stage_of(in) < first;
-      if (is_value(in) && !is_previous)
-        in = value_of(stage_of(in) - first);
-      else if (is_operand(in) || is_previous) {
-        const Place from = is_previous ? *previous : Place{spec.operand[in], in};
-        in = from.parent == out.parent ? kOutput : operands.add(from);
-      }
-    }
-  }
-  const Ref output = operands.add(out);
-  for (int i = 0; i < s.stage_count; i++)
-    for (Ref& in : s.stage[i].in)
-      if (in == kOutput) in = output;
-  s.stage[s.stage_count - 1].out = output;
-  for (int i = 0; i < s.stage_count; i++)
-    if (s.stage[i].op == Op::kFill) s.fill_bits = spec.fill_bits;
-  DimMask used = s.reduced();  // that no operand has: they say how often the same value is added
-  for (int o = 0; o < s.operand_count; o++) {
-    forget_pitch(s.operand[o]);
-    used = static_cast<DimMask>(used | s.operand[o].dims);
-  }
-  // Dimensions that the part does not have are as good as size 1.
-  for (int d = 0; d < s.rank; d++)
-    if (!has_dim(used, d)) s.size[d] = 1;
-  c.spec = s;
-  drop_unit_dims(c.spec, &c.binding);
-  c.binding.operand = operands.parents();
-  c.limits = limits;
-  c.times = 1;
-  return c;
-}
 
 // ---- accumulate
 
@@ -92,11 +98,11 @@ void list_accumulate(const Spec& spec, const Limits&, const ActionContext&, Acti
 bool derive_accumulate(const Spec& spec, const Limits& limits, const Action&, const ActionContext&,
                        Derivation& d) {
   const Stage& head = head_of(spec);
-  Spec fill = spec;  // as part_of() wants it: a stage that reads nothing
+  Spec fill = spec;  // whose stage reads nothing
   fill.stage = {Stage{.op = Op::kFill, .dtype = head.dtype}};
   fill.fill_bits = bits_of_number(head.dtype, identity_of(head.op, head.dtype));
-  d.child[0] =
-      part_of(fill, limits, 0, 1, nullptr, {spec.out(), static_cast<u8>(spec.out_index())});
+  const Place out = {spec.out(), static_cast<u8>(spec.out_index())};
+  d.child[0] = Part(fill, 0, nullptr, out).up_to(1, limits);
   d.child[1] = {spec, limits, 1, identity_binding()};
   Spec& body = d.child[1].spec;
   body.out().access = Access::kInOut;
@@ -137,11 +143,11 @@ bool derive_bufferize(const Spec& spec, const Limits& limits, const Action& a, c
     d.amount = footprint(spec, buffer.operand).lines;
     if (!subtract(rest, d.level, d.amount)) return false;
   }
-  d.child[0] = part_of(spec, rest, 0, 1, nullptr, buffer);
+  d.child[0] = Part(spec, 0, nullptr, buffer).up_to(1, rest);
   Place read = buffer, out = output;
   read.operand.access = Access::kIn;
   if (in_place) out.operand.access = Access::kInOut;
-  d.child[1] = part_of(spec, rest, 1, spec.stage_count, &read, out);
+  d.child[1] = Part(spec, 1, &read, out).up_to(spec.stage_count, rest);
   d.count = 2;
   return true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "search/synthesize.hh"
 
+#include <cassert>
 #include <chrono>
 
 #include "search/incumbent.hh"
@@ -107,16 +108,15 @@ class Synthesis {
   }
 
   std::optional<ImplTree> solved_tree() {
-    return decide(root_, limits_, problem_.context(), target_,
-                  [this](const Spec& spec, const Limits& limits) -> std::optional<Action> {
-                    SpecSearch::Solution s;
-                    // Solved on the way, or quickly: a clamp may round limits that were not asked
-                    // for.
-                    if (!search_.solve(spec, limits, worker_, s) || !s.feasible)
-                      return std::nullopt;
-                    return s.action;
-                  },
-                  {.trusted = true});
+    auto action = [this](const Spec& spec, const Limits& limits) -> std::optional<Action> {
+      SpecSearch::Solution s;
+      // Solved on the way, or quickly: a clamp may round limits that were not asked for.
+      if (!search_.solve(spec, limits, worker_, s) || !s.feasible) return std::nullopt;
+      return s.action;
+    };
+    auto tree = decide(root_, limits_, problem_.context(), target_, action, {.trusted = true});
+    assert(!tree || validate(*tree).empty());
+    return tree;
   }
 
   SearchStats stats_now(bool optimal, i64 bound) {

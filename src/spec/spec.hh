@@ -137,7 +137,7 @@ static_assert(std::has_unique_object_representations_v<Spec>);
 /// Calls f(field) for every number: sizes and counts first, then operand by operand, stage by
 /// stage. Whoever reads, writes or compares fields goes through here.
 template <class SpecType, class F>
-void each_field(SpecType& spec, F&& f) {
+constexpr void each_field(SpecType& spec, F&& f) {
   for (auto& size : spec.size) f(size);
   f(spec.rank), f(spec.operand_count), f(spec.stage_count), f(spec.serial), f(spec.fill_bits);
   for (auto& x : spec.operand) {

@@ -50,11 +50,11 @@ void each_column(Key& key, F&& f) {
     if (!fixed) f(field);
   });
 }
-const size_t kKeyColumns = [] {
-  size_t n = 0;
-  Spec key;
-  each_column(key, [&](auto&) { n++; });
-  return n;
+constexpr size_t kKeyColumns = [] {
+  size_t fields = 0;
+  Spec spec;
+  each_field(spec, [&](auto&) { fields++; });
+  return fields - kMaxDims - kMaxOperands - 1;
 }();
 
 bool comes_before(const Spec& a, const Spec& b) { return std::memcmp(&a, &b, sizeof(Spec)) < 0; }

@@ -12,16 +12,27 @@ namespace {
 
 constexpr u32 kM = 1u << kAxisSize, kN = 1u << (kAxisSize + 1), kK = 1u << (kAxisSize + 2);
 
-/// One promise and one box of a matmul.
+constexpr u32 kLimits = 7u << kAxisLimit;
+
+/// One promise and one box.
+Parts one_of_each(const char* text) {
+  const Spec spec = lower(*parse(text))->spec;
+  const GridPoint point = to_grid(spec, limits_of(*fixed_target(Isa::kAvx2)));
+  TableContent content;
+  content.promises = {{point.key, point.at, point.at}};
+  content.groups = {{point.key, 0, point.at, {}, {{ActionKind::kTile, 0, {}, {}, 4}}}};
+  return *parts_of(write_payload(content));
+}
+
+/// Of a matmul.
 const Parts& one_of_each() {
-  static const Parts parts = [] {
-    const Spec spec = lower(*parse("matmul f32[8,8] f32[8,8] -> f32[8,8]"))->spec;
-    const GridPoint point = to_grid(spec, limits_of(*fixed_target(Isa::kAvx2)));
-    TableContent content;
-    content.promises = {{point.key, point.at, point.at}};
-    content.groups = {{point.key, 0, point.at, {}, {{ActionKind::kTile, 0, {}, {}, 4}}}};
-    return *parts_of(write_payload(content));
-  }();
+  static const Parts parts = one_of_each("matmul f32[8,8] f32[8,8] -> f32[8,8]");
+  return parts;
+}
+
+/// Of a fill, whose value makes it a key of its own.
+const Parts& one_fill() {
+  static const Parts parts = one_of_each("fill 1 -> f32[8]");
   return parts;
 }
 
@@ -51,10 +62,10 @@ Parts boxes(u32 n, u32 axes, const Bounds& bounds, const Size& size) {
 u32 four(u32) { return 4; }
 
 template <class Change>
-Parts promises(u32 n, const Change& change) {
+Parts promises(u32 n, const Change& change, const Parts& first = one_of_each()) {
   Parts parts = only_key();
   for (u32 i = 0; i < n; i++) {
-    Row row = one_of_each()[Section::kPromises][0];
+    Row row = first[Section::kPromises][0];
     change(i, row);
     parts[Section::kPromises].push_back(row);
   }
@@ -62,11 +73,11 @@ Parts promises(u32 n, const Change& change) {
 }
 constexpr size_t kLowest = 1, kExtent = 1 + kAxes;
 
-/// `n` keys that differ in a number that is of no use to them, in order.
+/// `n` keys, of fills with different values, in order.
 Parts keys(u32 n) {
   Parts parts;
   for (u32 i = 0; i < n; i++) {
-    Row key = one_of_each()[Section::kKeys][0];
+    Row key = one_fill()[Section::kKeys][0];
     key[3] = __builtin_bswap32(i);
     parts[Section::kKeys].push_back(key);
   }
@@ -87,7 +98,7 @@ u32 in_square(u32 i, u32 axis) { return axis == kAxisSize ? i / 40000 : i % 4000
 }  // namespace
 
 Parts benign(u32 n) {
-  const u32 axes = kM | kN | kK | 0xe000u << 1 | 1u << kAxisLevel;
+  const u32 axes = kM | kN | kK | kLimits | 1u << kAxisLevel;
   return boxes(
       n, axes,
       [](u32 i, u32 axis) -> Row {
@@ -119,8 +130,8 @@ const std::vector<Hostile>& hostile_tables() {
       {"promises of a key each", true,
        [](u32 n) {
          Parts parts = keys(n);
-         parts[Section::kPromises] =
-             promises(n, [](u32 i, Row& row) { row[0] = i > 0; })[Section::kPromises];
+         parts[Section::kPromises] = promises(
+             n, [](u32 i, Row& row) { row[0] = i > 0; }, one_fill())[Section::kPromises];
          return parts;
        }},
       {"boxes without an axis", false,
@@ -185,7 +196,7 @@ const std::vector<Hostile>& hostile_tables() {
       {"boxes along all axes", true,
        [](u32 n) {
          return boxes(
-             n, 0x1c1ffu & ~0xe0u,
+             n, 3u | kM | kN | kK | 1u << kAxisLevel | kLimits,
              [](u32 i, u32 axis) -> Row {
                if (axis < kAxisSize || axis >= kAxisLevel) return {0, axis >= kAxisLimit ? 9u : 1u};
                return {axis < kAxisSize + 2 ? in_square(i, axis) : 0, 3};
@@ -197,7 +208,7 @@ const std::vector<Hostile>& hostile_tables() {
        [](u32 n) {
          Parts parts = keys(n);
          for (u32 i = 0; i < n; i++) {
-           Row group = one_of_each()[Section::kGroups][0];
+           Row group = one_fill()[Section::kGroups][0];
            group[0] = i > 0;
            parts[Section::kGroups].push_back(group);
            parts[Section::kActions].push_back({7, 0, 0, 0, 4});
