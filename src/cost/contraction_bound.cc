@@ -135,19 +135,20 @@ i64 ContractionBound::steps_of_vectors(u64 vecs, u64 columns) const {
 
 /// The cheapest of the ways that cost so much per result. Fixed point.
 i64 ContractionBound::per_other_result() const {
-  // The only result of its tile.
-  i64 best = saturating_add(saturating_mul(depth_, rates_.rate(1, 1)), fixed(moves_.alone));
-  best = saturating_add(best, on_lone_);
-  best = std::min({best, per_lone_result(), per_buffered_result()});
+  i64 best = per_buffered_result();
   for (const MemoryWay& way : rates_.memory_ways())
     best = std::min(best, per_result_in_memory(way));
-  return best;
+  const i64 products = saturating_mul(depth_, rates_.rate(results_, 1));
+  if (products >= best) return best;
+  // The only result of its tile.
+  i64 alone = saturating_mul(depth_, rates_.rate(1, 1));
+  alone = saturating_add(saturating_add(alone, fixed(moves_.alone)), on_lone_);
+  return std::min({best, alone, per_lone_result(products)});
 }
 
 /// A lane of its own in a tile, which asks nothing of layouts.
-i64 ContractionBound::per_lone_result() const {
-  i64 c = saturating_mul(depth_, rates_.rate(results_, 1));
-  c = saturating_add(c, fixed(moves_.lone));
+i64 ContractionBound::per_lone_result(i64 products) const {
+  i64 c = saturating_add(products, fixed(moves_.lone));
   i64 per_tile = saturating_add(rates_.call(Duty::kTile), moves_.lone_calls);
   c = saturating_add(c, share(fixed(per_tile), rates_.largest(results_, 1)));
   return saturating_add(c, on_lone_);
@@ -167,7 +168,7 @@ i64 ContractionBound::per_result_in_memory(const MemoryWay& way) const {
     }
   const u64 groups = way.group == 1 ? depth_ : ceil_div(depth_, way.group);
   i64 c = saturating_add(saturating_mul(groups, way.group_units), way.result);
-  if (packs) c = saturating_add(c, share(fixed(packs), results_));
+  if (packs != 0) c = saturating_add(c, share(fixed(packs), results_));
   return saturating_add(c, in_memory_);
 }
 

@@ -34,7 +34,7 @@ class ContractionBound {
   i64 steps_of_vectors(u64 vecs, u64 columns) const;
   i64 share_of(i64 units, u64 columns) const;
   i64 per_other_result() const;
-  i64 per_lone_result() const;
+  i64 per_lone_result(i64 products) const;
   i64 per_result_in_memory(const MemoryWay& way) const;
   i64 per_buffered_result() const;
   void find_steps();
