@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "cost/microkernel.hh"
 #include "cost/model.hh"
 #include "impl/impl.hh"
 #include "spec/limits.hh"
@@ -76,6 +77,7 @@ struct ActionContext {
   const Target* target = nullptr;
   u32 disabled = 0;             // bit 1 << kind: left out, for tests of what a rewrite is worth
   u32 disabled_reductions = 0;  // bit 1 << Reduction
+  Microkernels microkernels = morello::microkernels();  // in the order of their numbers
   bool reduces(Reduction r) const { return !(disabled_reductions >> static_cast<int>(r) & 1); }
 };
 

@@ -8,14 +8,14 @@ namespace {
 
 void list_select(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   if (has_free_operand(spec)) return;
-  for (const Microkernel* kernel : microkernels())
+  for (const Microkernel* kernel : context.microkernels)
     if (kernel->applies(spec, *context.target))
       out.add({ActionKind::kSelect, static_cast<u8>(kernel->id), {}, {}, 0});
 }
 
 bool derive_select(const Spec& spec, const Limits& limits, const Action& a, const ActionContext& c,
                    Derivation& d) {
-  const Microkernel& kernel = microkernel(static_cast<MicrokernelId>(a.arg));
+  const Microkernel& kernel = *c.microkernels[a.arg - 1u];
   d.level = Level::kRegister;
   d.amount = kernel.registers(spec, *c.target);
   if (d.amount > limits.at(Level::kRegister)) return false;

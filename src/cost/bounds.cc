@@ -8,44 +8,55 @@
 
 namespace morello {
 
-Bounds::Bounds(const Target& target) : target_(target), rates_(target) {}
+Bounds::Bounds(const Target& target, Microkernels kernels)
+    : target_(target), kernels_(kernels), rates_(target, kernels) {}
 
 // Rows of vectors, or of single elements; a copy between different fastest dimensions in blocks, or
 // element by element. Panels split rows, which makes them no cheaper.
 i64 Bounds::map(const Spec& spec) const {
   const Operand& out = spec.out();
+  if (out.level == Level::kRegister) return 0;
+  Duty duty = duty_of(spec);
   u8 v = unit_dim(out);
   u64 lanes = target_.lanes(size_of(out.dtype)), points = volume(spec);
-  bool to_memory = out.level != Level::kRegister;
-  i64 scalar_units = scalar_stage_units(spec, 0, target_);
-  i64 scalar = saturating_mul(points, scalar_units);
-  if (to_memory && v != kNoDim && spec.stage[0].op == Op::kCopy && spec.operand_count == 2) {
-    const Operand& in = spec.operand[0];
-    if (in.level != Level::kRegister && has_dim(in.dims, v) && unit_dim(in) != v) {
-      // Blocks are of one slice of the two dimensions each.
-      u64 area = u64{spec.size[v]} * (unit_dim(in) == kNoDim ? 1 : spec.size[unit_dim(in)]);
-      u64 slices = points / area;
-      i64 slice = saturating_mul(area, target_.prices.transpose_block / 64) + target_.prices.call +
-                  target_.prices.loop;
-      slice = std::min(slice, saturating_mul(area, scalar_units));
-      return std::max(target_.prices.call, saturating_mul(slices, slice) - target_.prices.loop);
-    }
-  }
-  if (!to_memory) return 0;
-  bool vectors_fit = v != kNoDim || spec.rank == 0;
+  Form form{stage_units(spec, 0, target_), scalar_ops(spec, 0, target_), true, true};
+  if (duty == Duty::kRelayout) return relayout(spec, form);
+  // Single elements, which have any layout there is, but a loop and a start each.
+  i64 alone = saturating_add(rates_.lone(duty, form), rates_.call(duty) + target_.prices.loop);
+  form.fastest = v != kNoDim || spec.rank == 0;
   for (int o = 0; o < spec.operand_count; o++)
-    vectors_fit &=
+    form.along &=
         v == kNoDim || !has_dim(spec.operand[o].dims, v) || unit_dim(spec.operand[o]) == v;
-  if (!vectors_fit) return saturating_add(target_.prices.tile_call, scalar);
-  if (v == kNoDim) return target_.prices.tile_call;
+  if (v == kNoDim || !form.along) {
+    i64 one = rates_.lone(duty, form);
+    if (spec.rank > 0) one = std::min(one, alone);
+    i64 c = saturating_mul(points, one);
+    return one == alone ? std::max<i64>(0, c - target_.prices.loop)
+                        : saturating_add(c, rates_.call(duty));
+  }
   u64 columns = out.layout.packed() ? out.layout.pack : spec.size[v];
-  bool tile = spec.operand_count > 1 && spec.operand[0].level == Level::kRegister;
-  i64 store = kUnitsPerCycle / target_.stores_per_cycle;
-  i64 row = saturating_mul(columns / lanes, std::max(store, stage_units(spec, 0, target_)));
-  if (!tile) row = saturating_add(row, target_.prices.map_row);
-  row = std::min(row, saturating_mul(columns, scalar_units));
-  return saturating_add(tile ? target_.prices.tile_call : target_.prices.call,
-                        saturating_mul(points / columns, row));
+  i64 row = rates_.row(duty, form, columns, lanes, alone);
+  i64 c = saturating_add(rates_.call(duty), saturating_mul(points / columns, row));
+  return std::min(c, std::max<i64>(0, saturating_mul(points, alone) - target_.prices.loop));
+}
+
+i64 Bounds::relayout(const Spec& spec, const Form& form) const {
+  u8 v = unit_dim(spec.out()), u = unit_dim(spec.operand[0]);
+  u64 lanes = target_.lanes(size_of(spec.out().dtype)), points = volume(spec);
+  // What has two dimensions only needs one execution for each slice of the two.
+  u64 area = u64{spec.size[v]} * (u == kNoDim ? 1 : spec.size[u]);
+  Form lone = form;
+  lone.fastest = false;
+  i64 loop = target_.prices.loop;
+  i64 alone = saturating_add(rates_.lone(Duty::kMap, form), rates_.call(Duty::kMap) + loop);
+  i64 slice = saturating_mul(area, std::min(rates_.lone(Duty::kMap, lone), alone));
+  for (const Rate& way : rates_.ways(Duty::kRelayout)) {
+    i64 c = saturating_mul(area, way.element);
+    c = saturating_add(c, saturating_mul(area / lanes, way.vector));
+    slice = std::min(slice, way.rank <= 2 ? saturating_add(c, way.call + loop) : c);
+  }
+  i64 call = std::min(rates_.call(Duty::kRelayout), rates_.call(Duty::kMap));
+  return std::max(call, saturating_mul(points / area, slice) - loop);
 }
 
 namespace {
@@ -137,28 +148,25 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   i64 best = saturating_add(contraction, saturating_add(l2_traffic, memory));
   // A buffer may have vectors along another dimension, and larger tiles.
   u64 row = chain ? ~u64{0} : ceil_div(columns, lanes);
-  u32 tile = rates_.largest(~u64{0}, row);
-  i64 loads = out.access == Access::kInOut && !chain ? 1 : 0;
-  double vector =
-      static_cast<double>(kUnitsPerCycle / target_.stores_per_cycle + loads * kUnitsPerCycle / 4) +
-      static_cast<double>(target_.prices.loop + target_.prices.call +
-                          (1 + loads) * target_.prices.tile_call) /
-          tile;
-  p.visit =
-      std::min(vector / static_cast<double>(lanes), static_cast<double>(target_.prices.dot_result));
-  double step =
-      std::min(static_cast<double>(rates_.rate(~u64{0}, row)) / (1 << TileRates::kFraction),
-               static_cast<double>(kUnitsPerCycle) / target_.fma_per_cycle) /
-      static_cast<double>(lanes);
+  p.visit = work.visit(row);
+  auto units = [](i64 fixed) { return static_cast<double>(fixed) / (1 << Rates::kFraction); };
+  double step = units(rates_.rate(~u64{0}, row)) / static_cast<double>(lanes);
+  for (const MemoryWay& way : rates_.memory_ways())
+    step = std::min(step, units(way.group_units) / way.group);
   double io = io_bound(p);
-  if (io > p.points * (static_cast<double>(target_.prices.scalar_step) - step)) return best;
-  i64 together = saturating_add(floor_units(p.points * step + io), work.step_units());
+  // What writes to memory itself visits nothing: worth it where products cost so little more.
+  const double most = (io + 2 * p.fast * p.element) / p.points;  // that a product can save
+  double part = 1;
+  for (const MemoryWay& way : rates_.memory_ways())
+    if (units(way.result) < p.visit && most > 0)
+      part = std::min(part, (units(way.group_units) / way.group - step) / most);
+  i64 together = saturating_add(floor_units(p.points * step + io * part), work.step_units());
   return std::max(best, saturating_add(memory, together));
 }
 
 i64 Bounds::leaf(const Spec& spec) const {
   i64 best = kInfinite;
-  for (const Microkernel* kernel : microkernels())
+  for (const Microkernel* kernel : kernels_)
     if (kernel->applies(spec, target_)) best = std::min(best, kernel->cost(spec, target_));
   return best;
 }
@@ -171,10 +179,12 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
   Op head = spec.stage[0].op;
   u64 lanes = target_.lanes(size_of(spec.out().dtype));
   if (head == Op::kMulAdd) {
-    ContractionBound work(spec, target_, rates_);
+    const ContractionBound work(spec, target_, rates_);
     c = quick ? saturating_add(c, work.units()) : blocked(spec, limits, work, once);
   } else if (spec.reduced() != 0) {
-    c = saturating_add(c, saturating_mul(volume(spec) / lanes, kUnitsPerCycle / 2));
+    const size_t price = static_cast<size_t>(class_of(head));
+    const Form form{target_.prices.op[price], target_.prices.scalar_op[price], true, true};
+    c = saturating_add(c, saturating_mul(volume(spec) / lanes, rates_.reduced_vector(form, lanes)));
   } else {
     c = saturating_add(c, map(spec));
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Admissible lower bounds: at most the cost of any program for a Spec within its memory limits.
-// They steer the search and never decide: a bound that is too high would lose the optimum (and the
-// tests compare with brute force).
+// They are made of compulsory traffic and of the rates that microkernels declare (rates.hh), and
+// know no microkernel. They steer the search and never decide: a bound that is too high would lose
+// the optimum (and the tests compare with brute force).
 #ifndef MORELLO_COST_BOUNDS_HH
 #define MORELLO_COST_BOUNDS_HH
 
@@ -13,7 +14,8 @@ namespace morello {
 /// Immutable after construction; for one target.
 class Bounds {
  public:
-  explicit Bounds(const Target& target);
+  /// @param kernels  those that programs may use.
+  explicit Bounds(const Target& target, Microkernels kernels = microkernels());
 
   i64 of(const Spec& spec, const Limits& limits) const { return bound(spec, limits, false); }
   /// Weaker, in a third of the time.
@@ -22,6 +24,7 @@ class Bounds {
  private:
   i64 leaf(const Spec& spec) const;
   i64 map(const Spec& spec) const;
+  i64 relayout(const Spec& spec, const Form& form) const;
   i64 bound(const Spec& spec, const Limits& limits, bool quick) const;
   struct Traffic {
     i64 l2 = 0, memory = 0;  // units from L2 to L1, and from memory to L2
@@ -31,7 +34,8 @@ class Bounds {
               const Traffic& once) const;
 
   const Target& target_;
-  TileRates rates_;
+  Microkernels kernels_;
+  Rates rates_;
 };
 
 }  // namespace morello

@@ -8,7 +8,7 @@
 namespace morello {
 namespace {
 
-constexpr int kFraction = TileRates::kFraction;
+constexpr int kFraction = Rates::kFraction;
 constexpr i64 fixed(i64 units) {
   return units >= kInfinite >> kFraction ? kInfinite : units << kFraction;
 }
@@ -23,24 +23,7 @@ i64 share(i64 price, u64 n) { return price >= kInfinite ? kInfinite : price / st
 
 }  // namespace
 
-TileRates::TileRates(const Target& target) : registers_(target.vector_registers) {
-  rate_.assign(static_cast<size_t>((registers_ + 1) * (registers_ + 1)), kInfinite);
-  largest_.assign(rate_.size(), 1);
-  for (u64 rows = 1; rows <= registers_; rows++)
-    for (u64 vecs = 1; vecs <= registers_; vecs++) {
-      i64 best = std::min(rate(rows - 1, vecs), rate(rows, vecs - 1));
-      u32 most = std::max(largest(rows - 1, vecs), largest(rows, vecs - 1));
-      if (rows * vecs + outer_product_registers(rows, vecs, false, target) <= registers_) {
-        i64 step = outer_product_step(rows, vecs, target);
-        best = std::min(best, fixed(step) / static_cast<i64>(rows * vecs));
-        most = std::max(most, static_cast<u32>(rows * vecs));
-      }
-      rate_[index(rows, vecs)] = best;
-      largest_[index(rows, vecs)] = most;
-    }
-}
-
-ContractionBound::ContractionBound(const Spec& spec, const Target& target, const TileRates& rates)
+ContractionBound::ContractionBound(const Spec& spec, const Target& target, const Rates& rates)
     : spec_(spec),
       target_(target),
       rates_(rates),
@@ -48,23 +31,23 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
       lanes_(target.lanes(size_of(spec.out().dtype))),
       v_(unit_dim(spec.out())),
       in_registers_(spec.out().level == Level::kRegister),
-      chain_(spec.stage_count > 1),
-      store_(kUnitsPerCycle / static_cast<i64>(target.stores_per_cycle)) {
+      chain_(spec.stage_count > 1 && !rates.fuses()),
+      moves_(rates.moves(spec.out().access == Access::kInOut && spec.stage_count == 1)) {
   for (int d = 0; d < spec.rank; d++)
     (has_dim(spec.reduced(), d) ? depth_ : results_) *= spec.size[d];
   if (v_ != kNoDim) columns_ = spec.size[v_];
   rows_ = results_ / columns_;
-  work_ = stage_units(spec, 1, target);
-  scalar_work_ = scalar_stage_units(spec, 1, target);
-  if (v_ != kNoDim) repack_ = repack(v_);
+  if (chain_) find_steps();
+  if (v_ != kNoDim && rates.tiles_along()) repack_ = repack(v_);
   if (!in_registers_) per_other_ = per_other_result();
 }
 
 i64 ContractionBound::units() const {
-  if (in_registers_ && v_ == kNoDim)
-    return saturating_add(
-        scaled(results_, saturating_mul(depth_, rates_.rate(results_, 1)) + fixed(work_)),
-        target_.prices.call);
+  const i64 call = rates_.call(Duty::kTile);
+  if (in_registers_ && v_ == kNoDim) {
+    const i64 one = saturating_add(saturating_mul(depth_, rates_.rate(results_, 1)), on_lone_);
+    return saturating_add(scaled(results_, one), call);
+  }
   i64 c = 0;
   if (v_ == kNoDim) {
     c = scaled(results_, per_other_);
@@ -73,11 +56,24 @@ i64 ContractionBound::units() const {
     if (full) c = part(full, full * lanes_, true);
     if (rest) c = saturating_add(c, part(1, rest, full == 0));
   }
-  return in_registers_ ? saturating_add(c, target_.prices.call) : std::max(c, target_.prices.call);
+  if (in_registers_) return saturating_add(c, call);
+  return std::max(c, std::min(call, rates_.call(Duty::kContract)));
 }
 
 i64 ContractionBound::step_units() const {
-  return chain_ ? saturating_mul(results_ / lanes_, work_) : 0;
+  if (!chain_) return 0;
+  return scaled(results_, std::min(alone_, on_tile_ / static_cast<i64>(lanes_)));
+}
+
+double ContractionBound::visit(u64 row) const {
+  // What is cleared when it comes into a tile for the first time is loaded from then on.
+  const TileMoves& later = rates_.moves(true);
+  const i64 calls =
+      target_.prices.loop + rates_.call(Duty::kTile) + std::min(moves_.calls, later.calls);
+  const double shared = static_cast<double>(calls) / rates_.largest(~u64{0}, row);
+  const double vector = static_cast<double>(std::min(moves_.vector, later.vector)) + shared;
+  const double lone = static_cast<double>(std::min(moves_.lone, later.lone)) + shared;
+  return std::min(vector / static_cast<double>(lanes_), lone);
 }
 
 /// `columns` columns, `vecs` vectors of each row, in all rows.
@@ -91,22 +87,18 @@ i64 ContractionBound::vectors(u64 vecs, u64 columns, bool first) const {
   i64 per_vector = saturating_mul(depth_, rates_.rate(rows_, row));
   i64 loop = 0, per_tile = 0, odd = 0;
   if (!in_registers_) {
-    bool loads = out_.access == Access::kInOut && !chain_;
-    per_vector += fixed(store_ + (loads ? kUnitsPerCycle / 2 : kUnitsPerCycle / 4));
+    per_vector = saturating_add(per_vector, fixed(moves_.vector));
     loop = target_.prices.loop;
-    per_tile =
-        target_.prices.loop + target_.prices.call + (loads ? 2 : 1) * target_.prices.tile_call;
-    // A last vector that is not full is stored in parts where there are no masks, or is no vector.
-    if (columns < lanes_ && !target_.has_masks)
-      odd = std::min<i64>(target_.prices.odd_store,
-                          static_cast<i64>(columns) * target_.prices.scalar_element - store_);
+    per_tile = loop + rates_.call(Duty::kTile) + moves_.calls;
+    // A last vector that is not full may cost more to store, or less, as single elements.
+    if (columns < lanes_) odd = moves_.odd[columns];
   }
   // A tile more or less: other ways for one vector may cost less than a tile of its own.
   bool whole = scaled(columns / vecs, per_other_) >= (per_vector >> kFraction) + per_tile;
   u64 tiles = first && whole ? ceil_div(all, size) : all / size;
   i64 c = saturating_add(scaled(all, per_vector), saturating_mul(tiles, per_tile));
   if (first) c = std::max<i64>(0, c - loop);
-  c = saturating_add(c, saturating_mul(rows_, odd));
+  c = std::max<i64>(0, saturating_add(c, saturating_mul(rows_, odd)));
   c = saturating_add(c, share_of(repack_, columns));
   return saturating_add(c, steps_of_vectors(vecs, columns));
 }
@@ -117,50 +109,66 @@ i64 ContractionBound::share_of(i64 units, u64 columns) const {
   return scaled(columns, fixed(units) / static_cast<i64>(columns_));
 }
 
+void ContractionBound::find_steps() {
+  const u64 row = ceil_div(columns_, lanes_);
+  const StepPrices p =
+      rates_.steps(stage_units(spec_, 1, target_), scalar_ops(spec_, 1, target_), row, lanes_);
+  on_tile_ = fixed(p.on_tile);
+  in_row_ = fixed(p.row) / static_cast<i64>(row);
+  alone_ = fixed(p.alone);
+  on_lone_ = fixed(std::min(p.on_lone, p.alone));
+  in_memory_ = alone_;
+  if (v_ != kNoDim) in_memory_ = std::min(alone_, fixed(p.vector) / static_cast<i64>(width(v_)));
+}
+
 /// The steps, at best on the register tile, or along rows in memory; one by one where an operand
 /// runs another way.
 i64 ContractionBound::steps_of_vectors(u64 vecs, u64 columns) const {
   if (!chain_) return 0;
   u64 all = rows_ * vecs, row = ceil_div(columns_, lanes_);
-  i64 in_tile = fixed(target_.prices.tile_call) / rates_.largest(rows_, row);
-  i64 in_memory = fixed(std::max(work_, store_) - work_) +
-                  fixed(target_.prices.map_row) / static_cast<i64>(row);
-  i64 c = scaled(all, fixed(work_) + std::min(in_tile, in_memory));
+  i64 on_tile = on_tile_ + fixed(rates_.call(Duty::kLoad)) / rates_.largest(rows_, row);
+  i64 c = scaled(all, std::min(on_tile, in_row_));
   c = saturating_add(c, share_of(repack_of_steps(), columns));
-  return in_registers_ ? c : std::min(c, saturating_mul(rows_ * columns, scalar_work_));
+  return in_registers_ ? c : std::min(c, scaled(rows_ * columns, alone_));
 }
 
 /// The cheapest of the ways that cost so much per result. Fixed point.
 i64 ContractionBound::per_other_result() const {
-  i64 scalar = saturating_add(saturating_mul(depth_, fixed(target_.prices.scalar_step)),
-                              per_step_in_memory());
-  return std::min({scalar, per_lone_result(), per_dot_product(), per_buffered_result()});
+  i64 best = per_buffered_result();
+  for (const MemoryWay& way : rates_.memory_ways())
+    best = std::min(best, per_result_in_memory(way));
+  const i64 products = saturating_mul(depth_, rates_.rate(results_, 1));
+  if (products >= best) return best;
+  // The only result of its tile.
+  i64 alone = saturating_mul(depth_, rates_.rate(1, 1));
+  alone = saturating_add(saturating_add(alone, fixed(moves_.alone)), on_lone_);
+  return std::min({best, alone, per_lone_result(products)});
 }
 
-/// A lane of its own in an outer product, which asks nothing of layouts.
-i64 ContractionBound::per_lone_result() const {
-  bool loads = out_.access == Access::kInOut && !chain_;
-  i64 c = saturating_mul(depth_, rates_.rate(results_, 1));
-  c = saturating_add(
-      c, fixed(target_.prices.scalar_element + (loads ? kUnitsPerCycle / 2 : kUnitsPerCycle / 4)));
-  i64 per_tile = 2 * target_.prices.call + (loads ? target_.prices.tile_call : 0);
-  c = saturating_add(c, fixed(per_tile) / rates_.largest(results_, 1));
-  return chain_ ? saturating_add(c, fixed(std::min(work_, scalar_work_))) : c;
+/// A lane of its own in a tile, which asks nothing of layouts.
+i64 ContractionBound::per_lone_result(i64 products) const {
+  i64 c = saturating_add(products, fixed(moves_.lone));
+  i64 per_tile = saturating_add(rates_.call(Duty::kTile), moves_.lone_calls);
+  c = saturating_add(c, share(fixed(per_tile), rates_.largest(results_, 1)));
+  return saturating_add(c, on_lone_);
 }
 
-i64 ContractionBound::per_dot_product() const {
+/// By a microkernel that writes to memory.
+i64 ContractionBound::per_result_in_memory(const MemoryWay& way) const {
   i64 packs = 0;
-  for (i8 in : {spec_.stage[0].in0, spec_.stage[0].in1}) {
-    const Operand& x = spec_.operand[in];
-    if (x.free_layout || (x.dims & spec_.reduced()) == 0 || v_ == kNoDim || !has_dim(x.dims, v_))
-      continue;
-    if (has_dim(spec_.reduced(), unit_dim(x))) continue;
-    if (x.level <= Level::kL1) return kInfinite;
-    packs += static_cast<i64>(elements(spec_, x)) * (target_.prices.transpose_block / 64);
-  }
-  i64 steps = static_cast<i64>(ceil_div(depth_, lanes_)) * kUnitsPerCycle / target_.fma_per_cycle;
-  i64 c = saturating_add(fixed(steps + target_.prices.dot_result), share(fixed(packs), results_));
-  return saturating_add(c, per_step_in_memory());
+  if (way.along_reduced)
+    for (i8 in : {spec_.stage[0].in0, spec_.stage[0].in1}) {
+      const Operand& x = spec_.operand[in];
+      if (x.free_layout || (x.dims & spec_.reduced()) == 0 || v_ == kNoDim || !has_dim(x.dims, v_))
+        continue;
+      if (has_dim(spec_.reduced(), unit_dim(x))) continue;
+      if (x.level <= Level::kL1) return kInfinite;
+      packs = saturating_add(packs, saturating_mul(elements(spec_, x), rates_.relayout()));
+    }
+  const u64 groups = way.group == 1 ? depth_ : ceil_div(depth_, way.group);
+  i64 c = saturating_add(saturating_mul(groups, way.group_units), way.result);
+  if (packs != 0) c = saturating_add(c, share(fixed(packs), results_));
+  return saturating_add(c, in_memory_);
 }
 
 /// A chain may keep its results in a buffer, which is dense whatever the output is: vectors may run
@@ -172,18 +180,11 @@ i64 ContractionBound::per_buffered_result() const {
     if (d == v_ || has_dim(spec_.reduced(), d)) continue;
     u64 size = spec_.size[d], row = ceil_div(size, lanes_);
     i64 c = saturating_mul(depth_, rates_.rate(results_ / size, row));
-    c = saturating_add(c, fixed(store_ + kUnitsPerCycle / 4)) / static_cast<i64>(width(d));
-    best = std::min(best, saturating_add(c, share(fixed(repack(d)), results_)));
+    c = saturating_add(c, fixed(moves_.vector)) / static_cast<i64>(width(d));
+    i64 relayout = rates_.tiles_along() ? repack(d) : 0;
+    best = std::min(best, saturating_add(c, share(fixed(relayout), results_)));
   }
-  return saturating_add(best, fixed(scalar_work_));
-}
-
-/// The steps on one result in memory. Fixed point.
-i64 ContractionBound::per_step_in_memory() const {
-  if (!chain_) return 0;
-  i64 scalar = fixed(scalar_work_);
-  if (v_ == kNoDim) return scalar;
-  return std::min(scalar, fixed(std::max(work_, store_)) / static_cast<i64>(width(v_)));
+  return saturating_add(best, alone_);
 }
 
 /// Units of bringing factors into a layout that vectors along a dimension are read from, if they
@@ -194,7 +195,7 @@ i64 ContractionBound::repack(u8 along) const {
     const Operand& x = spec_.operand[in];
     if (x.free_layout || !has_dim(x.dims, along) || unit_dim(x) == along) continue;
     if (x.level <= Level::kL1) return kInfinite;
-    c = saturating_add(c, saturating_mul(elements(spec_, x), target_.prices.transpose_block / 64));
+    c = saturating_add(c, saturating_mul(elements(spec_, x), rates_.relayout()));
   }
   return c;
 }
@@ -208,8 +209,7 @@ i64 ContractionBound::repack_of_steps() const {
       const Operand& x = spec_.operand[in];
       if (x.free_layout || !has_dim(x.dims, v_) || unit_dim(x) == v_) continue;
       if (x.level <= Level::kL1) return kInfinite;
-      c = saturating_add(c,
-                         saturating_mul(elements(spec_, x), target_.prices.transpose_block / 64));
+      c = saturating_add(c, saturating_mul(elements(spec_, x), rates_.relayout()));
     }
   return c;
 }

@@ -24,9 +24,12 @@ std::optional<ContractionRoles> contraction_roles(const Spec& spec);
 u32 outer_product_registers(u64 rows, u64 vecs, bool tail, const Target& target);
 i64 outer_product_step(u64 rows, u64 vecs, const Target& target);
 
-/// Units of the stages from `first` on: on a vector, and on one element that is loaded and stored.
+/// Of f32, the only element type that microkernels have today.
+inline constexpr u32 kElementBytes = 4;
+
+/// Units of the operations of the stages from `first` on: on a vector, and on one element.
 i64 stage_units(const Spec& spec, int first, const Target& target);
-i64 scalar_stage_units(const Spec& spec, int first, const Target& target);
+i64 scalar_ops(const Spec& spec, int first, const Target& target);
 
 /// Accumulators per result of a dot product: enough chains to hide the latency.
 constexpr u32 dot_chains(u64 results) { return results * 4 <= 8 ? 4 : results * 2 <= 8 ? 2 : 1; }

@@ -10,7 +10,7 @@ namespace morello {
 #include "impl/microkernels.def"
 #undef MORELLO_MICROKERNEL
 
-std::span<const Microkernel* const> microkernels() {
+Microkernels microkernels() {
   static constexpr std::array kAll = {
 #define MORELLO_MICROKERNEL(number, name, text) &k##name,
 #include "impl/microkernels.def"

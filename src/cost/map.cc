@@ -92,7 +92,7 @@ u32 scalar_map_extra(const Spec& spec, const Target& t) {
 }
 
 i64 scalar_map_cost(const Spec& spec, const Target& t) {
-  i64 c = saturating_mul(volume(spec), scalar_stage_units(spec, 0, t));
+  i64 c = saturating_mul(volume(spec), std::max(t.prices.scalar_element, scalar_ops(spec, 0, t)));
   return saturating_add(saturating_add(c, t.prices.call), all_traffic(spec, t));
 }
 
@@ -115,6 +115,39 @@ i64 transpose_cost(const Spec& spec, const Target& t) {
   return saturating_add(saturating_add(c, t.prices.call), all_traffic(spec, t));
 }
 
+Rate map_rate(Duty duty, const Target& t) {
+  Rate r{.call = t.prices.tile_call, .vector_ops = 16, .along = true};
+  switch (duty) {
+    case Duty::kFill:
+      return {.vector = t.prices.clear};
+    case Duty::kLoad:
+      return r;
+    case Duty::kMap:
+      r.call = t.prices.call;
+      r.row = t.prices.map_row;
+      [[fallthrough]];
+    case Duty::kStore:
+      r.vector = kUnitsPerCycle / t.stores_per_cycle;
+      r.odd = t.has_masks ? 0 : t.prices.odd_store;
+      r.fastest = true;
+      return r;
+    default:
+      return kNever;
+  }
+}
+
+Rate scalar_map_rate(Duty duty, const Target& t) {
+  if (duty == Duty::kTile || duty == Duty::kContract || duty == Duty::kReduce ||
+      duty == Duty::kFill)
+    return kNever;
+  return {.call = t.prices.call, .element = t.prices.scalar_element, .element_ops = 16};
+}
+
+Rate transpose_rate(Duty duty, const Target& t) {
+  if (duty != Duty::kRelayout) return kNever;
+  return {.call = t.prices.call, .element = t.prices.transpose_block / 64, .rank = 2, .stages = 1};
+}
+
 }  // namespace
 
 i64 stage_units(const Spec& spec, int first, const Target& t) {
@@ -124,17 +157,17 @@ i64 stage_units(const Spec& spec, int first, const Target& t) {
   return units;
 }
 
-i64 scalar_stage_units(const Spec& spec, int first, const Target& t) {
+i64 scalar_ops(const Spec& spec, int first, const Target& t) {
   i64 units = 0;
   for (int s = first; s < spec.stage_count; s++)
     units += t.prices.scalar_op[static_cast<size_t>(class_of(spec.stage[s].op))];
-  return std::max(units, t.prices.scalar_element);
+  return units;
 }
 
-extern const Microkernel kMap = {MicrokernelId::kMap, map_applies, map_extra, map_cost};
+extern const Microkernel kMap = {MicrokernelId::kMap, map_applies, map_extra, map_cost, map_rate};
 extern const Microkernel kScalarMap = {MicrokernelId::kScalarMap, scalar_map_applies,
-                                       scalar_map_extra, scalar_map_cost};
+                                       scalar_map_extra, scalar_map_cost, scalar_map_rate};
 extern const Microkernel kTranspose = {MicrokernelId::kTranspose, transpose_applies,
-                                       transpose_registers, transpose_cost};
+                                       transpose_registers, transpose_cost, transpose_rate};
 
 }  // namespace morello

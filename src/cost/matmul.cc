@@ -108,11 +108,36 @@ i64 dot_product_cost(const Spec& spec, const Target& t) {
   return c;
 }
 
+u32 outer_product_tile(u64 rows, u64 vecs, const Target& t) {
+  return outer_product_registers(rows, vecs, false, t);
+}
+
+Rate outer_product_rate(Duty duty, const Target& t) {
+  if (duty != Duty::kTile) return kNever;
+  return {.call = t.prices.call,
+          .step = outer_product_step,
+          .extra = outer_product_tile,
+          .along = true,
+          .adds = true,
+          .stages = 1};
+}
+
+Rate dot_product_rate(Duty duty, const Target& t) {
+  if (duty != Duty::kContract) return kNever;
+  return {.call = t.prices.call,
+          .element = t.prices.dot_result,
+          .group = t.lanes(kElementBytes),
+          .group_units = kUnitsPerCycle / t.fma_per_cycle,
+          .along_reduced = true,
+          .stages = 1};
+}
+
 }  // namespace
 
 extern const Microkernel kOuterProduct = {MicrokernelId::kOuterProduct, outer_product_applies,
-                                          outer_product_extra, outer_product_cost};
+                                          outer_product_extra, outer_product_cost,
+                                          outer_product_rate};
 extern const Microkernel kDotProduct = {MicrokernelId::kDotProduct, dot_product_applies,
-                                        dot_product_extra, dot_product_cost};
+                                        dot_product_extra, dot_product_cost, dot_product_rate};
 
 }  // namespace morello

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Microkernels: the leaf instruction sequences. A family says which Specs it computes, which
-// registers it needs and what it costs; codegen/x64 has the emitter of the same name. Search knows
-// no more.
+// registers it needs, what it costs, and what it costs at least; codegen/x64 has the emitter of the
+// same name. Search knows no more.
 #ifndef MORELLO_COST_MICROKERNEL_HH
 #define MORELLO_COST_MICROKERNEL_HH
 
@@ -13,6 +13,53 @@
 
 namespace morello {
 
+/// What a leaf does, as far as lower bounds tell leaves apart.
+enum class Duty : u8 {
+  kTile,      // adds products to results in registers
+  kContract,  // sums products to results in memory
+  kReduce,    // any other reduction
+  kFill,      // a constant into registers
+  kLoad,      // anything else that ends in registers
+  kStore,     // begins with operand 0 in registers, and ends in memory
+  kRelayout,  // a copy in memory that changes the fastest dimension
+  kMap,       // anything else in memory
+};
+inline constexpr int kDuties = 8;
+Duty duty_of(const Spec& leaf);
+
+/// The admissible rate: what a microkernel costs at least on any Spec of a duty that it computes,
+/// lines aside. Lower bounds are made of these and of nothing else that a microkernel knows, so
+/// what is left out makes them weaker, never wrong. Units; a price that is a fraction is rounded
+/// down.
+struct Rate {
+  bool never = false;  // does not do this
+  i64 call = 0;        // of one execution
+  i64 row = 0;         // of each row of results
+  /// Of each vector of results (kReduce: of what is read), each single one where they have no
+  /// fastest dimension; added for a vector that is not full; of each element.
+  i64 vector = 0, odd = 0, element = 0;
+  /// Sixteenths of Prices::op (scalar_op) of all stages that each vector (element) costs at least.
+  i64 vector_ops = 0, element_ops = 0;
+  /// kContract: of each started group of so many products of one result.
+  u32 group = 1;
+  i64 group_units = 0;
+  /// kTile: of one step along the reduced dimensions with a tile of rows x vecs vectors; the
+  /// registers that such a tile needs besides. Null: nothing.
+  i64 (*step)(u64 rows, u64 vecs, const Target&) = nullptr;
+  u32 (*extra)(u64 rows, u64 vecs, const Target&) = nullptr;
+  // What its Specs have in common:
+  bool fastest = false;        // results have a fastest dimension, or are a single one
+  bool along = false;          // what has the results' fastest dimension runs along it
+  bool along_reduced = false;  // inputs run along a reduced dimension
+  bool adds = false;           // kTile: the results were there before, and are added to
+  u8 rank = kMaxDims;          // at most so many dimensions, and stages
+  u8 stages = kMaxStages;
+};
+inline constexpr Rate kNever = {.never = true};
+
+/// What `leaf` costs at least by a rate of its duty.
+i64 least_units(const Rate& rate, const Spec& leaf, const Target& target);
+
 struct Microkernel {
   MicrokernelId id;
   /// True if it computes this Spec on this target.
@@ -21,10 +68,14 @@ struct Microkernel {
   u32 (*registers)(const Spec&, const Target&);
   /// Units of one execution, including the lines it brings from the levels of its operands.
   i64 (*cost)(const Spec&, const Target&);
+  /// The least of cost() on Specs of a duty. Null: nothing is known, so bounds take it to be free.
+  Rate (*rate)(Duty, const Target&) = nullptr;
 };
 
+using Microkernels = std::span<const Microkernel* const>;
+
 /// All of them, in the order of their numbers.
-std::span<const Microkernel* const> microkernels();
+Microkernels microkernels();
 const Microkernel& microkernel(MicrokernelId id);
 
 }  // namespace morello

@@ -19,8 +19,9 @@ constexpr i64 saturating_add(i64 a, i64 b) {
 }
 constexpr i64 saturating_mul(u64 times, i64 cost) {
   i64 product = 0;
-  if (__builtin_mul_overflow(times, cost, &product) || product > kInfinite) return kInfinite;
-  return product;
+  if (times >> 62 != 0) return cost == 0 ? 0 : kInfinite;  // two signs would take twice as long
+  if (__builtin_mul_overflow(static_cast<i64>(times), cost, &product)) return kInfinite;
+  return product < kInfinite ? product : kInfinite;
 }
 
 /// Bringing the operand from its level to the next nearer one: the price of a view move. Outputs

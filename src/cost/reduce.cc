@@ -76,13 +76,30 @@ i64 scalar_cost(const Spec& spec, const Target& t) {
   return c;
 }
 
+Rate rows_rate(Duty duty, const Target& t) {
+  if (duty != Duty::kReduce) return kNever;
+  return {.call = t.prices.call, .vector_ops = 16, .stages = 1};
+}
+
+Rate lanes_rate(Duty duty, const Target& t) {
+  if (duty != Duty::kReduce) return kNever;
+  return {.call = t.prices.call, .vector = kUnitsPerCycle, .stages = 1};
+}
+
+Rate scalar_rate(Duty duty, const Target& t) {
+  if (duty == Duty::kReduce)
+    return {.call = t.prices.call, .element = t.prices.scalar_step, .stages = 1};
+  if (duty != Duty::kContract) return kNever;
+  return {.call = t.prices.call, .group_units = t.prices.scalar_step, .stages = 1};
+}
+
 }  // namespace
 
 extern const Microkernel kReduceRows = {MicrokernelId::kReduceRows, rows_applies, rows_registers,
-                                        rows_cost};
+                                        rows_cost, rows_rate};
 extern const Microkernel kReduceLanes = {MicrokernelId::kReduceLanes, lanes_applies,
-                                         lanes_registers, lanes_cost};
+                                         lanes_registers, lanes_cost, lanes_rate};
 extern const Microkernel kScalarReduce = {MicrokernelId::kScalarReduce, scalar_applies,
-                                          scalar_registers, scalar_cost};
+                                          scalar_registers, scalar_cost, scalar_rate};
 
 }  // namespace morello

@@ -28,7 +28,7 @@ class SpecProblem {
   /// `bound_percent`: of every lower bound, for tests that compare with searches that prune less.
   explicit SpecProblem(const ActionContext& context, u32 bound_percent = 100)
       : context_(context),
-        bounds_(*context.target),
+        bounds_(*context.target, context.microkernels),
         most_(limits_of(*context.target)),
         bound_percent_(bound_percent) {}
 

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "cost/rates.hh"
+
+#include "cost/families.hh"
+
+namespace morello {
+namespace {
+
+bool fits(const Rate& way, const Form& form) {
+  return (form.fastest || !way.fastest) && (form.along || !way.along);
+}
+
+i64 vector_units(const Rate& way, const Form& form) {
+  return std::max(way.vector, way.vector_ops * form.ops / 16);
+}
+
+i64 element_units(const Rate& way, const Form& form) {
+  return std::max(way.element, way.element_ops * form.scalar_ops / 16);
+}
+
+}  // namespace
+
+Rates::Rates(const Target& target, Microkernels kernels)
+    : loop_(target.prices.loop), registers_(target.vector_registers) {
+  for (int d = 0; d < kDuties; d++) {
+    const Duty duty = static_cast<Duty>(d);
+    std::vector<Rate>& ways = ways_[index(duty)];
+    call_[index(duty)] = kInfinite;
+    for (const Microkernel* kernel : kernels) {
+      const Rate rate = kernel->rate ? kernel->rate(duty, target) : Rate{};
+      if (rate.never) continue;
+      ways.push_back(rate);
+      call_[index(duty)] = std::min(call_[index(duty)], rate.call);
+    }
+    std::stable_sort(ways.begin(), ways.end(),
+                     [](const Rate& a, const Rate& b) { return a.row < b.row; });
+  }
+  // A vector has at most so many elements. Copies element by element may be such of no fastest
+  // dimension, and of single ones.
+  const u32 most = target.lanes(1);
+  for (const Rate& way : ways(Duty::kRelayout))
+    relayout_ = std::min(relayout_, way.element + way.vector / most);
+  for (const Rate& way : ways(Duty::kMap))
+    relayout_ = std::min(
+        relayout_, way.element + way.vector + (way.fastest ? way.call + target.prices.loop : 0));
+  for (const Rate& way : ways(Duty::kTile)) {
+    tiles_along_ &= way.along;
+    tiles_add_ &= way.adds;
+    fuses_ |= way.stages > 1;
+  }
+  for (Duty duty : {Duty::kContract, Duty::kReduce})
+    for (const Rate& way : ways(duty)) fuses_ |= way.stages > 1;
+  for (const Rate& way : ways(Duty::kContract)) {
+    const i64 result = (way.element << kFraction) + (way.vector << kFraction) / most;
+    memory_ways_.push_back({way.group, way.group_units << kFraction, result, way.along_reduced});
+  }
+  find_tiles(target);
+  find_moves(target);
+}
+
+void Rates::find_moves(const Target& target) {
+  const Form copy{target.prices.op[0], target.prices.scalar_op[0], true, true};
+  const u64 lanes = target.lanes(kElementBytes);
+  Form lone_copy = copy;
+  lone_copy.fastest = false;
+  i64 lone_call = kInfinite;
+  for (const Rate& way : ways(Duty::kStore))
+    if (!way.fastest) lone_call = std::min(lone_call, way.call);
+  for (bool loads : {false, true}) {
+    TileMoves& m = moves_[loads];
+    const Duty bring = loads ? Duty::kLoad : Duty::kFill;
+    const bool bare = !loads && !tiles_add_;  // nobody has to clear them
+    const i64 store = cell(Duty::kStore, copy, lanes, lanes);
+    auto add = [&](i64 stored, i64 brought) {
+      return bare ? stored : saturating_add(stored, brought);
+    };
+    m.vector = add(store, cell(bring, copy, lanes, lanes));
+    m.lone = add(lone(Duty::kStore, lone_copy), lone(bring, lone_copy));
+    m.single = add(lone(Duty::kStore, copy), lone(bring, copy));
+    m.calls = add(call(Duty::kStore), call(bring));
+    m.lone_calls = add(lone_call, call(bring));
+    m.alone = saturating_add(m.single, m.calls);
+    m.alone = saturating_add(m.alone, call(Duty::kTile) + target.prices.loop / 2);
+    for (u64 columns = 1; columns < std::min<u64>(lanes, m.odd.size()); columns++)
+      m.odd[columns] = cell(Duty::kStore, copy, columns, lanes) - store;
+  }
+}
+
+void Rates::find_tiles(const Target& target) {
+  rate_.assign(static_cast<size_t>((registers_ + 1) * (registers_ + 1)), kInfinite);
+  largest_.assign(rate_.size(), 1);
+  for (u64 rows = 1; rows <= registers_; rows++)
+    for (u64 vecs = 1; vecs <= registers_; vecs++) {
+      i64 best = std::min(rate(rows - 1, vecs), rate(rows, vecs - 1));
+      u32 most = std::max(largest(rows - 1, vecs), largest(rows, vecs - 1));
+      const u64 size = rows * vecs;
+      for (const Rate& way : ways(Duty::kTile)) {
+        if (size + (way.extra ? way.extra(rows, vecs, target) : 0) > registers_) continue;
+        const i64 step = way.step ? way.step(rows, vecs, target) : 0;
+        best = std::min(best, (step << kFraction) / static_cast<i64>(size));
+        most = std::max(most, static_cast<u32>(size));
+      }
+      rate_[tile_index(rows, vecs)] = best;
+      largest_[tile_index(rows, vecs)] = most;
+    }
+}
+
+i64 Rates::cell(Duty duty, const Form& form, u64 columns, u64 lanes) const {
+  i64 best = kInfinite;
+  for (const Rate& way : ways(duty)) {
+    if (!fits(way, form)) continue;
+    const i64 vector = vector_units(way, form) + (columns < lanes ? way.odd : 0);
+    best = std::min(best, vector + static_cast<i64>(columns) * element_units(way, form));
+  }
+  return best;
+}
+
+i64 Rates::lone(Duty duty, const Form& form) const { return cell(duty, form, 1, 1); }
+
+// The ways of a program that share a row pay for the row at least once each. Whatever they are, the
+// one of them with the largest row price is followed by cells that cost at least the least of those
+// with no larger one.
+i64 Rates::row(Duty duty, const Form& form, u64 columns, u64 lanes, i64 alone) const {
+  i64 best = kInfinite, cells = saturating_mul(columns, alone);
+  for (const Rate& way : ways(duty)) {
+    if (!fits(way, form)) continue;
+    const i64 c = saturating_add(saturating_mul(columns / lanes, vector_units(way, form)),
+                                 saturating_mul(columns, element_units(way, form)));
+    cells = std::min(cells, c);
+    best = std::min(best, saturating_add(way.row, cells));
+  }
+  return best;
+}
+
+i64 Rates::reduced_vector(const Form& form, u64 lanes) const {
+  return cell(Duty::kReduce, form, lanes, lanes);
+}
+
+StepPrices Rates::steps(i64 ops, i64 scalar_ops, u64 vecs, u64 lanes) const {
+  const Form form{ops, scalar_ops, true, true};
+  const i64 all = static_cast<i64>(lanes);
+  StepPrices p;
+  for (const Rate& way : ways(Duty::kLoad)) {
+    const i64 vector = vector_units(way, form), element = element_units(way, form);
+    p.on_tile = std::min(p.on_tile, vector + all * element);
+    p.on_lone = std::min(p.on_lone, vector + element);
+  }
+  for (const Rate& way : ways(Duty::kMap)) {
+    const bool asks = way.fastest || way.along;  // or the result is alone in its loop
+    p.alone = std::min(p.alone, vector_units(way, form) + element_units(way, form) +
+                                    (asks ? call(Duty::kMap) + loop_ : 0));
+  }
+  p.vector = saturating_mul(lanes, p.alone);
+  for (const Rate& way : ways(Duty::kMap)) {
+    p.vector = std::min(p.vector, vector_units(way, form) + all * element_units(way, form));
+    p.row =
+        std::min(p.row, saturating_add(way.row, saturating_mul(vecs, p.vector)));  // as in row()
+  }
+  return p;
+}
+
+}  // namespace morello

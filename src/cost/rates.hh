@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// What the rates that microkernels declare come to, all taken together: the least price of each
+// duty. The lower bounds know microkernels by this alone.
+#ifndef MORELLO_COST_RATES_HH
+#define MORELLO_COST_RATES_HH
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "cost/microkernel.hh"
+#include "cost/model.hh"
+
+namespace morello {
+
+/// The results of a duty, and which of the declared ways can compute them.
+struct Form {
+  i64 ops = 0, scalar_ops = 0;  // units of the stages on a vector, and on an element
+  bool fastest = true;          // as in Rate: what the Specs have
+  bool along = true;
+};
+
+/// The least prices of moving results between memory and register tiles, for each way that they
+/// come into a tile: cleared, or loaded.
+struct TileMoves {
+  i64 vector = 0;  // both moves of one vector
+  i64 lone = 0;    // of a result in a register of its own, whatever its neighbours
+  i64 single = 0;  // of the only result of its tile
+  i64 calls = 0;   // starting them
+  i64 lone_calls = 0;
+  i64 alone = 0;              // of a single result with its tile, moves and loop
+  std::array<i64, 64> odd{};  // added for a vector of so many results, which is not full
+};
+
+/// A way to sum products to results in memory. Fixed point.
+struct MemoryWay {
+  u32 group;        // products
+  i64 group_units;  // of each started group
+  i64 result;       // of each result
+  bool along_reduced;
+};
+
+/// The least prices of a chain: on a vector of a tile, and on a result with a register of its own;
+/// in memory on a vector, on a row of them, and on a result by itself.
+struct StepPrices {
+  i64 on_tile = kInfinite, on_lone = kInfinite;
+  i64 vector = kInfinite, row = kInfinite, alone = kInfinite;
+};
+
+/// Immutable; for one target.
+class Rates {
+ public:
+  static constexpr int kFraction = 10;  // of fixed-point prices
+
+  Rates(const Target& target, Microkernels kernels);
+
+  /// The least price of one execution of any way of a duty; kInfinite if there is no way.
+  i64 call(Duty duty) const { return call_[index(duty)]; }
+  /// The least price of a vector of `columns` of `lanes` results.
+  i64 cell(Duty duty, const Form& form, u64 columns, u64 lanes) const;
+  /// The same of a result that is a vector of its own.
+  i64 lone(Duty duty, const Form& form) const;
+  /// The least price of a row of whole vectors, and of single elements where a way has no vectors.
+  /// @param alone  of an element that has no part in the row's own price.
+  i64 row(Duty duty, const Form& form, u64 columns, u64 lanes, i64 alone) const;
+  /// @param ops, scalar_ops  units of the chain's operations on a vector, and on an element.
+  StepPrices steps(i64 ops, i64 scalar_ops, u64 vecs, u64 lanes) const;
+  std::span<const Rate> ways(Duty duty) const { return ways_[index(duty)]; }
+
+  std::span<const MemoryWay> memory_ways() const { return memory_ways_; }
+  const TileMoves& moves(bool loads) const { return moves_[loads]; }
+  /// Of an element that changes the dimension which vectors run along.
+  i64 relayout() const { return relayout_; }
+  /// Units of a vector that a reduction reads.
+  i64 reduced_vector(const Form& form, u64 lanes) const;
+
+  /// Of all register tiles of up to rows x vecs vectors: units per vector FMA of the best, fixed
+  /// point.
+  i64 rate(u64 rows, u64 vecs) const { return rate_[tile_index(rows, vecs)]; }
+  /// Vectors of the largest.
+  u32 largest(u64 rows, u64 vecs) const { return largest_[tile_index(rows, vecs)]; }
+  /// Do all tiles read factors that run along the results' vectors?
+  bool tiles_along() const { return tiles_along_; }
+  /// Are there microkernels of contractions that compute later stages as well?
+  bool fuses() const { return fuses_; }
+
+ private:
+  static size_t index(Duty duty) { return static_cast<size_t>(duty); }
+  size_t tile_index(u64 rows, u64 vecs) const {
+    return static_cast<size_t>(std::min(rows, registers_) * (registers_ + 1) +
+                               std::min(vecs, registers_));
+  }
+  void find_tiles(const Target& target);
+  void find_moves(const Target& target);
+
+  std::array<std::vector<Rate>, kDuties> ways_;  // those of a lower row price first
+  std::array<i64, kDuties> call_{};
+  std::array<TileMoves, 2> moves_;
+  std::vector<MemoryWay> memory_ways_;
+  i64 loop_;
+  i64 relayout_ = kInfinite;
+  bool tiles_along_ = true, tiles_add_ = true, fuses_ = false;
+  u64 registers_;
+  std::vector<i64> rate_;
+  std::vector<u32> largest_;
+};
+
+}  // namespace morello
+
+#endif

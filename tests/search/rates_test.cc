@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT
+// The rates that microkernels declare are true, and bounds need no more: with a microkernel that is
+// twice as fast as any other, and nothing else changed, no bound is above a cost and searches find
+// what brute force finds. MORELLO_TEST_ROUNDS=x takes x times as many Specs.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "../support/random_statement.hh"
+#include "brute_force.hh"
+#include "search/best_first.hh"
+#include "search/spec_problem.hh"
+#include "spec/statement.hh"
+#include "table/identity.hh"
+
+namespace morello {
+namespace {
+
+int rounds(int usual) {
+  const char* scale = std::getenv("MORELLO_TEST_ROUNDS");
+  return std::max(1, static_cast<int>(usual * (scale ? std::atof(scale) : 1)));
+}
+
+i64 traffic(const Spec& spec, const Target& t) {
+  i64 c = 0;
+  for (int o = 0; o < spec.operand_count; o++)
+    c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
+  return c;
+}
+
+constexpr MicrokernelId kNew = static_cast<MicrokernelId>(std::size(kAllMicrokernels) + 1);
+
+/// Another microkernel, in half of its time, lines aside.
+template <MicrokernelId Id>
+struct TwiceAsFast {
+  static bool applies(const Spec& s, const Target& t) { return microkernel(Id).applies(s, t); }
+  static u32 registers(const Spec& s, const Target& t) { return microkernel(Id).registers(s, t); }
+  static i64 cost(const Spec& s, const Target& t) {
+    const i64 lines = traffic(s, t);
+    return lines + (microkernel(Id).cost(s, t) - lines) / 2;
+  }
+  static i64 step(u64 rows, u64 vecs, const Target& t) {
+    return microkernel(Id).rate(Duty::kTile, t).step(rows, vecs, t) / 2;
+  }
+  static Rate rate(Duty duty, const Target& t) {
+    Rate r = microkernel(Id).rate(duty, t);
+    for (i64* price : {&r.call, &r.row, &r.vector, &r.odd, &r.element, &r.vector_ops,
+                       &r.element_ops, &r.group_units})
+      *price /= 2;
+    if (r.step) r.step = step;
+    return r;
+  }
+  static constexpr Microkernel kernel = {kNew, applies, registers, cost, rate};
+};
+
+/// Says nothing about what it costs at least.
+constexpr Microkernel kSilent = {kNew, TwiceAsFast<MicrokernelId::kOuterProduct>::applies,
+                                 TwiceAsFast<MicrokernelId::kOuterProduct>::registers,
+                                 TwiceAsFast<MicrokernelId::kOuterProduct>::cost};
+
+/// A contraction in memory with the steps behind it, in one leaf: no other microkernel has a chain.
+struct Fused {
+  static bool applies(const Spec& s, const Target&) {
+    if (s.stage[0].op != Op::kMulAdd || s.stage_count < 2) return false;
+    for (int o = 0; o < s.operand_count; o++)
+      if (s.operand[o].level == Level::kRegister) return false;
+    return true;
+  }
+  static u32 registers(const Spec&, const Target&) { return 2; }
+  static i64 cost(const Spec& s, const Target& t) { return 16 + traffic(s, t) + work(s); }
+  static i64 work(const Spec& s) { return saturating_mul(volume(s), 4); }
+  static Rate rate(Duty duty, const Target&) {
+    return duty == Duty::kContract ? Rate{.call = 16, .group_units = 4} : kNever;
+  }
+  static constexpr Microkernel kernel = {kNew, applies, registers, cost, rate};
+};
+
+/// A tile that need not be cleared before.
+struct Clearing {
+  static Spec adding(Spec s) {
+    s.out().access = Access::kInOut;
+    return s;
+  }
+  static bool applies(const Spec& s, const Target& t) {
+    return s.out().access == Access::kOut && microkernel(kOuter).applies(adding(s), t);
+  }
+  static u32 registers(const Spec& s, const Target& t) {
+    return microkernel(kOuter).registers(adding(s), t);
+  }
+  static i64 cost(const Spec& s, const Target& t) { return microkernel(kOuter).cost(adding(s), t); }
+  static Rate rate(Duty duty, const Target& t) {
+    Rate r = microkernel(kOuter).rate(duty, t);
+    r.adds = false;
+    return r;
+  }
+  static constexpr MicrokernelId kOuter = MicrokernelId::kOuterProduct;
+  static constexpr Microkernel kernel = {kNew, applies, registers, cost, rate};
+};
+
+/// Costs half of what it declares.
+template <MicrokernelId Id>
+Rate boast(Duty duty, const Target& t) {
+  return microkernel(Id).rate(duty, t);
+}
+template <MicrokernelId Id>
+constexpr Microkernel kBoastful = {kNew, TwiceAsFast<Id>::applies, TwiceAsFast<Id>::registers,
+                                   TwiceAsFast<Id>::cost, boast<Id>};
+
+struct Named {
+  const char* name;
+  const Microkernel* kernel;
+};
+#define MORELLO_MICROKERNEL(number, Name, text) \
+  {text, &TwiceAsFast<MicrokernelId::k##Name>::kernel},
+constexpr Named kAdded[] = {
+#include "impl/microkernels.def"
+    {"one without a rate", &kSilent},
+    {"one with steps", &Fused::kernel},
+    {"one that clears", &Clearing::kernel},
+};
+#undef MORELLO_MICROKERNEL
+
+std::vector<const Microkernel*> with(const Microkernel* added) {
+  std::vector<const Microkernel*> all(microkernels().begin(), microkernels().end());
+  if (added) all.push_back(added);
+  return all;
+}
+
+/// What of `leaf` costs less than declared, or "".
+std::string dishonest(const Spec& leaf, const Target& t, Microkernels kernels, size_t& checked) {
+  for (const Microkernel* k : kernels) {
+    if (k->rate == nullptr || !k->applies(leaf, t)) continue;
+    const Rate rate = k->rate(duty_of(leaf), t);
+    const i64 least = least_units(rate, leaf, t), cost = k->cost(leaf, t) - traffic(leaf, t);
+    checked++;
+    std::string what;
+    if (least > cost)
+      what = "declares " + std::to_string(least) + ", costs " + std::to_string(cost);
+    if (leaf.rank > rate.rank) what = "has a rank of more than " + std::to_string(rate.rank);
+    if (leaf.stage_count > rate.stages) what = "has more stages than it declares";
+    const u8 v = unit_dim(leaf.out());
+    if (rate.adds && leaf.out().access != Access::kInOut) what = "adds to nothing";
+    if (rate.fastest && v == kNoDim && leaf.rank > 0) what = "has no fastest dimension";
+    for (int o = 0; o < leaf.operand_count; o++) {
+      const Operand& x = leaf.operand[o];
+      if (rate.along && v != kNoDim && has_dim(x.dims, v) && unit_dim(x) != v)
+        what = "runs along another dimension";
+      if (rate.along_reduced && x.access == Access::kIn && !has_dim(leaf.reduced(), unit_dim(x)))
+        what = "runs along no reduced dimension";
+    }
+    if (rate.extra && duty_of(leaf) == Duty::kTile) {
+      const u64 columns = v == kNoDim ? 1 : leaf.size[v], lanes = t.lanes(4);
+      u64 rows = 1;
+      for (int d = 0; d < leaf.rank; d++)
+        if (d != v && !has_dim(leaf.reduced(), d)) rows *= leaf.size[d];
+      if (rate.extra(rows, ceil_div(columns, lanes), t) > k->registers(leaf, t))
+        what = "needs fewer registers than declared";
+    }
+    if (!what.empty())
+      return "microkernel " + std::to_string(static_cast<int>(k->id)) + " on " +
+             std::string(t.name) + ", " + describe(leaf) + ": " + what;
+  }
+  return "";
+}
+
+Spec on_register_tile(Spec spec) {
+  spec.out().level = Level::kRegister;
+  spec.out().access = Access::kInOut;
+  return spec;
+}
+
+Statement small_statement(std::mt19937_64& rng) {
+  testing::RandomStatementOptions options;
+  options.max_elements = 40;
+  options.max_flops = 40;
+  options.free_layouts = true;
+  return testing::random_statement(rng, options);
+}
+
+/// Brute force, its bounds, and the search; what is wrong, or "".
+std::string against_brute_force(const Spec& user_spec, const Target& t, Microkernels kernels) {
+  ActionContext context{&t};
+  context.microkernels = kernels;
+  Spec spec = user_spec;
+  spec.serial = true;
+  testing::BruteForce brute(context);
+  const i64 best = brute.solve(spec, limits_of(t)).cost;
+  SpecProblem problem(context);
+  BestFirst<SpecProblem> search(problem);
+  BestFirst<SpecProblem>::Worker worker(search);
+  BestFirst<SpecProblem>::Solution solution;
+  const bool found = search.solve(spec, limits_of(t), worker, solution);
+  if (found != (best < kInfinite)) return "the search ends with another answer";
+  if (found && solution.cost != best)
+    return "the search finds " + std::to_string(solution.cost) + ", the best costs " +
+           std::to_string(best);
+  if (search.violation()) return "the search met a bound above a cost";
+  Bounds bounds(t, kernels);
+  std::string wrong;
+  brute.each([&](const Spec& s, const Limits& l, const testing::BruteForce::Answer& a) {
+    if (bounds.of(s, l) > a.cost || bounds.quick(s, l) > bounds.of(s, l))
+      wrong = describe(s) + ": bounds " + std::to_string(bounds.quick(s, l)) + ", " +
+              std::to_string(bounds.of(s, l)) + ", cost " + std::to_string(a.cost);
+  });
+  return wrong;
+}
+
+/// The same for Specs that brute force takes too long for: every pair that is solved with 70% of
+/// the bounds.
+std::string against_bounds(const Spec& user_spec, const Target& t, Microkernels kernels) {
+  ActionContext context{&t};
+  context.microkernels = kernels;
+  SpecProblem problem(context, 70);
+  BestFirst<SpecProblem> search(problem);
+  BestFirst<SpecProblem>::Worker worker(search);
+  worker.set_check([&] { return search.counts().expanded < 3000; });
+  Spec spec = user_spec;
+  spec.serial = true;
+  BestFirst<SpecProblem>::Solution solution;
+  search.solve(spec, limits_of(t), worker, solution);
+  Bounds bounds(t, kernels);
+  std::string wrong;
+  search.each_solved([&](const Spec& s, const Limits& l, const auto& solved) {
+    if (bounds.of(s, l) > solved.cost)
+      wrong = describe(s) + ": bound " + std::to_string(bounds.of(s, l)) + ", cost " +
+              std::to_string(solved.cost);
+  });
+  return wrong;
+}
+
+}  // namespace
+
+TEST_SUITE("search") {
+  TEST_CASE("no microkernel costs less than it declares") {
+    const u64 seed = 20261127;
+    size_t checked = 0;
+    std::vector<size_t> duties(kDuties);
+    for (const Target& t : fixed_targets()) {
+      auto check = [&](const Spec& spec) {
+        duties[static_cast<size_t>(duty_of(spec))]++;
+        for (const Named& added : kAdded) {
+          const std::string wrong = dishonest(spec, t, with(added.kernel), checked);
+          CHECK_MESSAGE(wrong == "", wrong);
+        }
+      };
+      each_probe(t, [&](const Spec& spec) {
+        check(spec);
+        check(on_register_tile(spec));
+      });
+      std::mt19937_64 rng(seed);
+      for (int i = 0, n = rounds(15); i < n; i++) {
+        const Statement statement = small_statement(rng);
+        INFO("seed " << seed << ", round " << i << ": " << print(statement));
+        const Target tiny = with_machine(t, 512, 1024, 0);
+        ActionContext context{&tiny};
+        testing::BruteForce brute(context);
+        brute.solve(lower(statement)->spec, limits_of(tiny));
+        brute.each([&](const Spec& s, const Limits&, const auto&) { check(s); });
+      }
+    }
+    CHECK(checked > 10000);
+    for (size_t specs : duties) CHECK(specs > 10);
+  }
+
+  TEST_CASE("one that costs less than it declares is found") {
+    const Microkernel* all[] = {
+#define MORELLO_MICROKERNEL(number, Name, text) &kBoastful<MicrokernelId::k##Name>,
+#include "impl/microkernels.def"
+#undef MORELLO_MICROKERNEL
+    };
+    const Target& t = *fixed_target(Isa::kAvx2);
+    for (const Microkernel*& one : all) {
+      size_t checked = 0, wrong = 0;
+      auto check = [&](const Spec& spec) {
+        for (const Spec& s : {spec, on_register_tile(spec)})
+          wrong += !dishonest(s, t, {&one, 1}, checked).empty();
+      };
+      each_probe(t, check);
+      // Wide enough to be no matter of latency.
+      check(lower(*parse("reduce_sum f32[30,80] axis=0 -> f32[80]"))->spec);
+      INFO("microkernel " << &one - all + 1);
+      CHECK(checked > 0);
+      CHECK(wrong > 0);
+    }
+  }
+
+  TEST_CASE("a microkernel twice as fast: the brute-force optimum") {
+    const u64 seed = 20261128;
+    for (const Named& added : kAdded) {
+      const std::vector<const Microkernel*> kernels = with(added.kernel);
+      for (const Target& target : fixed_targets()) {
+        const Target tiny = with_machine(target, 512, 1024, 1);
+        for (const char* text :
+             {"matmul f32[2,3] f32[3,5]", "matmul f32[1,9] f32[9,12] -> f32[1,12]",
+              "matmul f32[3,2]{0,1} f32[2,4] -> f32[3,4]{0,1}",
+              "matmul f32[1,4] f32[4,9] + f32[9]{strides=2} -> relu",
+              "matmul f32[2,2] f32[2,3] -> sqrt -> f32[2,3]", "transpose f32[9,5]",
+              "reduce_sum f32[4,9] axis=1", "reduce_max f32[9,4] axis=0 -> recip"}) {
+          const std::string wrong = against_brute_force(lower(*parse(text))->spec, tiny, kernels);
+          CHECK_MESSAGE(wrong == "",
+                        added.name << ", " << text << " on " << target.name << ": " << wrong);
+        }
+        std::mt19937_64 rng(seed);
+        for (int i = 0, n = rounds(4); i < n; i++) {
+          const Statement statement = small_statement(rng);
+          const std::string wrong = against_brute_force(lower(statement)->spec, tiny, kernels);
+          CHECK_MESSAGE(wrong == "", added.name << ", seed " << seed << ", round " << i << ": "
+                                                << print(statement) << " on " << target.name << ": "
+                                                << wrong);
+        }
+      }
+    }
+  }
+
+  TEST_CASE("a microkernel twice as fast: random Specs of real sizes cost no less than bounds") {
+    const u64 seed = 20261129;
+    for (const Named& added : kAdded) {
+      const std::vector<const Microkernel*> kernels = with(added.kernel);
+      for (int i = 0, n = rounds(20); i < n; i++) {
+        std::mt19937_64 rng(seed + static_cast<u64>(i));
+        testing::RandomStatementOptions options;
+        options.max_elements = 1 << 20;
+        options.max_flops = i64{1} << (12 + rng() % 17);
+        options.max_size = rng() % 2 ? 4096 : 0;
+        const Statement statement = testing::random_statement(rng, options);
+        const Target target = with_machine(fixed_targets()[i % 2], 0, 0, 1);
+        const std::string wrong = against_bounds(lower(statement)->spec, target, kernels);
+        CHECK_MESSAGE(wrong == "", added.name << ", seed " << seed + static_cast<u64>(i) << ": "
+                                              << print(statement) << " on " << target.name << ": "
+                                              << wrong);
+      }
+    }
+  }
+
+  TEST_CASE("the added microkernels make a difference") {
+    const Target& t = *fixed_target(Isa::kAvx2);
+    auto cost = [&](const char* text, const Microkernel* added) {
+      const std::vector<const Microkernel*> kernels = with(added);
+      ActionContext context{&t};
+      context.microkernels = kernels;
+      SpecProblem problem(context);
+      BestFirst<SpecProblem> search(problem);
+      BestFirst<SpecProblem>::Worker worker(search);
+      BestFirst<SpecProblem>::Solution solution;
+      Spec spec = lower(*parse(text))->spec;
+      spec.serial = true;
+      REQUIRE(search.solve(spec, limits_of(t), worker, solution));
+      return solution.cost;
+    };
+    const char* texts[] = {"matmul f32[24,96] f32[96,64]", "matmul f32[1,96] f32[96,2]{0,1}",
+                           "add f32[4000] f32[4000]",      "add f32[9,9]{0,1} f32[9,9]",
+                           "reduce_sum f32[50,70] axis=0", "reduce_sum f32[7,700] axis=1",
+                           "matmul f32[2,2] f32[2,1]",     "transpose f32[40,48]"};
+    for (size_t i = 0; i < std::size(texts); i++) {
+      INFO(texts[i] << ", " << kAdded[i].name);
+      CHECK(cost(texts[i], kAdded[i].kernel) < cost(texts[i], nullptr));
+    }
+  }
+}
+
+}  // namespace morello
