@@ -366,13 +366,6 @@ Footprint footprint(const Spec& spec, const Operand& operand) {
   return {run_bytes * runs, runs, runs * ceil_div(run_bytes, kLineBytes)};
 }
 
-bool is_dense(const Operand& operand) { return operand.contig == operand.layout.count(); }
-
-u8 unit_dim(const Operand& operand) {
-  const int count = operand.layout.count();
-  return operand.contig == 0 || count == 0 ? kNoDim : operand.layout.dim[count - 1];
-}
-
 u64 vectors(const Spec& spec, const Operand& operand, u32 lanes) {
   u64 n = 1;
   u8 along = unit_dim(operand);

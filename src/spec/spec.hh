@@ -217,9 +217,12 @@ struct Footprint {
   u64 lines = 0;
 };
 Footprint footprint(const Spec& spec, const Operand& operand);
-bool is_dense(const Operand& operand);
+inline bool is_dense(const Operand& operand) { return operand.contig == operand.layout.count(); }
 /// The fastest dimension of an operand, if neighbours along it are adjacent; else kNoDim.
-u8 unit_dim(const Operand& operand);
+inline u8 unit_dim(const Operand& operand) {
+  const int count = operand.layout.count();
+  return operand.contig == 0 || count == 0 ? kNoDim : operand.layout.dim[count - 1];
+}
 /// Vector registers that hold an operand: vectors along its unit dimension, or one element each if
 /// it has none.
 u64 vectors(const Spec& spec, const Operand& operand, u32 lanes);

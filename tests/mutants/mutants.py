@@ -22,7 +22,8 @@ LAYERS = ["support", "target", "runtime", "spec", "impl", "cost", "actions", "ta
           "codegen", "compiler", "capi"]
 SUITES = ["unit", "golden", "kernel"]
 TARGETS = ["tests/morello-unit", "tests/hostile/morello-hostile", "tests/golden/morello-golden",
-           "tests/kernel/morello-kernel"]
+           "tests/kernel/morello-kernel", "tests/runtime/run-only", "tests/table/table-format",
+           "tests/fuzz/fuzz-spec", "tests/fuzz/fuzz-table"]
 OPERATORS = {" < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " == ": " != ", " != ": " == ",
              " + ": " - ", " - ": " + ", " * ": " / ", " / ": " * ", " && ": " || ", " || ": " && ",
              " += ": " -= ", " *= ": " /= ", "std::min": "std::max", "std::max": "std::min",
