@@ -228,7 +228,7 @@ TEST_SUITE("spec") {
     CHECK(describe(lowered("sub f32[2,1] f32[3]").spec) ==
           "sub[2,3] f32(d0)@mem f32(d1)@mem => f32(d0,d1)@mem");
     CHECK(describe(lowered("fill 2 -> f32[4,3]{strides=300,1}").spec) ==
-          "fill[4,3] => f32(d0,d1) far1@mem");
+          "fill=0x40000000[4,3] => f32(d0,d1) far1@mem");
     CHECK(lowered("fill 2 -> f32[4,3]{strides=256,1}").spec.out().far);  // kFarBytes exactly
     CHECK_FALSE(lowered("fill 2 -> f32[4,3]{strides=255,1}").spec.out().far);
     CHECK(lowered("fill 2 -> f32[4]").spec.fill_bits == std::bit_cast<u32>(2.0f));
