@@ -243,6 +243,23 @@ class Validator {
     check_child(node, c, expected, binding);
   }
 
+  /// As `spec` numbers them: a part may have only the second one.
+  void name_windows(const Spec& spec, Unbound& part) {
+    std::array<u8, kMaxWindows> bit{};
+    for (int w = 0; w < kMaxWindows; w++) {
+      for (int whole = 0; whole < kMaxWindows; whole++)
+        if (part.window[w] == spec.window[whole]) bit[w] = static_cast<u8>(1u << whole);
+      require(bit[w] != 0 || !part.window[w].used(), "a child has a window of its own");
+    }
+    for (Operand& x : part.operand) {
+      u8 windows = 0;
+      for (int w = 0; w < kMaxWindows; w++)
+        if (x.has_window(w)) windows = static_cast<u8>(windows | bit[w]);
+      x.windows = windows;
+    }
+    part.window = spec.window;
+  }
+
   void check_kind(const ImplNode& node, const Block& block) {
     require(node.children.size() >= 2, "a block has fewer than two children");
     const Spec& spec = node.spec;
@@ -252,6 +269,7 @@ class Validator {
       defined[o] = spec.operand[o].access != Access::kOut;
     for (const Edge& edge : node.children) {
       Unbound child = unbind(tree_.nodes[edge.node].spec, edge.binding);
+      name_windows(spec, child);
       for (int d = 0; d < spec.rank; d++) {
         require(child.size[d] == 1 || child.size[d] == spec.size[d], "a child has other sizes");
         if (child.size[d] == spec.size[d]) covered = static_cast<DimMask>(covered | 1u << d);
