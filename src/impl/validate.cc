@@ -303,10 +303,26 @@ class Validator {
     std::array<Ref, Unbound::kSlots> holds{};  // values between children
     holds.fill(kNoRef);
     std::vector<std::pair<size_t, int>> handed;  // stage -> slot that it was written to
+    std::array<bool, Unbound::kSlots> filled{};
+    bool adds_alike = true, fills_alike = true;
     for (const Edge& edge : node.children) {
-      const Unbound child = unbind(tree_.nodes[edge.node].spec, edge.binding);
-      if (is_neutral_fill(node, child)) continue;
+      const Spec& part = tree_.nodes[edge.node].spec;
+      const Unbound child = unbind(part, edge.binding);
+      if (is_neutral_fill(node, child)) {
+        filled[child.stage[0].out - ref_of_slot(0)] = true;
+        continue;
+      }
       const int before = static_cast<int>(stages.size());
+      for (int s = 0; s < part.stage_count; s++) {
+        const int slot = child.stage[s].out - ref_of_slot(0), stage = before + s;
+        const bool known = child.stage[s].out != kNoRef && stage < whole.stage_count;
+        adds_alike &=
+            !known || accumulates(part, part.stage[s]) ==
+                          (filled[slot] || (slot < Unbound::kBufferSlot &&
+                                            accumulates(node.spec, node.spec.stage[stage])));
+        fills_alike &= part.stage[s].op != Op::kFill ||
+                       fills_with(part, part.stage[s]) == fills_with(node.spec, part.stage[s]);
+      }
       for (int s = 0; s < child.stage_count; s++) {
         Stage stage = child.stage[s];
         for (Ref& in : stage.in) {
@@ -330,6 +346,13 @@ class Validator {
     const auto end = whole.stage.begin() + whole.stage_count;
     require(std::equal(stages.begin(), stages.end(), whole.stage.begin(), end),
             "the children compute something else");
+    require(adds_alike, "a child overwrites what it should add to, or the other way round");
+    require(fills_alike, "a child fills with another value");
+  }
+
+  /// The bits that a stage makes of the Spec's value.
+  static u32 fills_with(const Spec& spec, const Stage& stage) {
+    return size_of(stage.dtype) == 2 ? spec.fill_bits & 0xffff : spec.fill_bits;
   }
 
   /// Before the stages of the block: an output that they only add to, as if it had held nothing.
@@ -342,6 +365,8 @@ class Validator {
       const u32 neutral = bits_of_number(stage.dtype, identity_of(stage.op, stage.dtype));
       require(child.fill_bits == neutral && child.stage[0].dtype == stage.dtype,
               "the output is filled with what is not neutral");
+      require(node.spec.operand[stage.out].access == Access::kOut,
+              "an output is filled that holds something");
       return true;
     }
     return false;
