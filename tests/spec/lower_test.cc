@@ -42,9 +42,9 @@ Lowered lowered(std::string_view text) {
 std::vector<std::string> letters_of(const Statement& s) {
   std::vector<std::string> letters;
   size_t rank = s.tensors.empty() ? 0 : s.tensors[0].shape.size();
-  std::string result = std::string("uvwxyz").substr(0, s.tensors.back().shape.size());
+  std::string result = std::string("stuvwxyz").substr(0, s.tensors.back().shape.size());
   if (s.head == Head::kMatmul) {
-    std::string batch = std::string("abcd").substr(0, rank - 2);
+    std::string batch = std::string("abcdef").substr(0, rank - 2);
     letters = {batch + "mk", batch + "kn"};
     result = batch + "mn";
   } else if (s.head == Head::kEinsum) {
@@ -52,11 +52,11 @@ std::vector<std::string> letters_of(const Statement& s) {
     letters = {s.subscripts.substr(0, comma), s.subscripts.substr(comma + 1, arrow - comma - 1)};
     result = s.subscripts.substr(arrow + 2);
   } else if (s.head == Head::kReduce) {
-    letters = {std::string("abcdef").substr(0, rank)};
+    letters = {std::string("abcdefgh").substr(0, rank)};
     result = letters[0];
     result.erase(s.axis, 1);
   } else if (s.head == Head::kTranspose) {
-    letters = {std::string("abcdef").substr(0, rank)};
+    letters = {std::string("abcdefgh").substr(0, rank)};
     for (size_t i = 0; i < rank; i++) result[i] = letters[0][s.permutation[i]];
   }
   for (size_t i = letters.size(); i < s.tensors.size(); i++)
