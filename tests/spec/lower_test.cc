@@ -197,6 +197,7 @@ TEST_SUITE("spec") {
     testing::RandomStatementOptions options;
     options.free_layouts = true;
     options.max_flops = 4096;
+    int most_steps = 0, most_operands = 0, most_axes = 0, most_dims = 0;
     for (int i = 0; i < 4000; i++) {
       Statement s = testing::random_statement(rng, options);
       INFO(print(s));
@@ -205,12 +206,20 @@ TEST_SUITE("spec") {
       REQUIRE(points_of(*l) == points_of(s));
       check_canonical(*l);
       check_stages(s, l->spec);
+      most_steps += l->spec.stage_count == kMaxStages;
+      most_operands += l->spec.operand_count == kMaxOperands;
+      most_axes += s.tensors.back().shape.size() == MORELLO_MAX_RANK;
+      most_dims += l->spec.rank >= 7;
       for (size_t o = 0; o < s.tensors.size(); o++) {
         i64 last = 0;
         for (const Point& p : points_of(s)) last = std::max(last, p[o]);
         REQUIRE(l->bytes[o] == static_cast<u64>(last + 1) * 4);
       }
     }
+    CHECK(most_steps > 10);
+    CHECK(most_operands > 3);
+    CHECK(most_axes > 10);
+    CHECK(most_dims > 3);
   }
 
   TEST_CASE("lower: the shape of each operation") {
