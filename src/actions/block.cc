@@ -89,7 +89,7 @@ class Part {
 
 void list_accumulate(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
   if (!is_single(spec) || !combines(spec) || spec.out().access != Access::kOut ||
-      has_free_operand(spec))
+      has_free_operand(spec) || spec.out().dtype != computed_dtype(spec))
     return;
   bool loop = spec.out().level == Level::kRegister || spec.reduced() != 0;
   if (loop) out.add({ActionKind::kAccumulate, 0, {}, {}, 0});
@@ -118,8 +118,9 @@ decltype(ImplNode::kind) accumulate_node(const Spec&, const Action&, const Actio
 
 void list_bufferize(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
   if (is_single(spec) || !combines(spec) || has_free_operand(spec) || !is_chain(spec)) return;
-  // In the output, the value of the head would overwrite what a later stage reads.
-  if (!reads_output_late(spec)) out.add({ActionKind::kBufferize, 0, Level::kRegister, {}, 0});
+  // In the output, the value of the head would overwrite what a later stage reads, or be rounded.
+  if (!reads_output_late(spec) && spec.out().dtype == computed_dtype(spec))
+    out.add({ActionKind::kBufferize, 0, Level::kRegister, {}, 0});
   if (register_operand(spec) >= 0) return;
   for (Level level : {Level::kL1, Level::kL2})
     if (level < spec.out().level) out.add({ActionKind::kBufferize, 0, level, {}, 0});

@@ -24,7 +24,7 @@ LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 p
   DimMask parallel = static_cast<DimMask>(x.dims & ~reduced);
   if (!reduced || !parallel) return {};
   // The dimension that stays next to the fastest place: the vector one, or the last row dimension.
-  u8 fast = v != kNoDim && has_dim(x.dims, v) ? v : static_cast<u8>(std::bit_width(parallel) - 1);
+  u8 fast = v != kNoDim && has_dim(parallel, v) ? v : static_cast<u8>(std::bit_width(parallel) - 1);
 
   Layout l;
   auto append = [&](DimMask mask) {

@@ -11,10 +11,14 @@ namespace {
 
 bool may_loop(const Spec& spec, int dim) {
   if (has_dim(parallel_dims(spec), dim)) return register_operand(spec) < 0;
+  if (!has_dim(fold_dims(spec), dim)) return false;
+  if (register_operand(spec) < 0) return true;
   // Register tiles have no index. A reduction over several dimensions runs all but one by loops
   // of 1.
-  return has_dim(fold_dims(spec), dim) &&
-         (register_operand(spec) < 0 || std::popcount(spec.reduced()) > 1);
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].level == Level::kRegister && has_dim(spec.operand[o].dims, dim))
+      return false;
+  return std::popcount(spec.reduced()) > 1;
 }
 
 /// A dimension that every operand of the contraction has, and no register tile: loops over it reuse

@@ -116,7 +116,19 @@ class Interpreter {
       if (operand.access == Access::kOut) b.poison(at);
       return true;
     };
-    return for_each_element(spec, operand, place.view, 0, mark);
+    if (operand.windows == 0) return for_each_element(spec, operand, place.view, 0, mark);
+    // A copy reads all of the axis, of which windows may leave out some.
+    Spec axes = spec;
+    Operand whole = operand;
+    View view = place.view;
+    for (int w = 0; w < kMaxWindows; w++) {
+      if (!operand.has_window(w)) continue;
+      const Window& window = spec.window[w];
+      axes.size[window.outer] = axis_size(spec, operand, window.outer);
+      view.dim[window.outer].stride[0] /= window.step;
+      whole.dims = static_cast<DimMask>(whole.dims & ~(1u << window.inner));
+    }
+    return for_each_element(axes, whole, view, 0, mark);
   }
 
   bool run_node(NodeId id, const Places& places) {

@@ -243,6 +243,23 @@ class Validator {
     check_child(node, c, expected, binding);
   }
 
+  /// As `spec` numbers them: a part may have only the second one.
+  void name_windows(const Spec& spec, Unbound& part) {
+    std::array<u8, kMaxWindows> bit{};
+    for (int w = 0; w < kMaxWindows; w++) {
+      for (int whole = 0; whole < kMaxWindows; whole++)
+        if (part.window[w] == spec.window[whole]) bit[w] = static_cast<u8>(1u << whole);
+      require(bit[w] != 0 || !part.window[w].used(), "a child has a window of its own");
+    }
+    for (Operand& x : part.operand) {
+      u8 windows = 0;
+      for (int w = 0; w < kMaxWindows; w++)
+        if (x.has_window(w)) windows = static_cast<u8>(windows | bit[w]);
+      x.windows = windows;
+    }
+    part.window = spec.window;
+  }
+
   void check_kind(const ImplNode& node, const Block& block) {
     require(node.children.size() >= 2, "a block has fewer than two children");
     const Spec& spec = node.spec;
@@ -252,6 +269,7 @@ class Validator {
       defined[o] = spec.operand[o].access != Access::kOut;
     for (const Edge& edge : node.children) {
       Unbound child = unbind(tree_.nodes[edge.node].spec, edge.binding);
+      name_windows(spec, child);
       for (int d = 0; d < spec.rank; d++) {
         require(child.size[d] == 1 || child.size[d] == spec.size[d], "a child has other sizes");
         if (child.size[d] == spec.size[d]) covered = static_cast<DimMask>(covered | 1u << d);
@@ -285,10 +303,26 @@ class Validator {
     std::array<Ref, Unbound::kSlots> holds{};  // values between children
     holds.fill(kNoRef);
     std::vector<std::pair<size_t, int>> handed;  // stage -> slot that it was written to
+    std::array<bool, Unbound::kSlots> filled{};
+    bool adds_alike = true, fills_alike = true;
     for (const Edge& edge : node.children) {
-      const Unbound child = unbind(tree_.nodes[edge.node].spec, edge.binding);
-      if (is_neutral_fill(node, child)) continue;
+      const Spec& part = tree_.nodes[edge.node].spec;
+      const Unbound child = unbind(part, edge.binding);
+      if (is_neutral_fill(node, child)) {
+        filled[child.stage[0].out - ref_of_slot(0)] = true;
+        continue;
+      }
       const int before = static_cast<int>(stages.size());
+      for (int s = 0; s < part.stage_count; s++) {
+        const int slot = child.stage[s].out - ref_of_slot(0), stage = before + s;
+        const bool known = child.stage[s].out != kNoRef && stage < whole.stage_count;
+        adds_alike &=
+            !known || accumulates(part, part.stage[s]) ==
+                          (filled[slot] || (slot < Unbound::kBufferSlot &&
+                                            accumulates(node.spec, node.spec.stage[stage])));
+        fills_alike &= part.stage[s].op != Op::kFill ||
+                       fills_with(part, part.stage[s]) == fills_with(node.spec, part.stage[s]);
+      }
       for (int s = 0; s < child.stage_count; s++) {
         Stage stage = child.stage[s];
         for (Ref& in : stage.in) {
@@ -312,6 +346,13 @@ class Validator {
     const auto end = whole.stage.begin() + whole.stage_count;
     require(std::equal(stages.begin(), stages.end(), whole.stage.begin(), end),
             "the children compute something else");
+    require(adds_alike, "a child overwrites what it should add to, or the other way round");
+    require(fills_alike, "a child fills with another value");
+  }
+
+  /// The bits that a stage makes of the Spec's value.
+  static u32 fills_with(const Spec& spec, const Stage& stage) {
+    return size_of(stage.dtype) == 2 ? spec.fill_bits & 0xffff : spec.fill_bits;
   }
 
   /// Before the stages of the block: an output that they only add to, as if it had held nothing.
@@ -325,6 +366,8 @@ class Validator {
       const u32 neutral = bits_of_number(stage.dtype, identity_of(stage.op, stage.dtype));
       require(child.fill_bits == neutral && fill.dtype == stage.dtype,
               "the output is filled with what is not neutral");
+      require(node.spec.operand[stage.out].access == Access::kOut,
+              "an output is filled that holds something");
       return true;
     }
     return false;

@@ -105,9 +105,15 @@ void judge_stages(const Spec& spec, Judge& judge) {
     for (int t = 0; t < s; t++)
       judge.require(spec.stage[s] != spec.stage[t], "stages ", t, " and ", s, " are the same");
   }
-  bool fills = false;
-  for (int s = 0; s < spec.stage_count; s++) fills |= spec.stage[s].op == Op::kFill;
+  bool fills = false, narrow = true;
+  for (int s = 0; s < spec.stage_count; s++) {
+    if (spec.stage[s].op != Op::kFill) continue;
+    fills = true;
+    narrow &= size_of(spec.stage[s].dtype) == 2;
+  }
   judge.require(fills || spec.fill_bits == 0, "there is a fill value, but nothing is filled");
+  judge.require(!narrow || spec.fill_bits >> 16 == 0,
+                "the fill value has more bits than its element type");
 }
 
 /// Inputs first, each one read, in the order in which stages read them; then outputs, each written
@@ -128,7 +134,6 @@ void judge_uses(const Spec& spec, Judge& judge) {
   for (int o = 0; o < spec.operand_count && judge.ok(); o++) {
     if (spec.operand[o].access == Access::kIn) {
       judge.require(o < next, "no stage reads operand ", o);
-      judge.require(!outputs, "input ", o, " is behind an output");
       continue;
     }
     outputs = true;
@@ -179,6 +184,9 @@ bool axes_of(const Spec& spec, const Operand& x, DimMask& axes) {
 std::string not_canonical_operand(const Spec& spec, const Operand& x) {
   Judge judge;
   judge.require(is_known(x.dtype), "has no known element type");
+  judge.require(x.level <= Level::kMemory, "has no such level");
+  judge.require(x.access <= Access::kInOut, "has no such access");
+  judge.require(x.bank <= Bank::kTile, "has no such bank");
   judge.require((x.dims & ~spec.all_dims()) == 0, "has dimensions that there are not");
   judge.require(x.windows == 0 || x.access == Access::kIn, "is an output with windows");
   judge.require(x.bank == Bank::kVector || x.level == Level::kRegister, "has a bank in memory");

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One line per Spec: what two Specs in a message differ by can be read there.
+#include <cstdio>
+
 #include "spec/roles.hh"
 
 namespace morello {
@@ -24,8 +26,10 @@ std::string describe(const Operand& x) {
   s += ')';
   for (int w = 0; w < kMaxWindows; w++)
     if (x.has_window(w)) s += " w" + std::to_string(w);
-  if (x.level > Level::kL1 && !is_dense(x))
+  if (!is_dense(x))
     s += (x.far ? " far" : " near") + std::to_string(x.contig);
+  else if (x.far)
+    s += " far";
   if (x.free_layout) s += " free";
   s += '@';
   s += name_of(x.level);
@@ -33,9 +37,18 @@ std::string describe(const Operand& x) {
   return s;
 }
 
+/// The bits of what is filled with, if there are any.
+std::string fill_text(const Spec& spec) {
+  if (spec.fill_bits == 0) return "";
+  char text[16];
+  std::snprintf(text, sizeof text, "=0x%x", spec.fill_bits);
+  return text;
+}
+
 /// muladd.i32(o0,o1) over d2 -> o2
-std::string describe(const Stage& stage) {
+std::string describe(const Spec& spec, const Stage& stage) {
   std::string s(name_of(stage.op));
+  if (stage.op == Op::kFill) s += fill_text(spec);
   s += '.';
   s += name_of(stage.dtype);
   s += '(';
@@ -47,11 +60,23 @@ std::string describe(const Stage& stage) {
   return stage.out == kNoRef ? s : s + " -> " + ref_text(stage.out);
 }
 
-/// The operations say it all where each step reads the one before, in f32.
+/// The operations say it all where each step reads the one before, and all read operands in turn,
+/// in f32.
 bool is_plain(const Spec& spec) {
-  for (int s = 0; s < spec.stage_count; s++)
-    if (spec.stage[s].dtype != Dtype::kF32) return false;
-  return is_chain(spec);
+  Ref next = 0;
+  for (int s = 0; s < spec.stage_count; s++) {
+    const Stage& stage = spec.stage[s];
+    if (stage.dtype != Dtype::kF32) return false;
+    for (int i = 0; i < kMaxInputs && stage.in[i] != kNoRef; i++)
+      if (s > 0 && i == 0 ? stage.in[i] != value_of(s - 1) : stage.in[i] != next++) return false;
+  }
+  return next == spec.out_index() && is_chain(spec);
+}
+
+std::string plain_name(const Spec& spec, const Stage& stage) {
+  std::string s(name_of(stage.op));
+  if (stage.op == Op::kFill) s += fill_text(spec);
+  return s;
 }
 
 std::string describe_window(const Window& w) {
@@ -66,7 +91,7 @@ std::string describe(const Spec& spec) {
   const bool plain = is_plain(spec);
   for (int i = 0; i < spec.stage_count; i++) {
     if (i) s += plain ? "+" : "; ";
-    s += plain ? std::string(name_of(spec.stage[i].op)) : describe(spec.stage[i]);
+    s += plain ? plain_name(spec, spec.stage[i]) : describe(spec, spec.stage[i]);
   }
   s += '[';
   for (int d = 0; d < spec.rank; d++) {

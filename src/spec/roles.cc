@@ -53,9 +53,9 @@ DimMask fold_dims(const Spec& spec) {
     if (!adds) all = static_cast<DimMask>(all & ~stage.reduce);
     // A stage that lacks the dimension runs once per part: it must not add, or read what it wrote.
     if (is_operand(stage.out) && spec.operand[stage.out].access == Access::kInOut) {
-      DimMask has = adds ? stage.reduce : DimMask{0};
-      has = static_cast<DimMask>(has | spec.operand[stage.out].dims);
-      all = static_cast<DimMask>(all & has);
+      // If it reduces the dimension and the output has it as well, each part adds to all of it.
+      const DimMask reduce = adds ? stage.reduce : DimMask{0};
+      all = static_cast<DimMask>(all & (spec.operand[stage.out].dims ^ reduce));
     }
   }
   return all;

@@ -89,7 +89,8 @@ void drop_unit_dims_of(const Spec& spec, Operand& operand) {
       drop_entry(operand, i);
   // Neighbours along the outer dimension of a window are steps apart.
   for (int w = 0; w < kMaxWindows; w++)
-    if (operand.has_window(w) && spec.window[w].step != 1 && l.fastest() == spec.window[w].outer) {
+    if (operand.contig != 0 && operand.has_window(w) && spec.window[w].step != 1 &&
+        l.fastest() == spec.window[w].outer) {
       operand.contig = 0;
       set_pitch(operand, 0);
     }
@@ -111,6 +112,46 @@ void drop_windows(Spec& spec) {
     kept++;
   }
   for (; kept < kMaxWindows; kept++) spec.window[kept] = {};
+}
+
+/// Where a tile is one block of the output, its dimensions are no longer in order.
+void number_as_output(Spec& spec, Binding* binding) {
+  std::array<u8, kMaxDims> order{};  // now -> before
+  int next = 0;
+  DimMask in_order = 0;
+  bool same = true;
+  const Layout& out = spec.out().layout;
+  for (int i = 0, n = out.count(); i < n; i++) {
+    if (out.block[i] != 0) continue;
+    same &= out.dim[i] == next;
+    order[next++] = out.dim[i];
+    in_order = static_cast<DimMask>(in_order | 1u << out.dim[i]);
+  }
+  if (same) return;
+  for (u8 d = 0; d < spec.rank; d++)
+    if (!has_dim(in_order, d)) order[next++] = d;
+  std::array<u8, kMaxDims> now{};
+  const std::array<u32, kMaxDims> size = spec.size;
+  const Binding before = binding ? *binding : identity_binding();
+  for (u8 d = 0; d < spec.rank; d++) {
+    now[order[d]] = d;
+    spec.size[d] = size[order[d]];
+    if (binding) binding->dim[d] = before.dim[order[d]];
+  }
+  auto map_mask = [&](DimMask& mask) {
+    DimMask mapped = 0;
+    for (int d = 0; d < spec.rank; d++)
+      if (has_dim(mask, d)) mapped = static_cast<DimMask>(mapped | 1u << now[d]);
+    mask = mapped;
+  };
+  for (int o = 0; o < spec.operand_count; o++) {
+    map_mask(spec.operand[o].dims);
+    for (u8& d : spec.operand[o].layout.dim)
+      if (d != kNoDim) d = now[d];
+  }
+  for (int s = 0; s < spec.stage_count; s++) map_mask(spec.stage[s].reduce);
+  for (Window& w : spec.window)
+    if (w.used()) w = {now[w.outer], now[w.inner], w.step, w.dilation};
 }
 
 /// Windows and blocks depend on more than one size.
@@ -180,8 +221,15 @@ void drop_unit_dims(Spec& spec, Binding* binding) {
   u8 kept = 0;
   for (u8 d = 0; d < spec.rank; d++) now[d] = spec.size[d] == 1 ? kNoDim : kept++;
   if (binding) *binding = identity_binding();
-  for (int o = 0; o < spec.operand_count; o++) drop_unit_dims_of(spec, spec.operand[o]);
-  if (kept == spec.rank) return;
+  for (int o = 0; o < spec.operand_count; o++) {
+    drop_unit_dims_of(spec, spec.operand[o]);
+    if (spec.operand[o].layout.packed()) forget_pitch(spec.operand[o]);
+  }
+  if (kept == spec.rank) {
+    if (spec.window[0].used()) drop_windows(spec);
+    number_as_output(spec, binding);
+    return;
+  }
 
   auto map_mask = [&](DimMask mask) {
     DimMask out = 0;
@@ -209,6 +257,7 @@ void drop_unit_dims(Spec& spec, Binding* binding) {
     if (binding) binding->dim[d] = 0;
   }
   spec.rank = kept;
+  number_as_output(spec, binding);
 }
 
 bool may_tile(const Spec& spec, int dim, u32 size) {
@@ -307,7 +356,9 @@ Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding*
   m.serial = true;
   m.operand_count = 2;
   m.stage_count = 1;
-  m.stage[0] = {Op::kCopy, computed_in(from.dtype), {0, kNoRef, kNoRef}, 0, 1};
+  // In what the source is computed in, so that its numbers are rounded at most once.
+  const Dtype source = in ? from.dtype : to.dtype;
+  m.stage[0] = {Op::kCopy, computed_in(source), {0, kNoRef, kNoRef}, 0, 1};
   m.operand[0] = in ? from : to;
   m.operand[1] = in ? to : from;
   m.operand[0].access = Access::kIn;

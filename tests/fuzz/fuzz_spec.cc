@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "spec/canonical.hh"
 #include "spec/statement.hh"
 
 namespace {
@@ -26,6 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(again.ok() && *again == *parsed && print(*again) == text);
   Result<Lowered> lowered = lower(*parsed);
   require(lowered.ok() || lowered.error().status == MORELLO_UNSUPPORTED);
-  if (lowered) require(lower(*again)->spec == lowered->spec);
+  if (!lowered) return 0;
+  require(lower(*again)->spec == lowered->spec);
+  require(not_canonical(lowered->spec).empty());
   return 0;
 }

@@ -16,6 +16,8 @@
 #include "../hostile/parts.hh"
 #include "actions/action.hh"
 #include "actions/clamp.hh"
+#include "spec/canonical.hh"
+#include "spec/roles.hh"
 #include "table/check.hh"
 #include "table/encode.hh"
 #include "table/payload.hh"
@@ -115,7 +117,17 @@ void ask_about(const Spec& key, const std::array<u32, kAxes>& at) {
   require(!describe(spec).empty());
 }
 
+/// As a Spec with it is, whatever its coordinates.
+void require_canonical(const Spec& key) {
+  Spec spec = key;
+  const Ref out = static_cast<Ref>(spec.out_index());
+  spec.out().access = is_read(spec, out) ? Access::kInOut : Access::kOut;
+  require(not_canonical_form(spec).empty());
+}
+
 void use(const TableContent& content) {
+  for (const Promise& p : content.promises) require_canonical(p.key);
+  for (const TableGroup& g : content.groups) require_canonical(g.key);
   require(check(content).empty());
   Result<TableContent> again = read(write_payload(content));
   require(again.ok());

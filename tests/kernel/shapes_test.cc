@@ -97,6 +97,16 @@ TEST_CASE("sums of elements that are repeated by a stride of 0") {
   check("matmul f32[17,64]{strides=0,1} f32[64,16]{strides=1,0} += f32[17,16]");
 }
 
+TEST_CASE("chains of as many steps and operands as there may be, in every kind of loop") {
+  const std::string x = "f32[5,37]", row = "f32[37]", column = "f32[5,1]";
+  for (const char* out : {"f32[5,37]", "f32[5,37]{0,1}", "f32[5,37]{strides=40,1}"})
+    check("neg " + x + " + " + row + " * " + x + " - " + column + " -> max " + row + " -> min " +
+          x + " + " + column + " -> abs -> " + out);
+  check(
+      "add f32[3,300] f32[300] * f32[3,1] - f32[300] -> max f32[] / f32[3,300] + f32[300] "
+      "-> relu -> f32[3,300]");
+}
+
 TEST_CASE("reductions, transposes and copies around the sizes of registers") {
   for (u32 a : {1, 2, 7, 8, 9, 16, 17, 33})
     for (u32 b : {1, 3, 8, 15, 16, 17, 31, 64, 65}) {

@@ -42,9 +42,9 @@ Lowered lowered(std::string_view text) {
 std::vector<std::string> letters_of(const Statement& s) {
   std::vector<std::string> letters;
   size_t rank = s.tensors.empty() ? 0 : s.tensors[0].shape.size();
-  std::string result = std::string("uvwxyz").substr(0, s.tensors.back().shape.size());
+  std::string result = std::string("stuvwxyz").substr(0, s.tensors.back().shape.size());
   if (s.head == Head::kMatmul) {
-    std::string batch = std::string("abcd").substr(0, rank - 2);
+    std::string batch = std::string("abcdef").substr(0, rank - 2);
     letters = {batch + "mk", batch + "kn"};
     result = batch + "mn";
   } else if (s.head == Head::kEinsum) {
@@ -52,11 +52,11 @@ std::vector<std::string> letters_of(const Statement& s) {
     letters = {s.subscripts.substr(0, comma), s.subscripts.substr(comma + 1, arrow - comma - 1)};
     result = s.subscripts.substr(arrow + 2);
   } else if (s.head == Head::kReduce) {
-    letters = {std::string("abcdef").substr(0, rank)};
+    letters = {std::string("abcdefgh").substr(0, rank)};
     result = letters[0];
     result.erase(s.axis, 1);
   } else if (s.head == Head::kTranspose) {
-    letters = {std::string("abcdef").substr(0, rank)};
+    letters = {std::string("abcdefgh").substr(0, rank)};
     for (size_t i = 0; i < rank; i++) result[i] = letters[0][s.permutation[i]];
   }
   for (size_t i = letters.size(); i < s.tensors.size(); i++)
@@ -197,6 +197,7 @@ TEST_SUITE("spec") {
     testing::RandomStatementOptions options;
     options.free_layouts = true;
     options.max_flops = 4096;
+    int most_steps = 0, most_operands = 0, most_axes = 0, most_dims = 0;
     for (int i = 0; i < 4000; i++) {
       Statement s = testing::random_statement(rng, options);
       INFO(print(s));
@@ -205,12 +206,20 @@ TEST_SUITE("spec") {
       REQUIRE(points_of(*l) == points_of(s));
       check_canonical(*l);
       check_stages(s, l->spec);
+      most_steps += l->spec.stage_count == kMaxStages;
+      most_operands += l->spec.operand_count == kMaxOperands;
+      most_axes += s.tensors.back().shape.size() == MORELLO_MAX_RANK;
+      most_dims += l->spec.rank >= 7;
       for (size_t o = 0; o < s.tensors.size(); o++) {
         i64 last = 0;
         for (const Point& p : points_of(s)) last = std::max(last, p[o]);
         REQUIRE(l->bytes[o] == static_cast<u64>(last + 1) * 4);
       }
     }
+    CHECK(most_steps > 10);
+    CHECK(most_operands > 3);
+    CHECK(most_axes > 10);
+    CHECK(most_dims > 3);
   }
 
   TEST_CASE("lower: the shape of each operation") {
@@ -228,7 +237,7 @@ TEST_SUITE("spec") {
     CHECK(describe(lowered("sub f32[2,1] f32[3]").spec) ==
           "sub[2,3] f32(d0)@mem f32(d1)@mem => f32(d0,d1)@mem");
     CHECK(describe(lowered("fill 2 -> f32[4,3]{strides=300,1}").spec) ==
-          "fill[4,3] => f32(d0,d1) far1@mem");
+          "fill=0x40000000[4,3] => f32(d0,d1) far1@mem");
     CHECK(lowered("fill 2 -> f32[4,3]{strides=256,1}").spec.out().far);  // kFarBytes exactly
     CHECK_FALSE(lowered("fill 2 -> f32[4,3]{strides=255,1}").spec.out().far);
     CHECK(lowered("fill 2 -> f32[4]").spec.fill_bits == std::bit_cast<u32>(2.0f));

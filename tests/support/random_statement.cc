@@ -72,8 +72,10 @@ i64 Generator::size() {
 }
 
 Shape Generator::shape(int min_rank, int max_rank) {
+  if (one_in(6)) max_rank = MORELLO_MAX_RANK;
   Shape shape(static_cast<size_t>(min_rank + below(max_rank - min_rank + 1)));
-  for (i64& s : shape) s = shape.size() > 3 ? 1 + below(6) : size();
+  for (i64& s : shape)
+    s = shape.size() > 5 ? 1 + below(4) : shape.size() > 3 ? 1 + below(6) : size();
   return shape;
 }
 
@@ -119,8 +121,9 @@ void Generator::add(const Shape& shape, bool is_output) {
 }
 
 Shape Generator::matmul() {
-  Shape a(static_cast<size_t>(one_in(3) ? 1 + below(2) : 0));
-  for (i64& batch : a) batch = 1 + below(5);
+  const int batches = one_in(24) ? 3 + below(MORELLO_MAX_RANK - 4) : one_in(3) ? 1 + below(2) : 0;
+  Shape a(static_cast<size_t>(batches));
+  for (i64& batch : a) batch = 1 + below(batches > 2 ? 3 : 5);
   Shape b = a, out = a;
   i64 m = size(), n = size(), k = size();
   a.insert(a.end(), {m, k});
@@ -136,9 +139,9 @@ Shape Generator::matmul() {
 Shape Generator::einsum() {
   std::string a, b, out;
   Shape a_shape, b_shape, out_shape;
-  int letters = 2 + below(4);
+  int letters = 2 + below(one_in(6) ? 9 : 4);
   for (char c = 'a'; c < 'a' + letters; c++) {
-    i64 n = letters > 3 ? 1 + below(9) : size();
+    i64 n = letters > 5 ? 1 + below(4) : letters > 3 ? 1 + below(9) : size();
     int kind = below(9);  // 0, 1: m; 2, 3: n; 4, 5: k; 6, 7: batch; 8: summed in one input
     bool lonely_in_a = kind == 8 && one_in(2);
     bool in_a = kind < 2 || (kind >= 4 && kind < 8) || lonely_in_a;
@@ -215,8 +218,10 @@ Shape Generator::head() {
 }
 
 void Generator::steps(const Shape& result) {
-  for (int i = one_in(2) ? 0 : below(options_.max_steps + 1); i > 0; i--) {
-    bool unary = one_in(2);
+  // Mostly few, of which all may be binary; sometimes as many as there may be.
+  const int most = one_in(4) ? options_.max_steps : std::min(options_.max_steps, 3);
+  for (int i = one_in(2) ? 0 : below(most + 1); i > 0; i--) {
+    bool unary = one_in(2) || s_.tensors.size() + 1 >= kMaxOperands;
     Step step{elementwise(unary ? 1 : 2), unary ? -1 : static_cast<int>(s_.tensors.size())};
     s_.steps.push_back(step);
     if (!unary) add(broadcast_part(result));
@@ -227,7 +232,7 @@ bool Generator::draw() {
   Shape out = head();
   steps(out);
   add(out, true);
-  bool may_accumulate = options_.accumulate && s_.steps.size() < 3;
+  bool may_accumulate = options_.accumulate && s_.steps.size() + 1 < kMaxStages - 1;
   s_.accumulate = may_accumulate && one_in(3);
   for (const Tensor& t : s_.tensors) {
     i64 elements = 1;

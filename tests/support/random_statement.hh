@@ -12,7 +12,7 @@ namespace morello::testing {
 struct RandomStatementOptions {
   i64 max_elements = 1 << 16;  // of one tensor
   i64 max_flops = 1 << 20;     // of the whole: about the points of the iteration space
-  int max_steps = 3;
+  int max_steps = kMaxStages - 1;
   bool accumulate = true;     // may produce `+=`
   bool free_layouts = false;  // may leave the layout of an input free
   bool strided = true;        // padded leading dimensions, permuted axes, inputs with stride 0

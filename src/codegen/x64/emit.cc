@@ -74,13 +74,18 @@ class KernelEmitter {
     std::vector<Reg64> free = {as_.rdi, as_.rsi, as_.rdx, as_.r10,
                                as_.r9,  as_.r8,  as_.rcx, as_.rax};
     u32 needed = std::max<u32>(most_registers_, 3);  // the arguments arrive in the first three
+    std::vector<Reg64> kept = {as_.rbx, as_.rbp, as_.r12, as_.r13, as_.r14, as_.r15};
+    saved_.clear();
+    for (; free.size() < needed; kept.pop_back()) {  // elementwise chains of many operands
+      free.push_back(kept.back());
+      saved_.push_back(kept.back());
+    }
     std::vector<Reg64> homes;
     if (!has_calls_)
       homes.assign(free.rbegin(), free.rend() - std::min<size_t>(needed, free.size()));
     if (!has_calls_) free.resize(std::min<size_t>(needed, free.size()));
     size_t unsaved = homes.size();
-    for (const Reg64& r : {as_.rbx, as_.rbp, as_.r12, as_.r13, as_.r14, as_.r15})
-      homes.push_back(r);
+    homes.insert(homes.end(), kept.begin(), kept.end());
 
     size_t cursors = cursor_weight_.size();
     std::vector<Weight> weight = cursor_weight_;
@@ -91,7 +96,6 @@ class KernelEmitter {
                      [&](size_t a, size_t b) { return weight[a] > weight[b]; });
 
     std::vector<Home> home(weight.size());
-    saved_.clear();
     slots_ = 0;
     size_t used = 0;
     for (size_t i : order) {

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: MIT
+#include "reference.hh"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace morello::testing {
+namespace {
+
+// ---- numbers of 16 bits, by shifting
+
+double decode_f16(u32 h) {
+  const u32 sign = (h & 0x8000) << 16, exponent = h >> 10 & 0x1f, fraction = h & 0x3ff;
+  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000 | fraction << 13);
+  if (exponent == 0) {
+    const double value = static_cast<double>(fraction) / 16777216;  // 2^-24
+    return sign ? -value : value;
+  }
+  return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
+}
+
+/// Of the bits of a double, all but the `keep` highest are cut off, to the nearest even.
+u64 cut(u64 bits, int drop) {
+  if (drop > 62) return 0;
+  const u64 half = u64{1} << (drop - 1), rest = bits & (2 * half - 1);
+  const u64 kept = bits >> drop;
+  return kept + (rest > half || (rest == half && (kept & 1)));
+}
+
+/// A float of 16 bits with so many of fraction; the smallest normal one is 2^least.
+u32 encode_16(double value, int fraction, int least) {
+  const u64 bits = std::bit_cast<u64>(value);
+  const u32 sign = static_cast<u32>(bits >> 63) << 15;
+  const u32 infinity = (0x7fffu >> fraction) << fraction;
+  const int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023;
+  const u64 mantissa = bits & ((u64{1} << 52) - 1);
+  if (exponent == 1024) return sign | infinity | (mantissa ? 1u << (fraction - 1) : 0);
+  if (exponent < least - fraction - 1) return sign;
+  u64 magnitude;
+  if (exponent < least)  // the hidden digit, shifted in
+    magnitude = cut(mantissa | u64{1} << 52, 52 - fraction + (least - exponent));
+  else
+    magnitude = cut(static_cast<u64>(exponent - least + 1) << 52 | mantissa, 52 - fraction);
+  return sign | (magnitude >= infinity ? infinity : static_cast<u32>(magnitude));
+}
+
+/// To even, without the rounding mode of the machine.
+double to_integer(double value, double low, double high) {
+  if (value != value) return 0;
+  if (value <= low) return low;
+  if (value >= high) return high;
+  double below = std::floor(value);
+  const double rest = value - below;
+  if (rest > 0.5 || (rest == 0.5 && std::fmod(below, 2) != 0)) below += 1;
+  return below;
+}
+
+i32 wrap(i64 value) { return static_cast<i32>(static_cast<u32>(static_cast<u64>(value))); }
+
+// ---- operations
+
+double elementwise(Op op, double x, double y) {
+  switch (op) {
+    case Op::kRelu:
+      return x < 0 ? 0 : x;
+    case Op::kNeg:
+      return -x;
+    case Op::kAbs:
+      return std::fabs(x);
+    case Op::kSqrt:
+      return std::sqrt(x);
+    case Op::kSquare:
+      return x * x;
+    case Op::kRecip:
+      return 1 / x;
+    case Op::kAdd:
+      return x + y;
+    case Op::kSub:
+      return x - y;
+    case Op::kMul:
+    case Op::kMulAdd:
+      return x * y;
+    case Op::kDiv:
+      return x / y;
+    case Op::kMax:
+      return x > y ? x : y;
+    case Op::kMin:
+      return x < y ? x : y;
+    default:
+      return x;
+  }
+}
+
+i64 elementwise_i64(Op op, i64 x, i64 y) {
+  switch (op) {
+    case Op::kRelu:
+      return x < 0 ? 0 : x;
+    case Op::kNeg:
+      return -x;
+    case Op::kAbs:
+      return x < 0 ? -x : x;
+    case Op::kSquare:
+      return x * x;
+    case Op::kAdd:
+      return x + y;
+    case Op::kSub:
+      return x - y;
+    case Op::kMul:
+    case Op::kMulAdd:
+      return x * y;
+    case Op::kMax:
+      return x > y ? x : y;
+    case Op::kMin:
+      return x < y ? x : y;
+    default:
+      return x;
+  }
+}
+
+bool with_one_input(const Stage& s) { return s.in[1] == kNoRef; }
+bool reduces(const Stage& s) {
+  return s.op == Op::kMulAdd ||
+         ((s.op == Op::kAdd || s.op == Op::kMax || s.op == Op::kMin) && with_one_input(s));
+}
+
+/// Is the sum of terms exact in f32 in any order?
+class Exactness {
+ public:
+  void add(double term, Op op) {
+    if (op == Op::kMax || op == Op::kMin) {
+      odd_ |= std::isnan(term) || (term == 0 && std::signbit(term));
+      return;
+    }
+    odd_ |= !std::isfinite(term);
+    if (term == 0 || odd_) return;
+    sum_ += std::fabs(term);
+    int exponent;
+    const double fraction = std::frexp(term, &exponent);  // the lowest bit of the term
+    const i64 digits = static_cast<i64>(std::ldexp(std::fabs(fraction), 53));
+    least_ = std::min(least_, exponent - 53 + std::countr_zero(static_cast<u64>(digits)));
+  }
+  bool holds() const {
+    return !odd_ && (sum_ == 0 || (std::ldexp(sum_, -least_) <= 16777216 && least_ >= -126));
+  }
+
+ private:
+  double sum_ = 0;
+  int least_ = 10000;
+  bool odd_ = false;
+};
+
+using Index = std::array<i64, kMaxDims>;
+
+class Evaluation {
+ public:
+  explicit Evaluation(const GeneralProblem& p) : p_(p), spec_(p.spec) { result_.data = p.data; }
+
+  Reference run() {
+    for (int s = 0; s < spec_.stage_count; s++) compute(s);
+    for (int s = 0; s < spec_.stage_count; s++)
+      if (spec_.stage[s].out != kNoRef) write(s);
+    return std::move(result_);
+  }
+
+ private:
+  /// All points of the iteration space, whatever dimensions something has: index 0 where it lacks
+  /// one.
+  template <class F>
+  void each(DimMask dims, F f) {
+    Index index{};
+    for (;;) {
+      f(index);
+      int d = spec_.rank - 1;
+      for (; d >= 0; d--) {
+        if (!(dims >> d & 1)) continue;
+        if (++index[static_cast<size_t>(d)] < i64{spec_.size[static_cast<size_t>(d)]}) break;
+        index[static_cast<size_t>(d)] = 0;
+      }
+      if (d < 0) return;
+    }
+  }
+
+  size_t point(const Index& index, DimMask dims) const {
+    size_t at = 0;
+    for (size_t d = 0; d < spec_.rank; d++)
+      at = at * spec_.size[d] + (dims >> d & 1 ? static_cast<size_t>(index[d]) : 0);
+    return at;
+  }
+
+  /// The element at `index`, from the layout: coordinates along each entry, from fast to slow.
+  i64 element(int o, const Index& index) const {
+    const Operand& x = spec_.operand[static_cast<size_t>(o)];
+    Index along = index;
+    for (int w = 0; w < kMaxWindows; w++)
+      if (x.windows >> w & 1) {
+        const Window& window = spec_.window[static_cast<size_t>(w)];
+        along[window.outer] =
+            i64{window.step} * index[window.outer] + i64{window.dilation} * index[window.inner];
+      }
+    i64 at = 0;
+    for (size_t i = kMaxPhysical; i-- > 0;) {
+      const u8 d = x.layout.dim[i], block = x.layout.block[i];
+      if (d == kNoDim) continue;
+      const i64 pitch = p_.pitch[static_cast<size_t>(o)][i];
+      at += (block ? along[d] % block : along[d]) * pitch;
+      if (block) along[d] /= block;
+    }
+    return at;
+  }
+
+  double operand(int o, const Index& index) const {
+    const Dtype dtype = spec_.operand[static_cast<size_t>(o)].dtype;
+    const size_t bytes = dtype == Dtype::kF32 || dtype == Dtype::kI32    ? 4
+                         : dtype == Dtype::kBf16 || dtype == Dtype::kF16 ? 2
+                                                                         : 1;
+    u32 bits = 0;
+    const std::vector<char>& data = p_.data[static_cast<size_t>(o)];
+    std::memcpy(&bits, data.data() + static_cast<size_t>(element(o, index)) * bytes, bytes);
+    return decoded(dtype, bits);
+  }
+
+  struct Value {
+    DimMask dims = 0;
+    std::vector<double> number;
+  };
+  double read(Ref ref, const Index& index) const {
+    if (ref < kMaxOperands) return operand(ref, index);
+    const Value& v = values_[static_cast<size_t>(ref - 0x10) / 4];
+    return v.number[point(index, v.dims)];
+  }
+  DimMask dims_of_ref(Ref ref) const {
+    return ref == kNoRef        ? DimMask{0}
+           : ref < kMaxOperands ? spec_.operand[ref].dims
+                                : values_[static_cast<size_t>(ref - 0x10) / 4].dims;
+  }
+  Dtype dtype_of_ref(Ref ref) const {
+    return ref < kMaxOperands ? spec_.operand[ref].dtype
+                              : spec_.stage[static_cast<size_t>(ref - 0x10) / 4].dtype;
+  }
+
+  bool adds(const Stage& stage) const {
+    if (stage.out == kNoRef || !reduces(stage)) return false;
+    if (spec_.operand[stage.out].access != Access::kInOut) return false;
+    for (int s = 0; s < spec_.stage_count; s++)
+      for (Ref in : spec_.stage[static_cast<size_t>(s)].in)
+        if (in == stage.out) return false;
+    return true;
+  }
+
+  double one(const Stage& stage, const Index& index) const {
+    if (stage.op == Op::kFill) return decoded(stage.dtype, spec_.fill_bits);
+    const double x = read(stage.in[0], index);
+    const double y = with_one_input(stage) ? 0 : read(stage.in[1], index);
+    if (reduces(stage) && stage.op != Op::kMulAdd) return x;
+    if (stage.dtype == Dtype::kI32)
+      return wrap(elementwise_i64(stage.op, static_cast<i64>(x), static_cast<i64>(y)));
+    return elementwise(stage.op, x, y);
+  }
+
+  double combine(const Stage& stage, double a, double b) const {
+    const Op op = stage.op == Op::kMulAdd ? Op::kAdd : stage.op;
+    if (stage.dtype == Dtype::kI32)
+      return wrap(elementwise_i64(op, static_cast<i64>(a), static_cast<i64>(b)));
+    return elementwise(op, a, b);
+  }
+
+  double start(const Stage& stage) const {
+    const bool i32_stage = stage.dtype == Dtype::kI32;
+    if (stage.op == Op::kMax) return i32_stage ? -2147483648.0 : -INFINITY;
+    if (stage.op == Op::kMin) return i32_stage ? 2147483647.0 : INFINITY;
+    return 0;
+  }
+
+  void compute(int s) {
+    const Stage& stage = spec_.stage[static_cast<size_t>(s)];
+    Value& value = values_[static_cast<size_t>(s)];
+    DimMask dims = 0;
+    for (Ref in : stage.in) dims = static_cast<DimMask>(dims | dims_of_ref(in));
+    value.dims = static_cast<DimMask>(dims & ~stage.reduce);
+    size_t points = 1;
+    for (size_t d = 0; d < spec_.rank; d++) points *= spec_.size[d];
+    if (!reduces(stage)) {
+      value.number.assign(points, 0);
+      each(value.dims, [&](const Index& index) {
+        value.number[point(index, value.dims)] = round(stage.dtype, one(stage, index));
+      });
+      return;
+    }
+    value.number.assign(points, start(stage));
+    std::vector<Exactness> exact(points);
+    each(static_cast<DimMask>(value.dims | stage.reduce), [&](const Index& index) {
+      const size_t at = point(index, value.dims);
+      const double term = one(stage, index);
+      value.number[at] = combine(stage, value.number[at], term);
+      exact[at].add(term, stage.op);
+    });
+    const bool later = adds(stage);
+    each(value.dims, [&](const Index& index) {
+      const size_t at = point(index, value.dims);
+      if (stage.dtype == Dtype::kF32) {
+        if (later)
+          each_written(stage, value.dims, index, [&](double held) {
+            Exactness with = exact[at];
+            with.add(held, stage.op);
+            result_.exact &= with.holds();
+          });
+        result_.exact &= exact[at].holds();
+      }
+      if (!later) value.number[at] = round(stage.dtype, value.number[at]);
+    });
+  }
+
+  /// What the output held wherever the value at `index` is written.
+  template <class F>
+  void each_written(const Stage& stage, DimMask dims, const Index& index, F f) {
+    const DimMask more = static_cast<DimMask>(spec_.operand[stage.out].dims & ~dims);
+    each(more, [&](const Index& there) {
+      Index full = index;
+      for (size_t d = 0; d < kMaxDims; d++)
+        if (more >> d & 1) full[d] = there[d];
+      f(operand(stage.out, full));
+    });
+  }
+
+  static double round(Dtype dtype, double value) { return decoded(dtype, encoded(dtype, value)); }
+
+  void write(int s) {
+    const Stage& stage = spec_.stage[static_cast<size_t>(s)];
+    const Operand& out = spec_.operand[stage.out];
+    const Value& value = values_[static_cast<size_t>(s)];
+    const bool held = adds(stage);
+    each(out.dims, [&](const Index& index) {
+      double number = value.number[point(index, value.dims)];
+      if (held) number = round(stage.dtype, combine(stage, operand(stage.out, index), number));
+      const u32 bits = encoded(out.dtype, number);
+      const size_t bytes = out.dtype == Dtype::kF32 || out.dtype == Dtype::kI32    ? 4
+                           : out.dtype == Dtype::kBf16 || out.dtype == Dtype::kF16 ? 2
+                                                                                   : 1;
+      std::memcpy(
+          result_.data[stage.out].data() + static_cast<size_t>(element(stage.out, index)) * bytes,
+          &bits, bytes);
+    });
+  }
+
+  const GeneralProblem& p_;
+  const Spec& spec_;
+  std::array<Value, kMaxStages> values_;
+  Reference result_;
+};
+
+}  // namespace
+
+double decoded(Dtype dtype, u32 bits) {
+  switch (dtype) {
+    case Dtype::kF32:
+      return std::bit_cast<float>(bits);
+    case Dtype::kBf16:
+      return std::bit_cast<float>(bits << 16);
+    case Dtype::kF16:
+      return decode_f16(bits & 0xffff);
+    case Dtype::kI8:
+      return static_cast<double>((bits & 0xff) ^ 0x80) - 128;
+    case Dtype::kU8:
+      return bits & 0xff;
+    case Dtype::kI32:
+      return wrap(bits);
+  }
+  return 0;
+}
+
+u32 encoded(Dtype dtype, double value) {
+  switch (dtype) {
+    case Dtype::kF32:
+      return std::bit_cast<u32>(static_cast<float>(value));
+    case Dtype::kBf16:
+      return encode_16(value, 7, -126);
+    case Dtype::kF16:
+      return encode_16(value, 10, -14);
+    case Dtype::kI8:
+      return static_cast<u32>(static_cast<i32>(to_integer(value, -128, 127))) & 0xff;
+    case Dtype::kU8:
+      return static_cast<u32>(to_integer(value, 0, 255));
+    case Dtype::kI32:
+      return static_cast<u32>(static_cast<i32>(to_integer(value, -2147483648.0, 2147483647)));
+  }
+  return 0;
+}
+
+Reference reference_of(const GeneralProblem& problem) { return Evaluation(problem).run(); }
+
+std::string difference(const Spec& spec,
+                       const std::array<std::vector<char>, kMaxOperands>& expected,
+                       const std::array<std::vector<char>, kMaxOperands>& found) {
+  for (size_t o = 0; o < spec.operand_count; o++) {
+    const Dtype dtype = spec.operand[o].dtype;
+    const size_t bytes = size_of(dtype);
+    for (size_t i = 0; i + bytes <= expected[o].size(); i += bytes) {
+      u32 a = 0, b = 0;
+      std::memcpy(&a, expected[o].data() + i, bytes);
+      std::memcpy(&b, found[o].data() + i, bytes);
+      if (a == b) continue;
+      const double x = decoded(dtype, a), y = decoded(dtype, b);
+      if (std::isnan(x) && std::isnan(y)) continue;
+      return "operand " + std::to_string(o) + ", element " + std::to_string(i / bytes) + " is " +
+             std::to_string(y) + ", not " + std::to_string(x);
+    }
+  }
+  return "";
+}
+
+}  // namespace morello::testing
