@@ -309,7 +309,7 @@ class Validator {
       const Spec& part = tree_.nodes[edge.node].spec;
       const Unbound child = unbind(part, edge.binding);
       if (is_neutral_fill(node, child)) {
-        filled[child.stage[0].out - ref_of_slot(0)] = true;
+        filled[child.stage.front().out - ref_of_slot(0)] = true;
         continue;
       }
       const int before = static_cast<int>(stages.size());
