@@ -167,18 +167,28 @@ std::vector<Stage> make_stages(const Statement& s, DimMask reduced) {
   const Ref out = static_cast<Ref>(s.tensors.size() - 1);
   const bool may_reduce =
       s.head == Head::kMatmul || s.head == Head::kEinsum || s.head == Head::kReduce;
-  const bool combines = s.accumulate && may_reduce && s.steps.empty();
+  // What is summed in a wider element type than the output's is added to it in the end.
+  bool integers = may_reduce;
+  for (int i = 0; i < head_inputs(s.head); i++) integers &= is_integer(s.tensors[i].dtype);
+  const bool same_type = s.tensors.back().dtype == (integers ? Dtype::kI32 : Dtype::kF32);
+  const bool combines = s.accumulate && may_reduce && s.steps.empty() && same_type;
   std::vector<Stage> stages = {head_stage(s, reduced)};
   if (may_reduce && reduced == 0) stages[0] = without_reduction(stages[0], combines, out);
   for (const Step& step : s.steps)
     stages.push_back(make_stage(step.op, kFirstValue,
                                 step.operand < 0 ? kNoRef : static_cast<Ref>(step.operand)));
-  if (s.accumulate && !combines) stages.push_back(make_stage(Op::kAdd, kFirstValue, out));
+  const bool greatest = may_reduce && s.steps.empty() && (s.op == Op::kMax || s.op == Op::kMin);
+  if (s.accumulate && !combines)
+    stages.push_back(greatest ? make_stage(s.op, out, kFirstValue)
+                              : make_stage(Op::kAdd, kFirstValue, out));
   if (stages[0].op == Op::kCopy && stages.size() > 1) {
-    stages[1].in[0] = stages[0].in[0];
+    for (Ref& in : stages[1].in)
+      if (is_value(in)) in = stages[0].in[0];
     stages.erase(stages.begin());
   }
-  for (size_t i = 1; i < stages.size(); i++) stages[i].in[0] = value_of(static_cast<int>(i) - 1);
+  for (size_t i = 1; i < stages.size(); i++)
+    for (Ref& in : stages[i].in)
+      if (is_value(in)) in = value_of(static_cast<int>(i) - 1);
   stages.back().out = out;
   return stages;
 }
