@@ -307,13 +307,17 @@ class TreeMaker {
       return static_cast<Ref>(used++);
     };
     for (u8 d = 0; d < tail.rank; d++) binding->dim[d] = d;
-    Ref first = in_place ? kPrevious : add(from, from_slot);
+    Ref first = kPrevious;
     std::vector<Stage> stages;
     for (int s = 1; s < spec.stage_count; s++) {
       Stage& stage = stages.emplace_back(spec.stage[s]);
       for (Ref& input : stage.in) {
-        if (is_value(input)) input = kPrevious;
-        if (is_operand(input)) input = add(spec.operand[input], input);
+        if (is_value(input)) {
+          if (s == 1 && !in_place && first == kPrevious) first = add(from, from_slot);
+          input = kPrevious;
+        } else if (is_operand(input)) {
+          input = add(spec.operand[input], input);
+        }
       }
     }
     Ref out = add(spec.out(), static_cast<u8>(spec.out_index()));
