@@ -105,7 +105,7 @@ u32 in_square(u32 i, u32 axis) { return axis == kAxisSize ? i / 40000 : i % 4000
 }  // namespace
 
 Parts benign(u32 n) {
-  const u32 axes = kM | kN | kK | 0xe000u << 1 | 1u << kAxisLevel;
+  const u32 axes = kM | kN | kK | 7u << kAxisLimit | 1u << kAxisLevel;
   return boxes(
       n, axes,
       [](u32 i, u32 axis) -> Row {
@@ -203,7 +203,7 @@ const std::vector<Hostile>& hostile_tables() {
       {"boxes along all axes", true,
        [](u32 n) {
          return boxes(
-             n, 0x1c1ffu & ~0xe0u,
+             n, 3u | kM | kN | kK | 1u << kAxisLevel | 7u << kAxisLimit,
              [](u32 i, u32 axis) -> Row {
                if (axis < kAxisSize || axis >= kAxisLevel) return {0, axis >= kAxisLimit ? 9u : 1u};
                return {axis < kAxisSize + 2 ? in_square(i, axis) : 0, 3};
