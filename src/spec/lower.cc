@@ -248,9 +248,7 @@ MaybeFault canonicalise(const Statement& s, const Space& space, Lowered& lowered
     lowered.bytes[o] = static_cast<u64>(span_elements(t)) * size_of(t.dtype);
   }
   spec.out().access = s.accumulate ? Access::kInOut : Access::kOut;
-  if (auto f = fill_in_stages(s, spec)) return f;
-  assert_canonical(spec);
-  return std::nullopt;
+  return fill_in_stages(s, spec);
 }
 
 MaybeFault check_supported(const Statement& s) {
@@ -267,6 +265,8 @@ Result<Lowered> lower(const Statement& s) {
   Lowered lowered;
   if (auto f = canonicalise(s, space, lowered)) return std::move(f->error);
   if (auto f = check_supported(s)) return std::move(f->error);
+  // Others are not yet: a sum in f32 is not added to an output of i8.
+  assert_canonical(lowered.spec);
   return lowered;
 }
 

@@ -120,6 +120,7 @@ std::string check_all(const std::vector<T>& all, const char* what) {
 std::string check_key(const Spec& key) {
   if (key.operand_count < 1 || key.operand_count > kMaxOperands)
     return "the key has no such number of operands";
+  if (key.stage_count > kMaxStages) return "the key has no such number of stages";
   bool malformed =
       key.size != decltype(key.size){} || key.serial || key.out().access != Access::kIn;
   for (int o = 0; o < key.operand_count; o++) malformed |= key.operand[o].level != Level::kRegister;

@@ -307,20 +307,17 @@ class TreeMaker {
       return static_cast<Ref>(used++);
     };
     for (u8 d = 0; d < tail.rank; d++) binding->dim[d] = d;
-    // Operands are numbered as they are first used.
     Ref first = kPrevious;
-    auto read_first = [&] {
-      if (!in_place && first == kPrevious) first = add(from, from_slot);
-      return first;
-    };
     std::vector<Stage> stages;
     for (int s = 1; s < spec.stage_count; s++) {
       Stage& stage = stages.emplace_back(spec.stage[s]);
       for (Ref& input : stage.in) {
-        if (is_value(input))
-          input = s == 1 ? read_first() : kPrevious;
-        else if (is_operand(input))
+        if (is_value(input)) {
+          if (s == 1 && !in_place && first == kPrevious) first = add(from, from_slot);
+          input = kPrevious;
+        } else if (is_operand(input)) {
           input = add(spec.operand[input], input);
+        }
       }
     }
     Ref out = add(spec.out(), static_cast<u8>(spec.out_index()));
