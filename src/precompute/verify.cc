@@ -4,6 +4,7 @@
 #include <random>
 
 #include "search/synthesize.hh"
+#include "spec/canonical.hh"
 #include "table/promise.hh"
 #include "table/walk.hh"
 
@@ -30,6 +31,8 @@ std::vector<Spec> sample(const Table& table, u64 points, u64 seed, u64& count) {
 
 /// What the table has wrong about a promised Spec, or "".
 std::string difference(const Table& table, const Spec& spec, const Target& target) {
+  if (const std::string bad = not_canonical(spec); !bad.empty())
+    return describe(spec) + ": the table promises what is no Spec: it " + bad;
   SearchOptions options;
   options.threads = table.identity().processors;
   const Result<ImplTree> searched = synthesize(spec, target, options, nullptr);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "table/walk.hh"
+#include "spec/canonical.hh"
 
 #include "table/identity.hh"
 #include "table/promise.hh"
@@ -57,9 +58,13 @@ Result<DecidedPairs> decided_pairs(const Table& table, const Target& target, siz
   Walk<Action> walk(context, decisions, options, pairs);
   using Obstacle = Walk<Action>::Obstacle;
   for (const Promise& promise : table.promises()) {
+    std::string bad;
     each_member(promise, [&](const Spec& spec, const Limits& limits) {
-      return walk.to(spec, limits, the_action).has_value();
+      bad = not_canonical(spec);
+      return bad.empty() && walk.to(spec, limits, the_action).has_value();
     });
+    if (!bad.empty())
+      return Error{MORELLO_CORRUPT_TABLE, "the table promises what is no Spec: it " + bad};
     if (walk.obstacle() != Obstacle::kNothing) break;
   }
   if (walk.obstacle() == Obstacle::kNothing) return pairs;
