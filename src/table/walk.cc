@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "table/walk.hh"
-#include "spec/canonical.hh"
 
+#include "spec/canonical.hh"
 #include "table/identity.hh"
 #include "table/promise.hh"
 #include "table/table_builder.hh"
