@@ -51,6 +51,7 @@ struct PlanOperand {
 struct PlanCall {
   MicrokernelId id{};
   u16 first_free = 0;
+  bool rare = false;  // takes so little of the time of the kernel that short code is better
   Spec spec;
   std::array<PlanOperand, kMaxOperands> operand{};
 };

@@ -100,7 +100,7 @@ class Printer {
       if (o == spec.out_index()) s += spec.out().access == Access::kInOut ? " +=" : " =>";
       s += ' ' + operand(spec, o, call.operand[o]);
     }
-    return s + " | r" + std::to_string(call.first_free);
+    return s + " | r" + std::to_string(call.first_free) + (call.rare ? " rare" : "");
   }
 
   static std::string stage(const Spec& spec, const Stage& stage) {

@@ -10,8 +10,19 @@
 namespace morello {
 namespace {
 
-/// A call costs about 20 cycles: arguments, saved registers, return. At most 2% of what it runs.
-constexpr i64 kWorthCalling = 1000 * kUnitsPerCycle;
+/// What a call takes: arguments, saved registers, return.
+constexpr i64 kCall = 20 * kUnitsPerCycle;
+/// What runs for less is not compared: its code is hardly longer than a call.
+constexpr i64 kWorthSharing = 10 * kUnitsPerCycle;
+/// A call is at most 2% of what it runs ...
+constexpr i64 kWorthCalling = 50 * kCall;
+/// ... or all such calls together 2% of the kernel, each at most a quarter of what is left of that.
+constexpr i64 kCallsPermille = 20;
+constexpr i64 kMostOfTheRest = 4;
+/// The microkernels that are called rare take 2.5 thousandths of the time for each that there is.
+/// The more code, the more of it is short; but never more than 15%.
+constexpr i64 kRarePermille = 150;
+constexpr i64 kRarePerMillion = 2500;
 
 /// Every cursor that a node or what is in it names.
 template <class F>
@@ -99,7 +110,7 @@ void Routines::share(std::vector<PlanId>& list, size_t start) {
       list.size() == start + 1 && std::holds_alternative<PlanInvoke>(plan_.nodes[list[start]]);
   if (is_call || has_parallel(list, start)) return;
   const i64 cost = cost_of(list, start);
-  if (cost < kWorthCalling) return;
+  if (cost < kWorthSharing) return;
   // Cursors become arguments, in the order of their first use.
   PlanInvoke invoke;
   each_cursor(plan_, list, start, [&](CursorId& c) {
@@ -161,7 +172,7 @@ void Routines::put_back(std::vector<PlanId>& list) {
   }
 }
 
-void Routines::finish() {
+void Routines::put_back_single() {
   uses_.assign(plan_.functions.size(), 0);
   count_uses(plan_.functions[0].body);
   for (u32 f = 0; f < plan_.functions.size(); f++) {
@@ -169,6 +180,135 @@ void Routines::finish() {
     if (function.routine && uses_[f] == 0) function.body.clear();  // part of one that was not new
     if (!function.routine || uses_[f] > 1) put_back(function.body);
   }
+}
+
+/// A routine calls only those that were made before it.
+std::vector<u32> Routines::callers_first() const {
+  std::vector<u32> order;
+  for (u32 f = 0; f < plan_.functions.size(); f++)
+    if (!plan_.functions[f].routine) order.push_back(f);
+  for (auto f = static_cast<u32>(plan_.functions.size()); f-- > 0;)
+    if (plan_.functions[f].routine) order.push_back(f);
+  return order;
+}
+
+void Routines::start_counting() {
+  times_.assign(plan_.functions.size(), 0);
+  times_[0] = 1;
+}
+
+void Routines::add_times(u32 function, u64 trips, i64 times) {
+  times_[function] = saturating_add(times_[function], saturating_mul(trips, times));
+}
+
+void Routines::measure(const std::vector<PlanId>& list, i64 times, std::vector<Timed>& out) {
+  for (PlanId id : list) {
+    const PlanNode& node = plan_.nodes[id];
+    if (const auto* loop = std::get_if<PlanLoop>(&node)) {
+      measure(loop->body, saturating_mul(loop->trips, times), out);
+      measure(loop->rest, times, out);
+    } else if (const auto* parallel = std::get_if<PlanParallel>(&node)) {
+      add_times(parallel->function, parallel->trips, times);
+      measure(parallel->rest, times, out);
+    } else if (const auto* invoke = std::get_if<PlanInvoke>(&node)) {
+      add_times(invoke->function, 1, times);
+    } else {
+      const auto& call = std::get<PlanCall>(node);
+      const i64 once = microkernel(call.id).cost(call.spec, target_);
+      out.push_back({saturating_mul(static_cast<u64>(times), once), id});
+    }
+  }
+}
+
+std::vector<Routines::Timed> Routines::measure() {
+  std::vector<Timed> all;
+  start_counting();
+  for (u32 f : callers_first()) measure(plan_.functions[f].body, times_[f], all);
+  return all;
+}
+
+bool Routines::is_worth_calling(u32 routine, i64 times) {
+  if (cost_.at(routine) >= kWorthCalling) return true;
+  const i64 calls = saturating_mul(static_cast<u64>(times), kCall);
+  if (calls > calls_left_ / kMostOfTheRest) return false;
+  calls_left_ -= calls;
+  return true;
+}
+
+std::vector<PlanId> Routines::copy(const std::vector<PlanId>& list) {
+  std::vector<PlanId> copies;
+  for (PlanId id : list) {
+    PlanNode node = plan_.nodes[id];
+    if (auto* loop = std::get_if<PlanLoop>(&node)) {
+      loop->body = copy(loop->body);
+      loop->rest = copy(loop->rest);
+    }
+    copies.push_back(static_cast<PlanId>(plan_.nodes.size()));
+    plan_.nodes.push_back(std::move(node));
+  }
+  return copies;
+}
+
+/// `list`, which runs `times` times, with what is not worth a call in its place. Nodes move while
+/// others are copied, so none is held meanwhile.
+std::vector<PlanId> Routines::unfold(std::vector<PlanId> list, i64 times) {
+  for (size_t i = 0; i < list.size();) {
+    const PlanId id = list[i];
+    if (const auto* loop = std::get_if<PlanLoop>(&plan_.nodes[id])) {
+      std::vector<PlanId> rest = loop->rest;
+      std::vector<PlanId> body = unfold(loop->body, saturating_mul(loop->trips, times));
+      rest = unfold(std::move(rest), times);
+      auto& changed = std::get<PlanLoop>(plan_.nodes[id]);
+      changed.body = std::move(body);
+      changed.rest = std::move(rest);
+    } else if (const auto* parallel = std::get_if<PlanParallel>(&plan_.nodes[id])) {
+      add_times(parallel->function, parallel->trips, times);
+      std::vector<PlanId> rest = unfold(parallel->rest, times);
+      std::get<PlanParallel>(plan_.nodes[id]).rest = std::move(rest);
+    } else if (const auto* invoke = std::get_if<PlanInvoke>(&plan_.nodes[id])) {
+      if (!is_worth_calling(invoke->function, times)) {
+        const std::vector<CursorId> cursors = invoke->cursors;
+        std::vector<PlanId> body = copy(plan_.functions[invoke->function].body);
+        each_cursor(plan_, body, 0, [&](CursorId& c) { c = cursors[c]; });
+        list.erase(list.begin() + static_cast<long>(i));
+        list.insert(list.begin() + static_cast<long>(i), body.begin(), body.end());
+        continue;  // what came may be a call again
+      }
+      add_times(invoke->function, 1, times);
+    }
+    i++;
+  }
+  return list;
+}
+
+i64 Routines::sum_of(const std::vector<Timed>& all) {
+  i64 sum = 0;
+  for (const Timed& t : all) sum = saturating_add(sum, t.units);
+  return sum;
+}
+
+void Routines::mark_rare() {
+  std::vector<Timed> all = measure();
+  const i64 share = std::min(kRarePermille * 1000, kRarePerMillion * static_cast<i64>(all.size()));
+  i64 left = saturating_mul(static_cast<u64>(share), sum_of(all) / 1000000);
+  std::sort(all.begin(), all.end());
+  for (const Timed& t : all) {
+    if (t.units > left) return;
+    left -= t.units;
+    std::get<PlanCall>(plan_.nodes[t.call]).rare = true;
+  }
+}
+
+void Routines::finish() {
+  put_back_single();
+  calls_left_ = sum_of(measure()) / 1000 * kCallsPermille;
+  start_counting();
+  for (u32 f : callers_first()) {
+    std::vector<PlanId> body = unfold(plan_.functions[f].body, times_[f]);
+    plan_.functions[f].body = std::move(body);
+  }
+  put_back_single();
+  mark_rare();
 }
 
 }  // namespace morello

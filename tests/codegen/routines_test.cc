@@ -5,8 +5,11 @@
 #include <doctest/doctest.h>
 
 #include <map>
+#include <utility>
 
 #include "codegen/emit.hh"
+#include "cost/microkernel.hh"
+#include "cost/model.hh"
 #include "search/synthesize.hh"
 #include "spec/statement.hh"
 
@@ -41,9 +44,94 @@ void count(const Plan& plan, const std::vector<PlanId>& list, std::map<u32, u32>
   }
 }
 
+/// How often what a plan consists of runs, found by running it in thought: no use of counts that
+/// the library made.
+class Counts {
+ public:
+  Counts(const Plan& plan, const Target& target) : plan_(plan), target_(target) {
+    run(plan.functions[0].body, 1);
+  }
+
+  double total = 0, rare = 0;           // units in microkernels
+  double short_calls = 0;               // of routines that run for less than 1000 cycles
+  std::map<PlanId, bool> microkernels;  // each, and whether it is rare
+
+ private:
+  double cost(const std::vector<PlanId>& list) const {
+    double sum = 0;
+    for (PlanId id : list) {
+      const PlanNode& node = plan_.nodes[id];
+      if (const auto* loop = std::get_if<PlanLoop>(&node))
+        sum += static_cast<double>(loop->trips) * cost(loop->body) + cost(loop->rest);
+      else if (const auto* invoke = std::get_if<PlanInvoke>(&node))
+        sum += cost(plan_.functions[invoke->function].body);
+      else if (const auto* call = std::get_if<PlanCall>(&node))
+        sum += static_cast<double>(microkernel(call->id).cost(call->spec, target_));
+    }
+    return sum;
+  }
+
+  void run(const std::vector<PlanId>& list, double times) {
+    for (PlanId id : list) {
+      const PlanNode& node = plan_.nodes[id];
+      if (const auto* loop = std::get_if<PlanLoop>(&node)) {
+        run(loop->body, times * static_cast<double>(loop->trips));
+        run(loop->rest, times);
+      } else if (const auto* invoke = std::get_if<PlanInvoke>(&node)) {
+        const auto& body = plan_.functions[invoke->function].body;
+        if (cost(body) < 1000 * kUnitsPerCycle) short_calls += times;
+        run(body, times);
+      } else {
+        const auto& call = std::get<PlanCall>(node);
+        const double units = times * cost({id});
+        total += units;
+        if (call.rare) rare += units;
+        microkernels[id] = call.rare;
+      }
+    }
+  }
+
+  const Plan& plan_;
+  const Target& target_;
+};
+
 }  // namespace
 
 TEST_SUITE("codegen") {
+  TEST_CASE("calls of short routines and short code cost next to nothing") {
+    size_t short_routines = 0, rare = 0;
+    for (const char* text :
+         {"matmul f32[127,129] f32[129,33]", "matmul f32[1181,15] f32[15,503]",
+          "matmul f32[5,159,5] f32[5,5,219]", "matmul f32[3,40,300] f32[3,300,37]",
+          "matmul f32[64,64] f32[64,64]", "matmul f32[7,5] f32[5,9]"})
+      for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+        const Target& target = *fixed_target(isa);
+        const Plan plan = plan_of(text, target);
+        const Counts counts(plan, target);
+        CAPTURE(text);
+        CHECK(counts.short_calls * 20 * kUnitsPerCycle <= 0.02 * counts.total);
+        CHECK(counts.rare <= 0.15 * counts.total);
+        CHECK(counts.rare <=
+              0.0025 * static_cast<double>(counts.microkernels.size()) * counts.total);
+        short_routines += counts.short_calls > 0;
+        for (const auto& [id, is_rare] : counts.microkernels) rare += is_rare;
+      }
+    CHECK(short_routines > 0);
+    CHECK(rare > 0);
+  }
+
+  TEST_CASE("what is rare takes less code") {
+    const Target& target = *fixed_target(Isa::kAvx512);
+    Plan plan = plan_of("matmul f32[14,64] f32[64,32]", target);
+    Result<Code> often = emit(plan, target);
+    for (PlanNode& node : plan.nodes)
+      if (auto* call = std::get_if<PlanCall>(&node)) call->rare = true;
+    Result<Code> rarely = emit(plan, target);
+    REQUIRE(often.ok());
+    REQUIRE(rarely.ok());
+    CHECK(rarely->bytes.size() < often->bytes.size());
+  }
+
   TEST_CASE("a routine is called at two places or more, and its code is there once") {
     const Target& target = *fixed_target(Isa::kAvx2);
     size_t routines = 0;
@@ -69,6 +157,14 @@ TEST_SUITE("codegen") {
     Result<Code> code = emit(plan, target);
     REQUIRE(code.ok());
     CHECK(code->bytes.size() < 16384);  // it was 932,644
+  }
+
+  TEST_CASE("many kinds of remainders do not, either") {
+    const Target& target = *fixed_target(Isa::kAvx512);
+    const Plan plan = plan_of("matmul f32[1181,15] f32[15,503]", target);
+    Result<Code> code = emit(plan, target);
+    REQUIRE(code.ok());
+    CHECK(code->bytes.size() < 49152);  // it was 99,812
   }
 }
 

@@ -28,7 +28,7 @@ class DotProduct {
     for (u32 r = 0; r < results_ * chains_; r++) as_.zero(call_.first_free + r);
     a_ = as_.moving_pointer(call_.operand[roles_.a].cursor);
     b_ = as_.moving_pointer(call_.operand[roles_.b].cursor);
-    u32 unroll = results_ <= 8 ? std::max(chains_, 4u) : 2;
+    u32 unroll = call_.rare ? chains_ : results_ <= 8 ? std::max(chains_, 4u) : 2;
     i64 bytes = i64{lanes} * sizeof(float);
     as_.for_chunks(full, unroll, {{a_, bytes}, {b_, bytes}}, [&](u64 count) {
       for (u32 i = 0; i < count; i++) step(i % chains_, i * bytes, as_.lanes_of(lanes));
