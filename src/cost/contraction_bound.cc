@@ -29,13 +29,14 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
       target_(target),
       rates_(rates),
       out_(spec.out()),
+      factor_(factors_of(spec)),
+      reduced_(spec.reduced()),
       lanes_(computed_lanes(spec, target)),
       v_(unit_dim(spec.out())),
       in_registers_(spec.out().level == Level::kRegister),
       chain_(!is_single(spec) && !rates.fuses()),
       moves_(rates.moves(spec.out().access == Access::kInOut && is_single(spec))) {
-  for (int d = 0; d < spec.rank; d++)
-    (has_dim(spec.reduced(), d) ? depth_ : results_) *= spec.size[d];
+  for (int d = 0; d < spec.rank; d++) (has_dim(reduced_, d) ? depth_ : results_) *= spec.size[d];
   if (v_ != kNoDim) columns_ = spec.size[v_];
   rows_ = results_ / columns_;
   if (chain_) find_steps();
@@ -158,11 +159,11 @@ i64 ContractionBound::per_lone_result(i64 products) const {
 i64 ContractionBound::per_result_in_memory(const MemoryWay& way) const {
   i64 packs = 0;
   if (way.along_reduced)
-    for (Ref in : factors_of(spec_)) {
+    for (Ref in : factor_) {
       const Operand& x = spec_.operand[in];
-      if (x.free_layout || (x.dims & spec_.reduced()) == 0 || v_ == kNoDim || !has_dim(x.dims, v_))
+      if (x.free_layout || (x.dims & reduced_) == 0 || v_ == kNoDim || !has_dim(x.dims, v_))
         continue;
-      if (has_dim(spec_.reduced(), unit_dim(x))) continue;
+      if (has_dim(reduced_, unit_dim(x))) continue;
       if (x.level <= Level::kL1) return kInfinite;
       packs = saturating_add(packs, saturating_mul(elements(spec_, x), rates_.relayout()));
     }
@@ -178,7 +179,7 @@ i64 ContractionBound::per_buffered_result() const {
   if (!chain_ || out_.level <= Level::kL1) return kInfinite;
   i64 best = kInfinite;
   for (u8 d = 0; d < spec_.rank; d++) {
-    if (d == v_ || has_dim(spec_.reduced(), d)) continue;
+    if (d == v_ || has_dim(reduced_, d)) continue;
     u64 size = spec_.size[d], row = ceil_div(size, lanes_);
     i64 c = saturating_mul(depth_, rates_.rate(results_ / size, row));
     c = saturating_add(c, fixed(moves_.vector)) / static_cast<i64>(width(d));
@@ -192,7 +193,7 @@ i64 ContractionBound::per_buffered_result() const {
 /// have another one.
 i64 ContractionBound::repack(u8 along) const {
   i64 c = 0;
-  for (Ref in : factors_of(spec_)) {
+  for (Ref in : factor_) {
     const Operand& x = spec_.operand[in];
     if (x.free_layout || !has_dim(x.dims, along) || unit_dim(x) == along) continue;
     if (x.level <= Level::kL1) return kInfinite;

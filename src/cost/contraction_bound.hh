@@ -46,6 +46,8 @@ class ContractionBound {
   const Target& target_;
   const Rates& rates_;
   const Operand& out_;
+  const std::array<Ref, 2> factor_;
+  const DimMask reduced_;
   const u64 lanes_;
   const u8 v_;               // the dimension of the output that vectors run along
   const bool in_registers_;  // the output

@@ -7,6 +7,7 @@
 #define MORELLO_SPEC_LIMITS_HH
 
 #include <array>
+#include <bit>
 
 #include "spec/spec.hh"
 #include "target/target.hh"
@@ -32,8 +33,11 @@ struct Limits {
   u8 at(Bank b) const { return use[b == Bank::kTile ? kTiles : 0]; }
   /// Every entry at most that of `other`.
   bool within(const Limits& other) const {
-    return use[0] <= other.use[0] && use[1] <= other.use[1] && use[2] <= other.use[2] &&
-           use[3] <= other.use[3];
+    // All four at once: with the highest bit of each byte apart, none borrows from the next.
+    constexpr u32 kHigh = 0x80808080;
+    const u32 a = std::bit_cast<u32>(use), b = std::bit_cast<u32>(other.use);
+    const u32 low = (b | kHigh) - (a & ~kHigh);
+    return (((b & ~a) | (~(a ^ b) & low)) & kHigh) == kHigh;
   }
   friend bool operator==(const Limits&, const Limits&) = default;
 };

@@ -10,7 +10,7 @@ bool is_read(const Spec& spec, Ref ref) {
   return false;
 }
 
-bool is_chain(const Spec& spec) {
+bool is_chain_of_stages(const Spec& spec) {
   const int last = spec.stage_count - 1;
   for (int s = 0; s <= last; s++) {
     const Stage& stage = spec.stage[s];

@@ -29,7 +29,11 @@ inline bool combines(const Spec& spec) { return spec.reduced() != 0 || contracti
 /// One stage that may combine, then elementwise ones that each read the value of the stage before
 /// and no other value; the last one writes the only output. Today's actions other than tiles and
 /// moves, and all microkernels, are for chains.
-bool is_chain(const Spec& spec);
+bool is_chain_of_stages(const Spec& spec);
+inline bool is_chain(const Spec& spec) {
+  if (spec.stage_count > 1) return is_chain_of_stages(spec);
+  return (spec.reduced() & spec.out().dims) == 0;
+}
 /// The first stage of a chain, and how many follow. REQUIRES: is_chain().
 inline const Stage& head_of(const Spec& spec) { return spec.stage[0]; }
 /// The operand that the head reads first: of a reduction or a copy, the only one.
