@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "fmt/format.h"
-#include "morello/morello.h"
+#include "peak.hh"
 #include "rivals.hh"
 
 namespace morello::tools {
@@ -26,7 +26,7 @@ Rival openblas(int32_t isa, const Product& product) {
   // It reads both when it is loaded. SkylakeX is its AVX-512 code, which old versions do not choose
   // on CPUs that are newer than they are; Haswell is its AVX2 code.
   setenv("OPENBLAS_NUM_THREADS", "1", 1);
-  setenv("OPENBLAS_CORETYPE", isa == MORELLO_ISA_AVX512 ? "SkylakeX" : "Haswell", 1);
+  setenv("OPENBLAS_CORETYPE", has_512_bits(isa) ? "SkylakeX" : "Haswell", 1);
   void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) library = dlopen("libopenblas.so", RTLD_NOW | RTLD_LOCAL);
   Sgemm* sgemm = library != nullptr ? find<Sgemm>(library, "cblas_sgemm") : nullptr;

@@ -53,12 +53,12 @@ __attribute__((target("avx512f"))) void peak_avx512(uint64_t steps) {
 }  // namespace
 
 double fma_peak_flops(int32_t isa) {
-  const double lanes = isa == MORELLO_ISA_AVX512 ? 16 : 8;
+  const double lanes = has_512_bits(isa) ? 16 : 8;
   return 2 * lanes * static_cast<double>(kChains * kStepsPerCall);
 }
 
 void fma_peak(int32_t isa, uint64_t calls) {
-  if (isa == MORELLO_ISA_AVX512) {
+  if (has_512_bits(isa)) {
     peak_avx512(calls * kStepsPerCall);
   } else {
     peak_avx2(calls * kStepsPerCall);

@@ -3,7 +3,7 @@
 // meson.build.
 #include <algorithm>
 
-#include "morello/morello.h"
+#include "peak.hh"
 #include "rivals.hh"
 
 namespace morello::tools {
@@ -33,7 +33,7 @@ __attribute__((target("avx512f,avx512vl,fma"))) void multiply_avx512(const Produ
 }  // namespace
 
 Rival plain_loop(int32_t isa, const Product& product) {
-  const auto run = isa == MORELLO_ISA_AVX512 ? multiply_avx512 : multiply_avx2;
+  const auto run = has_512_bits(isa) ? multiply_avx512 : multiply_avx2;
   return {"plain loop", "for i, k, j; compiled with -O3",
           [run, product](float* c) { run(product, c); }};
 }

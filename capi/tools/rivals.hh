@@ -21,7 +21,7 @@ struct Rival {
   std::function<void(float* c)> run{};  // once
 };
 
-// Neither uses more than `isa`, which is MORELLO_ISA_AVX2 or _AVX512 and which the CPU must have.
+// Neither uses more than `isa`, which is not AUTO and which the CPU must have.
 
 /// Loops over i, k and j, as the compiler vectorises them.
 Rival plain_loop(int32_t isa, const Product& product);

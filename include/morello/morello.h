@@ -258,7 +258,7 @@ MORELLO_API morello_status morello_spec_einsum(morello_context *context, const c
                                                const morello_tensor *a, const morello_tensor *b,
                                                const morello_tensor *out, int accumulate,
                                                morello_spec **spec, morello_error **err);
-/** out = op(in), elementwise, `op` one of RELU .. RECIP. */
+/** out = op(in), elementwise, `op` a function of one argument. */
 MORELLO_API morello_status morello_spec_unary(morello_context *context, int32_t op,
                                               const morello_tensor *in, const morello_tensor *out,
                                               morello_spec **spec, morello_error **err);

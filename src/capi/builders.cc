@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The builder calls: Specs without text. Each fills a Statement; lower() checks it.
+#include <algorithm>
+
 #include "capi/spec.hh"
 #include "capi/tensor.hh"
 
@@ -45,6 +47,13 @@ Result<Op> to_op(int32_t number, bool (*fits)(Op)) {
   }
   return invalid_argument("argument `op` is " + std::to_string(number) + "; valid are " + valid);
 }
+
+/// Numbers of unary operations are below, those of binary ones not: so that an unknown number is
+/// refused with the ones that its other arguments fit.
+constexpr int32_t kFirstBinary = MORELLO_OP_ADD;
+static_assert(std::all_of(std::begin(kElementwise), std::end(kElementwise), [](const auto& e) {
+  return (e.inputs == 2) == (static_cast<int32_t>(e.op) >= kFirstBinary);
+}));
 
 }  // namespace
 
@@ -153,7 +162,7 @@ morello_status morello_spec_append(morello_context* context, const morello_spec*
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"context", context}, {"spec", spec}, {"appended", appended}}))
       return *e;
-    const bool binary = op >= MORELLO_OP_ADD;
+    const bool binary = op >= kFirstBinary;
     const Result<Op> known = to_op(op, binary ? is_binary : is_unary);
     if (!known) return known.error();
     if (binary && operand == nullptr)

@@ -5,6 +5,7 @@
 #include "impl/evaluate.hh"
 
 #include <algorithm>
+#include <cassert>
 
 #include "impl/arithmetic.hh"
 #include "impl/evaluate_values.hh"
@@ -253,6 +254,7 @@ void evaluate(const Spec& spec, const Views& views, void* const* operands) {
 
 size_t evaluate_at(const Spec& spec, const Views& views, const void* const* operands,
                    std::span<const i64> offsets, double* values) {
+  assert(is_chain(spec));
   ChainEvaluator evaluator(spec, views, operands);
   for (size_t i = 0; i < offsets.size(); i++)
     if (!evaluator.seek(offsets[i])) return i;

@@ -61,7 +61,7 @@ struct Kernel {
   std::optional<Executable> executable;  // absent if only searched for
   PointerChecks checks;
   std::string name;
-  i32 target = 0;  // its number
+  i32 target = 0;                       // its number
   std::vector<KernelOperand> operands;  // inputs, then the output
 
   /// Writes an operand in the layout that the program expects; `source` is dense and row-major.

@@ -37,9 +37,20 @@ inline constexpr int kMaxSteps = kMaxStages - 1;
 /// How many inputs a head has.
 constexpr int head_inputs(Statement::Head head) {
   using Head = Statement::Head;
-  return head == Head::kFill                                                       ? 0
-         : head == Head::kMatmul || head == Head::kEinsum || head == Head::kBinary ? 2
-                                                                                   : 1;
+  switch (head) {
+    case Head::kFill:
+      return 0;
+    case Head::kUnary:
+    case Head::kReduce:
+    case Head::kMove:
+    case Head::kTranspose:
+      return 1;
+    case Head::kMatmul:
+    case Head::kEinsum:
+    case Head::kBinary:
+      return 2;
+  }
+  return 0;
 }
 /// All inputs: those of the head and those of the steps.
 int input_count(const Statement& statement);

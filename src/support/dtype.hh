@@ -6,56 +6,70 @@
 #include <optional>
 #include <string_view>
 
+#include "morello/morello.h"
 #include "support/types.hh"
 
 namespace morello {
 
-enum class Dtype : u8 { kF32 = 1, kBf16 = 2, kF16 = 3, kI8 = 4, kU8 = 5, kI32 = 6 };
+enum class Dtype : u8 {
+#define MORELLO_DTYPE(constant, name, number, ...) constant = number,
+#include "support/dtypes.def"
+#undef MORELLO_DTYPE
+};
 
 constexpr u32 size_of(Dtype d) {
   switch (d) {
-    case Dtype::kF32:
-    case Dtype::kI32:
-      return 4;
-    case Dtype::kBf16:
-    case Dtype::kF16:
-      return 2;
-    case Dtype::kI8:
-    case Dtype::kU8:
-      return 1;
+#define MORELLO_DTYPE(constant, name, number, bytes, integer) \
+  case Dtype::constant:                                       \
+    return bytes;
+#include "support/dtypes.def"
+#undef MORELLO_DTYPE
   }
   return 0;
 }
 
 constexpr std::string_view name_of(Dtype d) {
   switch (d) {
-    case Dtype::kF32:
-      return "f32";
-    case Dtype::kBf16:
-      return "bf16";
-    case Dtype::kF16:
-      return "f16";
-    case Dtype::kI8:
-      return "i8";
-    case Dtype::kU8:
-      return "u8";
-    case Dtype::kI32:
-      return "i32";
+#define MORELLO_DTYPE(constant, name, ...) \
+  case Dtype::constant:                    \
+    return name;
+#include "support/dtypes.def"
+#undef MORELLO_DTYPE
   }
   return "?";
 }
 
 constexpr bool is_integer(Dtype d) {
-  return d == Dtype::kI8 || d == Dtype::kU8 || d == Dtype::kI32;
+  switch (d) {
+#define MORELLO_DTYPE(constant, name, number, bytes, integer) \
+  case Dtype::constant:                                       \
+    return integer;
+#include "support/dtypes.def"
+#undef MORELLO_DTYPE
+  }
+  return false;
 }
+
 /// The element type that values of this one are computed and summed in.
 constexpr Dtype computed_in(Dtype d) { return is_integer(d) ? Dtype::kI32 : Dtype::kF32; }
 
 /// Every element type, for parsers and messages.
-inline constexpr Dtype kAllDtypes[] = {Dtype::kF32, Dtype::kBf16, Dtype::kF16,
-                                       Dtype::kI8,  Dtype::kU8,   Dtype::kI32};
+inline constexpr Dtype kAllDtypes[] = {
+#define MORELLO_DTYPE(constant, ...) Dtype::constant,
+#include "support/dtypes.def"
+#undef MORELLO_DTYPE
+};
 /// Those that this version computes. Messages name no other: it would only be the next error.
 inline constexpr Dtype kComputedDtypes[] = {Dtype::kF32};
+
+/// What a wider one has to look at, for nothing else says so: computed_in(), set_dtypes() in
+/// spec/lower.cc, Spec::fill_bits, and the bits of support/number.hh.
+constexpr bool dtypes_fit_32_bits() {
+  for (Dtype d : kAllDtypes)
+    if (size_of(d) > sizeof(u32)) return false;
+  return true;
+}
+static_assert(dtypes_fit_32_bits());
 
 constexpr std::optional<Dtype> dtype_from_name(std::string_view name) {
   for (Dtype d : kAllDtypes)

@@ -18,6 +18,12 @@ enum class Feature : u8 {
 
 /// Bit 1 << Feature.
 using Features = u32;
+#define MORELLO_FEATURE(...) +1
+static_assert(0
+#include "target/features.def"
+                  <= 32,
+              "more features than Features has bits");
+#undef MORELLO_FEATURE
 template <class... F>
 constexpr Features features(F... all) {
   return (Features{0} | ... | (Features{1} << static_cast<int>(all)));

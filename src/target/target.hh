@@ -13,8 +13,8 @@
 
 namespace morello {
 
-/// The fixed targets by the numbers of morello_isa. They have no order: what a target needs is its
-/// `requires`.
+/// Fixed targets by the numbers of morello_isa, for tests and benches. Numbers say nothing about an
+/// order: what a target needs is its `required`.
 enum class Isa : u8 { kNone = 0, kAvx2 = 1, kAvx512 = 2 };
 
 /// Ordered from near to far. On disk: never renumber.

@@ -72,7 +72,33 @@ constexpr Target avx512_target() {
   return t;
 }
 
+/// From the least to the most wanted: AUTO takes the last usable one, so one that is best for some
+/// machines only stands before one that is good for all.
 constexpr Target kTargets[] = {avx2_target(), avx512_target()};
+
+/// morello_cpu_info::usable_isas has a bit for each number; AUTO is none.
+constexpr bool numbers_are_bits() {
+  u32 seen = 1u << MORELLO_ISA_AUTO;
+  for (const Target& t : kTargets) {
+    if (t.number < 0 || t.number >= 32 || (seen >> t.number & 1)) return false;
+    seen |= 1u << t.number;
+  }
+  return true;
+}
+static_assert(numbers_are_bits());
+
+/// What prices divide by, and what nothing works without.
+constexpr bool targets_are_complete() {
+  for (const Target& t : kTargets)
+    if (t.name.empty() || t.machine.empty() || t.required == kNoFeatures || t.vector_bytes == 0 ||
+        t.vector_registers == 0 || t.fma_per_cycle == 0 || t.fma_latency == 0 ||
+        t.loads_per_cycle == 0 || t.stores_per_cycle == 0 || t.processors == 0)
+      return false;
+  return true;
+}
+static_assert(targets_are_complete());
+static_assert(static_cast<int>(Isa::kAvx2) == MORELLO_ISA_AVX2 &&
+              static_cast<int>(Isa::kAvx512) == MORELLO_ISA_AVX512);
 
 }  // namespace
 

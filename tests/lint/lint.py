@@ -46,8 +46,12 @@ def includes(path):
 
 
 def layers(root):
-    """A file includes its own layer and those left of it; paths start at src/ or include/."""
-    bad = []
+    """A file includes its own layer and those left of it; paths start at src/ or include/; pages say so."""
+    order = " < ".join(LAYERS)
+    bad = [] if order in (root / "CONTRIBUTING.md").read_text() else [f"CONTRIBUTING.md does not say {order}"]
+    folders = re.findall(r"^\| `src/(\w+)` \|", (root / "docs/architecture.md").read_text(), re.M)
+    if folders != LAYERS:
+        bad.append(f"docs/architecture.md has the layers in the order {' < '.join(folders)}, not {order}")
     for path in files(root, ["src"], C_LIKE):
         layer = path.relative_to(root / "src").parts[0]
         if layer not in LAYERS:
@@ -180,6 +184,21 @@ def changelog(root):
     return bad
 
 
+def names(root):
+    """Constants of morello.h are in morello-sys, names of operations and element types in the language's grammar."""
+    header, sys_path = root / "include/morello/morello.h", root / "capi/rust/morello-sys/src/lib.rs"
+    ours = re.findall(r"^ +(MORELLO_\w+) = (-?\d+)", header.read_text(), re.M)
+    theirs = set(re.findall(r"^pub const (MORELLO_\w+): \w+ = (-?\d+);", sys_path.read_text(), re.M))
+    bad = [f"{sys_path} lacks {name} = {number}" for name, number in ours if (name, number) not in theirs]
+    page = root / "docs/spec-language.md"
+    grammar = page.read_text().split("```")[3]
+    for rows in ["src/spec/elementwise.def", "src/support/dtypes.def"]:
+        named = re.findall(r'^MORELLO_\w+\(\w+, "(\w+)"', (root / rows).read_text(), re.M)
+        bad += [f"{page}: the grammar lacks \"{name}\" of {rows}" for name in named if f'"{name}"' not in grammar]
+        bad += [] if named else [f"{rows}: no rows were found"]
+    return bad + ([] if ours else [f"{header}: no constants were found"])
+
+
 def paths(root):
     """No path of one particular machine in any text file."""
     machine = re.compile(r"(?<![\w.])/(home|root|Users|work|mnt)/\w")
@@ -265,7 +284,7 @@ def boundary(root):
     return bad
 
 
-CHECKS = [boundary, layers, dependencies, roles, writes, length, spdx, guards, lists, changelog, paths, formatting,
+CHECKS = [boundary, layers, dependencies, roles, writes, length, spdx, guards, lists, changelog, names, paths, formatting,
           suites]
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/x64/chain.hh"
 
+#include <cassert>
 #include <utility>
 
 #include "spec/roles.hh"
@@ -44,7 +45,10 @@ void Chain::compute(Lanes l, const Sources& sources) {
 u32 Chain::stage(int index, u32 to) {
   Stage stage = call_.spec.stage[index];
   const Assembler::Vec dest = as_.vec(to, lanes_.width);
-  const Assembler::Vec constant = as_.vec(constant_[index], lanes_.width);
+  const auto constant = [&] {
+    assert(needs_.constants >> index & 1);  // see constant_of()
+    return as_.vec(constant_[index], lanes_.width);
+  };
   Ref &in0 = stage.in[0], &in1 = stage.in[1];
   if (is_binary(stage.op) && in1 == kNoRef) {  // a reduction of no dimension
     if (!accumulates(call_.spec, stage)) return in_register(in0, to);
@@ -58,19 +62,19 @@ u32 Chain::stage(int index, u32 to) {
     case Op::kCopy:
       return in_register(in0, to);
     case Op::kRelu:
-      with_operand(in0, to, [&](const auto& x) { as_.vmaxps(dest, constant, x); });
+      with_operand(in0, to, [&](const auto& x) { as_.vmaxps(dest, constant(), x); });
       return to;
     case Op::kNeg:
-      with_operand(in0, to, [&](const auto& x) { as_.vxorps(dest, constant, x); });
+      with_operand(in0, to, [&](const auto& x) { as_.vxorps(dest, constant(), x); });
       return to;
     case Op::kAbs:
-      with_operand(in0, to, [&](const auto& x) { as_.vandps(dest, constant, x); });
+      with_operand(in0, to, [&](const auto& x) { as_.vandps(dest, constant(), x); });
       return to;
     case Op::kSqrt:
       with_operand(in0, to, [&](const auto& x) { as_.vsqrtps(dest, x); });
       return to;
     case Op::kRecip:
-      with_operand(in0, to, [&](const auto& x) { as_.vdivps(dest, constant, x); });
+      with_operand(in0, to, [&](const auto& x) { as_.vdivps(dest, constant(), x); });
       return to;
     case Op::kSquare: {
       const Assembler::Vec x = as_.vec(in_register(in0, to), lanes_.width);

@@ -6,7 +6,7 @@ use morello_sys as sys;
 use std::ffi::CStr;
 use std::mem::{size_of, MaybeUninit};
 
-/// Instruction sets that kernels are made for; each includes the ones before it.
+/// What kernels are made for: sets of CPU features. None promises to include another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Isa {
