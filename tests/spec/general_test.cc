@@ -78,7 +78,8 @@ TEST_CASE("random Specs of the general form are canonical, and there is everythi
     seen["chains"] += is_chain(spec);
     seen["graphs"] += !is_chain(spec);
   }
-  for (const auto& [what, count] : seen) CHECK_MESSAGE(count > 20, what << ": " << count);
+  for (const auto& entry : seen)
+    CHECK_MESSAGE(entry.second > 20, entry.first << ": " << entry.second);
   CHECK(seen.size() == 25);
 }
 

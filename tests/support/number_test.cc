@@ -2,6 +2,7 @@
 // Conversions: every number of 8 and 16 bits in both directions, and everything that is halfway
 // between two of them, against conversions by bits and against those of the machine.
 #include "support/number.hh"
+#include "target/isa.hh"
 
 #include <doctest/doctest.h>
 
@@ -115,7 +116,7 @@ __attribute__((target("f16c"))) float machine_number(u32 bits) {
 
 TEST_CASE("f16 is what the machine makes of it") {
 #if defined(__x86_64__)
-  if (!__builtin_cpu_supports("f16c")) {
+  if (!includes(read_machine().features, features(Feature::kF16c))) {
     MESSAGE("skipped: the machine has no F16C");
     return;
   }
