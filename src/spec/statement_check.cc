@@ -50,6 +50,9 @@ MaybeFault check_steps(const Statement& s) {
           is_unary(step.op) ? " is unary but has an operand" : " is binary: its operand must be",
           is_unary(step.op) ? "" : " the input after those before it");
   }
+  if (next >= kMaxOperands)
+    return fault(MORELLO_UNSUPPORTED, {}, "the Spec has ", next + 1,
+                 " tensors, the output included; at most ", kMaxOperands, " are supported");
   return std::nullopt;
 }
 
