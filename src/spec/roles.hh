@@ -34,11 +34,10 @@ inline bool is_chain(const Spec& spec) {
   if (spec.stage_count > 1) return is_chain_of_stages(spec);
   return (spec.reduced() & spec.out().dims) == 0;
 }
-/// The first stage of a chain, and how many follow. REQUIRES: is_chain().
+/// The first stage of a chain. REQUIRES: is_chain().
 inline const Stage& head_of(const Spec& spec) { return spec.stage[0]; }
 /// The operand that the head reads first: of a reduction or a copy, the only one.
 inline Ref source_of(const Spec& spec) { return head_of(spec).in[0]; }
-inline int steps_of(const Spec& spec) { return spec.stage_count - 1; }
 /// A chain without steps.
 inline bool is_single(const Spec& spec) { return spec.stage_count == 1; }
 
