@@ -41,7 +41,7 @@ Portions fastest(const Spec& spec, int count) {
 }
 
 bool map_applies(const Spec& spec, const Target&) {
-  if (!is_map(spec) || spec.rank > 3) return false;
+  if (!is_map(spec) || spec.rank > 3 || !is_f32(spec)) return false;
   u8 v = unit_dim(spec.out());
   if (spec.rank > 0 && v == kNoDim && spec.out().level != Level::kRegister) return false;
   for (int o = 0; o < spec.operand_count; o++) {
@@ -85,7 +85,7 @@ i64 map_cost(const Spec& spec, const Target& t) {
 }
 
 bool scalar_map_applies(const Spec& spec, const Target&) {
-  if (!is_map(spec) || spec.rank > 4) return false;
+  if (!is_map(spec) || spec.rank > 4 || !is_f32(spec)) return false;
   int in_registers = 0;
   for (int o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];
@@ -115,6 +115,7 @@ i64 scalar_map_cost(const Spec& spec, const Target& t) {
 
 bool transpose_applies(const Spec& spec, const Target&) {
   if (spec.rank != 2 || !is_single(spec) || head_of(spec).op != Op::kCopy) return false;
+  if (!is_f32(spec)) return false;
   for (int o = 0; o < 2; o++) {
     const Operand& x = spec.operand[o];
     if (x.layout.packed() || x.free_layout || x.level == Level::kRegister) return false;

@@ -57,6 +57,7 @@ bool in_memory_unpacked(const Operand& o) {
 
 bool outer_product_applies(const Spec& spec, const Target&) {
   if (spec.out().level != Level::kRegister || spec.out().access != Access::kInOut) return false;
+  if (!is_f32(spec)) return false;
   auto r = contraction_roles(spec);
   if (!r) return false;
   const Operand &a = spec.operand[r->a], &b = spec.operand[r->b];
@@ -80,7 +81,7 @@ i64 outer_product_cost(const Spec& spec, const Target& t) {
 
 bool dot_product_applies(const Spec& spec, const Target&) {
   auto r = contraction_roles(spec);
-  if (!r || r->k == kNoDim) return false;
+  if (!r || r->k == kNoDim || !is_f32(spec)) return false;
   for (int o = 0; o < 3; o++)
     if (!in_memory_unpacked(spec.operand[o])) return false;
   return unit_dim(spec.operand[r->a]) == r->k && unit_dim(spec.operand[r->b]) == r->k;

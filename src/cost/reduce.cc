@@ -10,7 +10,7 @@ namespace morello {
 namespace {
 
 bool reduces(const Spec& spec) {
-  return is_single(spec) && spec.reduced() != 0 && !contraction_of(spec);
+  return is_single(spec) && spec.reduced() != 0 && !contraction_of(spec) && is_f32(spec);
 }
 const Operand& input_of(const Spec& spec) { return spec.operand[head_of(spec).in[0]]; }
 
@@ -62,7 +62,7 @@ i64 lanes_cost(const Spec& spec, const Target& t) {
 }
 
 bool scalar_applies(const Spec& spec, const Target&) {
-  if (!reduces(spec) && !(is_single(spec) && contraction_of(spec))) return false;
+  if (!reduces(spec) && !(is_single(spec) && contraction_of(spec) && is_f32(spec))) return false;
   if (spec.rank > 4) return false;
   for (int o = 0; o < spec.operand_count; o++)
     if (spec.operand[o].level == Level::kRegister || !plain(spec.operand[o])) return false;

@@ -31,6 +31,15 @@ struct ContractionRoles {
 /// Nothing if the Spec has another form, or more dimensions.
 std::optional<ContractionRoles> contraction_roles(const Spec& spec);
 
+/// Are all operands and values f32?
+inline bool is_f32(const Spec& spec) {
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].dtype != Dtype::kF32) return false;
+  for (int s = 0; s < spec.stage_count; s++)
+    if (spec.stage[s].dtype != Dtype::kF32) return false;
+  return true;
+}
+
 /// Registers of the outer product besides its tile; units of one step along k.
 u32 outer_product_registers(u64 rows, u64 vecs, bool tail, const Target& target);
 i64 outer_product_step(u64 rows, u64 vecs, const Target& target);

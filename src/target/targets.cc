@@ -40,6 +40,8 @@ constexpr Target generic_core() {
               .scalar_step = cycles(4),
               .scalar_element = cycles(2),
               .transpose_block = cycles(24),
+              .widen = cycles(1),
+              .narrow = cycles(4),
               .op = {},
               .scalar_op = {cycles(1) / 2, cycles(3), cycles(4)}};
   return t;
