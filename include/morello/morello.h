@@ -130,7 +130,7 @@ MORELLO_API uint32_t morello_cost_model_version(void);
  *  features listed for it and no others. */
 typedef enum morello_isa {
   MORELLO_ISA_AUTO = 0,  /**< the best one that this CPU and any cap allow */
-  MORELLO_ISA_AVX2 = 1,  /**< AVX, AVX2, FMA, BMI1 and BMI2 */
+  MORELLO_ISA_AVX2 = 1,  /**< AVX, AVX2, FMA, F16C, BMI1 and BMI2 */
   MORELLO_ISA_AVX512 = 2 /**< those, and AVX-512 F, BW, VL and DQ */
 } morello_isa;
 

@@ -2,8 +2,8 @@
 // out[m,v] (+)= a[m,k] * b[v,k] with vectors along k, and a horizontal sum per result at the end.
 #include <algorithm>
 
-#include "codegen/x64/assembler.hh"
 #include "codegen/x64/emitter.hh"
+#include "codegen/x64/vectors.hh"
 #include "cost/shared.hh"
 
 namespace morello::x64 {
@@ -11,7 +11,7 @@ namespace {
 
 class DotProduct {
  public:
-  DotProduct(Assembler& as, const PlanCall& call)
+  DotProduct(Vectors& as, const PlanCall& call)
       : as_(as), call_(call), roles_(*contraction_roles(call.spec)) {
     results_ = roles_.rows * roles_.columns;
     chains_ = dot_chains(results_);
@@ -92,7 +92,7 @@ class DotProduct {
     u32 width = std::min(as_.lanes(), as_.lanes_of(roles_.depth).width);
     for (u32 c = 1; c < chains_; c++)
       as_.vaddps(as_.vec(sum, width), as_.vec(sum, width), as_.vec(accumulator(i, j, c), width));
-    as_.reduce_lanes(Op::kAdd, sum, width, other_);
+    as_.reduce_lanes(Op::kAdd, Dtype::kF32, sum, width, other_);
     Assembler::Vec x = as_.vec(sum, 1);
     Assembler::Reg64 out = out_pointer();
     i64 at = i * stride(2, roles_.m) + j * stride(2, roles_.v);
@@ -106,7 +106,7 @@ class DotProduct {
     return out_;
   }
 
-  Assembler& as_;
+  Vectors& as_;
   const PlanCall& call_;
   ContractionRoles roles_;
   u32 results_, chains_, held_, other_;
@@ -115,7 +115,7 @@ class DotProduct {
 };
 
 u32 registers(const PlanCall&) { return 4; }
-void emit(Assembler& as, const PlanCall& call) { DotProduct(as, call).emit(); }
+void emit(Vectors& as, const PlanCall& call) { DotProduct(as, call).emit(); }
 
 }  // namespace
 

@@ -3,8 +3,8 @@
 // a.
 #include <algorithm>
 
-#include "codegen/x64/assembler.hh"
 #include "codegen/x64/emitter.hh"
+#include "codegen/x64/vectors.hh"
 #include "cost/shared.hh"
 
 namespace morello::x64 {
@@ -12,7 +12,7 @@ namespace {
 
 class OuterProduct {
  public:
-  OuterProduct(Assembler& as, const PlanCall& call)
+  OuterProduct(Vectors& as, const PlanCall& call)
       : as_(as), call_(call), roles_(*contraction_roles(call.spec)) {
     rows_ = roles_.rows;
     vecs_ = static_cast<u32>(ceil_div(roles_.columns, as.lanes()));
@@ -138,7 +138,7 @@ class OuterProduct {
     as_.vfmadd231ps(as_.vec(tile(i, j), width), as_.vec(a, width), as_.vec(b, width));
   }
 
-  Assembler& as_;
+  Vectors& as_;
   const PlanCall& call_;
   ContractionRoles roles_;
   u32 rows_, vecs_, tile_, extra_;
@@ -146,7 +146,7 @@ class OuterProduct {
 };
 
 u32 registers(const PlanCall&) { return 3; }
-void emit(Assembler& as, const PlanCall& call) { OuterProduct(as, call).emit(); }
+void emit(Vectors& as, const PlanCall& call) { OuterProduct(as, call).emit(); }
 
 }  // namespace
 
