@@ -50,7 +50,6 @@ class Planner {
     plan_.functions.emplace_back();
     Places places;
     for (int o = 0; o < spec.operand_count; o++) {
-      if (spec.operand[o].dtype != Dtype::kF32) return unsupported(o);
       places[o].cursor = cursor({Cursor::Base::kOperand, static_cast<u64>(o)});
       places[o].view = root_views[o];
     }
@@ -62,12 +61,6 @@ class Planner {
   }
 
  private:
-  Error unsupported(int o) const {
-    Dtype dtype = tree_.nodes[0].spec.operand[o].dtype;
-    return {MORELLO_UNSUPPORTED, "operand " + std::to_string(o) + " has element type " +
-                                     std::string(name_of(dtype)) + "; kernels are emitted for f32"};
-  }
-
   bool fail(NodeId node, const std::string& what) {
     error_ = Error{MORELLO_INTERNAL, "Impl node " + std::to_string(node) + ": " + what};
     return false;

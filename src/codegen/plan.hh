@@ -111,9 +111,7 @@ struct Plan {
 /// @param root_views  of the operands of nodes[0].spec; that of an operand whose layout a Choose
 /// node
 ///     fixes is ignored.
-/// @return MORELLO_UNSUPPORTED for element types without an emitter; MORELLO_INTERNAL for trees
-/// that
-///     validate() would refuse.
+/// @return MORELLO_INTERNAL for trees that validate() would refuse.
 Result<Plan> make_plan(const ImplTree& tree, const std::array<View, kMaxOperands>& root_views);
 
 /// Indented text, one line per node: deterministic.

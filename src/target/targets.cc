@@ -10,8 +10,8 @@ namespace {
 
 constexpr i64 cycles(i64 n) { return n * kUnitsPerCycle; }
 
-constexpr Features kAvx2Features =
-    features(Feature::kAvx, Feature::kFma, Feature::kBmi1, Feature::kBmi2, Feature::kAvx2);
+constexpr Features kAvx2Features = features(Feature::kAvx, Feature::kFma, Feature::kF16c,
+                                            Feature::kBmi1, Feature::kBmi2, Feature::kAvx2);
 constexpr Features kAvx512Features =
     kAvx2Features |
     features(Feature::kAvx512f, Feature::kAvx512dq, Feature::kAvx512bw, Feature::kAvx512vl);

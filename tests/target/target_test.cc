@@ -93,7 +93,7 @@ TEST_CASE("AUTO is the last usable target; features of one do not come with anot
   CHECK(best_target(avx512->required, avx2->required) == avx2);
   CHECK(best_target(avx2->required, avx512->required) == avx2);
   CHECK(best_target(kNoFeatures, kAllFeatures) == nullptr);
-  for (Feature f : {Feature::kFma, Feature::kBmi2, Feature::kAvx2})
+  for (Feature f : {Feature::kFma, Feature::kF16c, Feature::kBmi2, Feature::kAvx2})
     CHECK(best_target(kAllFeatures & ~features(f), kAllFeatures) == nullptr);
   for (Feature f : {Feature::kAvx512bw, Feature::kAvx512vl})
     CHECK(best_target(kAllFeatures & ~features(f), kAllFeatures) == find_target("avx2_vnni"));
