@@ -111,6 +111,8 @@ class Family::Parser {
     Space space;
     [[maybe_unused]] const MaybeFault fault = check(largest, space);
     assert(!fault);
+    family_.types_.clear();
+    for (const Tensor& t : largest.tensors) family_.types_.push_back(t.dtype);
     std::vector<const Size*> first(kMaxSpaceDims);
     std::vector<std::vector<u32>> dims;
     size_t next = 0;

@@ -206,7 +206,7 @@ void forget_pitch(Operand& operand) {
   if (l.packed())
     for (int i = 0, n = l.count(); i < n && inside == 0; i++)
       if (l.block[i] == 0 && l.block_of(l.dim[i]) > 1) inside = n - 1 - i;
-  if (near) inside = 1;
+  if (near) inside = lane_group(operand) > 1 ? 2 : 1;
   if (inside) operand.contig = std::min(operand.contig, static_cast<u8>(inside));
 }
 
