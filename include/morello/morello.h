@@ -201,7 +201,11 @@ MORELLO_API void morello_context_release(morello_context *context);
 
 typedef struct morello_spec morello_spec;
 
-/** Element types. Numbers are pinned. This version synthesizes f32; the others are recognised. */
+/** Element types. Numbers are pinned. Each operand has its own. Floats are computed and summed in
+ *  f32, integers in i32 modulo 2^32, a mixture in f32; operands are converted when they are loaded,
+ *  and results when they are stored: to the nearest, ties to even, integers saturating.
+ *  docs/spec-language.md has every detail. A target that has no kernels for a combination refuses it in
+ *  morello_synthesize(). */
 typedef enum morello_dtype {
   MORELLO_F32 = 1,
   MORELLO_BF16 = 2,
