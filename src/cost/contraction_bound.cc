@@ -37,6 +37,7 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
       chain_(!is_single(spec) && !rates.fuses()),
       moves_(rates.moves(spec.out().access == Access::kInOut && is_single(spec))) {
   for (int d = 0; d < spec.rank; d++) (has_dim(reduced_, d) ? depth_ : results_) *= spec.size[d];
+  depth_ = ceil_div(depth_, most_products(spec, target));
   if (v_ != kNoDim) columns_ = spec.size[v_];
   rows_ = results_ / columns_;
   if (chain_) find_steps();
@@ -165,7 +166,7 @@ i64 ContractionBound::per_result_in_memory(const MemoryWay& way) const {
         continue;
       if (has_dim(reduced_, unit_dim(x))) continue;
       if (x.level <= Level::kL1) return kInfinite;
-      packs = saturating_add(packs, saturating_mul(elements(spec_, x), rates_.relayout()));
+      packs = saturating_add(packs, saturating_mul(elements(spec_, x), rates_.relayout(x.dtype)));
     }
   const u64 groups = way.group == 1 ? depth_ : ceil_div(depth_, way.group);
   i64 c = saturating_add(saturating_mul(groups, way.group_units), way.result);
@@ -195,9 +196,9 @@ i64 ContractionBound::repack(u8 along) const {
   i64 c = 0;
   for (Ref in : factor_) {
     const Operand& x = spec_.operand[in];
-    if (x.free_layout || !has_dim(x.dims, along) || unit_dim(x) == along) continue;
+    if (x.free_layout || !has_dim(x.dims, along) || lane_dim(x) == along) continue;
     if (x.level <= Level::kL1) return kInfinite;
-    c = saturating_add(c, saturating_mul(elements(spec_, x), rates_.relayout()));
+    c = saturating_add(c, saturating_mul(elements(spec_, x), rates_.relayout(x.dtype)));
   }
   return c;
 }
@@ -211,7 +212,7 @@ i64 ContractionBound::repack_of_steps() const {
       const Operand& x = spec_.operand[in];
       if (x.free_layout || !has_dim(x.dims, v_) || unit_dim(x) == v_) continue;
       if (x.level <= Level::kL1) return kInfinite;
-      c = saturating_add(c, saturating_mul(elements(spec_, x), rates_.relayout()));
+      c = saturating_add(c, saturating_mul(elements(spec_, x), rates_.relayout(x.dtype)));
     }
   return c;
 }

@@ -56,7 +56,8 @@ class ContractionBound {
   /// Of the steps, in fixed point: on a vector of a tile, and of a row in memory; on a result that
   /// has a register of its own, is in a vector in memory, or by itself there.
   i64 on_tile_ = 0, in_row_ = 0, on_lone_ = 0, in_memory_ = 0, alone_ = 0;
-  u64 depth_ = 1, results_ = 1, rows_ = 1, columns_ = 1;
+  u64 depth_ = 1;  // steps along the reduced dimensions
+  u64 results_ = 1, rows_ = 1, columns_ = 1;
   i64 repack_ = 0;     // units of repack(v_)
   i64 per_other_ = 0;  // fixed point
 };
