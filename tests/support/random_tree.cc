@@ -185,7 +185,10 @@ class TreeMaker {
     Move move;
     move.operand = index;
     move.placed = from;
-    if (to == Level::kRegister) move.placed.dtype = spec.stage[spec.stage_count - 1].dtype;
+    if (to == Level::kRegister) {
+      move.placed.dtype = spec.stage[spec.stage_count - 1].dtype;
+      if (is_read(spec, index) && move.placed.dtype != from.dtype) return;
+    }
     move.placed.level = to;
     move.view = to != Level::kRegister && to < from.level && chance(random_, 25);
     Spec body = spec;
