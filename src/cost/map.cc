@@ -119,7 +119,7 @@ bool transpose_applies(const Spec& spec, const Target&) {
   if (spec.rank != 2 || !is_single(spec) || head_of(spec).op != Op::kCopy) return false;
   const Dtype held = held_in(spec, head_of(spec));
   for (int o = 0; o < 2; o++) {
-    if (!is_plain(spec.operand[o].dtype, held)) return false;
+    if (spec.operand[o].dtype != held) return false;
     const Operand& x = spec.operand[o];
     if (x.layout.packed() || x.free_layout || x.level == Level::kRegister) return false;
     if (x.dims != 3 || unit_dim(x) == kNoDim) return false;
@@ -129,13 +129,16 @@ bool transpose_applies(const Spec& spec, const Target&) {
 
 u32 transpose_registers(const Spec&, const Target&) { return 16; }
 
-/// Two blocks at a time each way, so that a cache line of the source is read once.
+/// Several blocks at a time, so that a cache line of the source is read once.
 Portions transpose_portions(const Spec&) { return {16, 16}; }
 
 i64 transpose_cost(const Spec& spec, const Target& t) {
-  // Blocks of 8x8: 8 loads, 24 shuffles, 8 stores.
+  // Blocks of 8x8: 8 loads, 24 shuffles, 8 stores. Narrow elements need fewer for few rows, and are
+  // priced as they are.
   u64 blocks = ceil_div(spec.size[0], 8) * ceil_div(spec.size[1], 8);
   i64 c = saturating_mul(blocks, t.prices.transpose_block);
+  if (size_of(spec.out().dtype) < 4)
+    c = saturating_mul(volume(spec), ceil_div(t.prices.transpose_block, 64));
   c = saturating_add(c, loop_units(spec, transpose_portions(spec), t));
   return saturating_add(saturating_add(c, t.prices.call), all_traffic(spec, t));
 }

@@ -18,6 +18,33 @@ void check(const ImplTree& tree, const TypedProblem& p) {
   CHECK_MESSAGE(wrong.empty(), wrong);
 }
 
+/// A copy of elements of `dtype`, whose rows run along dimension 0 before and 1 after; `gap`
+/// elements are between rows.
+TypedProblem transpose_of(Dtype dtype, u32 m, u32 n, u32 gap) {
+  TypedProblem p;
+  Spec& s = p.spec;
+  s.rank = 2;
+  s.size = {m, n};
+  s.operand_count = 2;
+  s.stage_count = 1;
+  s.stage[0] = {Op::kCopy, computed_in(dtype), {0, kNoRef, kNoRef}, 0, 1};
+  for (u8 o = 0; o < 2; o++) {
+    Operand& x = s.operand[o];
+    x.dtype = dtype;
+    x.dims = 3;
+    x.access = o == 0 ? Access::kIn : Access::kOut;
+    const u8 fastest = o;
+    x.layout.append(static_cast<u8>(1 - fastest));
+    x.layout.append(fastest);
+    x.contig = gap == 0 ? 2 : 1;
+    p.views[o].dim[fastest].stride[0] = 1;
+    p.views[o].dim[1 - fastest].stride[0] = s.size[fastest] + gap;
+  }
+  Random random(m * n);
+  p.fill(random);
+  return p;
+}
+
 }  // namespace
 
 TEST_SUITE("codegen") {
@@ -47,6 +74,22 @@ TEST_SUITE("codegen") {
         CHECK(loaded.contains({id, dtype}));
         CHECK(stored.contains({id, dtype}));
       }
+  }
+
+  TEST_CASE("element types: transposes") {
+    for (Dtype dtype : kAllDtypes)
+      for (u32 m : {2u, 3u, 4u, 5u, 7u, 8u, 9u, 15u, 16u, 17u, 23u, 31u, 32u, 33u})
+        for (u32 n : {2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 11u, 16u, 17u, 24u, 29u})
+          for (u32 gap : {0u, 3u})
+            for (const Target* target : targets()) {
+              const TypedProblem p = transpose_of(dtype, m, n, gap);
+              REQUIRE(microkernel(MicrokernelId::kTranspose).applies(p.spec, *target));
+              ImplTree tree;
+              tree.target = target;
+              tree.nodes.push_back(
+                  {p.spec, Select{static_cast<u16>(MicrokernelId::kTranspose)}, {}, 0, {}});
+              check(tree, p);
+            }
   }
 
   TEST_CASE("element types: random trees") {
