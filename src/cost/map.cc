@@ -172,7 +172,7 @@ Rate scalar_map_rate(Duty duty, const Target& t) {
 }
 
 Rate transpose_rate(Duty duty, const Target& t) {
-  if (duty != Duty::kRelayout) return kNever;
+  if (duty != Duty::kRelayout && duty != Duty::kNarrowRelayout) return kNever;
   return {.call = t.prices.call, .element = t.prices.transpose_block / 64, .rank = 2, .stages = 1};
 }
 
