@@ -316,6 +316,7 @@ TEST_SUITE("search") {
         }
       });
       std::mt19937_64 rng(seed);
+      int turn = 0;
       for (int i = 0, n = rounds(15); i < n; i++) {
         const Statement statement = small_statement(rng);
         INFO("seed " << seed << ", round " << i << ": " << print(statement));
@@ -325,7 +326,7 @@ TEST_SUITE("search") {
         brute.solve(lower(statement)->spec, limits_of(tiny));
         brute.each([&](const Spec& s, const Limits&, const auto&) {
           check(s);
-          check_types(s);
+          if (++turn % 4 == 0) check_types(s);
         });
       }
     }
