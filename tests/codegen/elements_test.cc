@@ -7,6 +7,8 @@
 
 #include "cost/microkernel.hh"
 #include "harness.hh"
+#include "search/synthesize.hh"
+#include "spec/statement.hh"
 
 namespace morello::testing {
 namespace {
@@ -90,6 +92,32 @@ TEST_SUITE("codegen") {
                   {p.spec, Select{static_cast<u16>(MicrokernelId::kTranspose)}, {}, 0, {}});
               check(tree, p);
             }
+  }
+
+  TEST_CASE("element types: what a search finds") {
+    for (const char* text :
+         {"add bf16[37,50] bf16[50] -> relu -> bf16[37,50]", "move f32[300] -> i8[300]",
+          "move u8[7,33] -> f16[7,33]", "transpose bf16[33,47]", "transpose i8[20,70]",
+          "mul i32[133] i32[133]", "sub i8[9,31] u8[9,31] -> i32[9,31]", "fill 3.5 -> bf16[99]",
+          "reduce_sum i8[20,70] axis=1 -> i32[20]", "reduce_max f16[40,17] axis=0 -> f16[17]",
+          "reduce_sum bf16[9,200] axis=1 -> bf16[9]",
+          "reduce_sum u8[30,64] axis=0 -> sqrt -> f16[64]",
+          "matmul bf16[5,9] bf16[9,17] -> bf16[5,17]", "matmul f16[12,20] f32[20,33] -> f32[12,33]",
+          "matmul i8[7,30] i8[30,16] + i32[16] -> relu -> i8[7,16]"}) {
+      CAPTURE(text);
+      const Result<Statement> statement = parse(text);
+      REQUIRE_MESSAGE(statement.ok(), statement.error().message);
+      const Result<Lowered> lowered = lower(*statement);
+      REQUIRE_MESSAGE(lowered.ok(), lowered.error().message);
+      TypedProblem p{lowered->spec, lowered->view, {}};
+      Random random(1);
+      p.fill(random);
+      for (const Target* target : targets()) {
+        const Result<ImplTree> tree = synthesize(p.spec, *target, SearchOptions{}, nullptr);
+        REQUIRE_MESSAGE(tree.ok(), tree.error().message);
+        check(*tree, p);
+      }
+    }
   }
 
   TEST_CASE("element types: random trees") {
