@@ -18,10 +18,11 @@
 
 namespace morello::testing {
 
-/// The instruction sets that this CPU has, unless the environment names one of them. Fails the test
-/// if there is none.
+/// The instruction sets that this CPU has, unless the environment names one of them: those that
+/// differ for f32, and those that differ for any element types. Fails the test if there is none.
 std::vector<morello_isa> usable_isas();
-const char* isa_text(morello_isa isa);
+std::vector<morello_isa> all_usable_isas();
+std::string isa_text(morello_isa isa);
 /// `count` seeds, scaled by the environment; or the one that it names.
 std::vector<u64> seeds(u64 count);
 /// One line for the shell that runs this case of a test alone.
