@@ -131,7 +131,6 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     q.visit /= size_c, q.registers *= size_c;
     return io_bound(q);
   };
-  const double products = most_products(spec, target_);
   p.registers = target_.vector_registers * static_cast<double>(lanes);
   // From memory to L2. A chain may keep its results in a new buffer, which nobody brings.
   auto far = [&](const Operand& x, Level level) { return x.level >= level; };
@@ -163,19 +162,27 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   u64 row = chain ? ~u64{0} : ceil_div(columns, lanes);
   p.visit = work.visit(row);
   auto units = [](i64 fixed) { return static_cast<double>(fixed) / (1 << Rates::kFraction); };
-  double step = units(rates_.rate(~u64{0}, row)) / static_cast<double>(lanes);
-  for (const MemoryWay& way : rates_.memory_ways())
-    step = std::min(step, units(way.group_units) / way.group);
-  step /= products;
-  double io = bound_of(p);
-  // What writes to memory itself visits nothing: worth it where products cost so little more.
-  const double most = (io + 2 * p.fast * p.element) / p.points;  // that a product can save
-  double part = 1;
-  for (const MemoryWay& way : rates_.memory_ways())
-    if (units(way.result) < p.visit && most > 0)
-      part = std::min(part, (units(way.group_units) / way.group / products - step) / most);
-  i64 together = saturating_add(floor_units(p.points * step + io * part), work.step_units());
-  return std::max(best, saturating_add(memory, together));
+  const double io = bound_of(p);
+  const double products = least_dot(spec, target_, true).products;  // of neighbours
+  const i64 rate = rates_.rate(~u64{0}, row);
+  auto together = [&](bool grouped) {
+    double step = units(work.product(rate, grouped)) / static_cast<double>(lanes);
+    auto price = [&](const MemoryWay& way) {
+      return units(way.group_units) / (way.group * (way.along_reduced ? products : 1));
+    };
+    for (const MemoryWay& way : rates_.memory_ways()) step = std::min(step, price(way));
+    // What writes to memory itself visits nothing: worth it where products cost so little more.
+    const double most = (io + 2 * p.fast * p.element) / p.points;  // that a product can save
+    double part = 1;
+    for (const MemoryWay& way : rates_.memory_ways())
+      if (units(way.result) < p.visit && most > 0)
+        part = std::min(part, (price(way) - step) / most);
+    return saturating_add(floor_units(p.points * step + io * part), work.step_units());
+  };
+  i64 least = together(false);
+  if (work.grouping_units() < kInfinite)
+    least = std::min(least, saturating_add(together(true), work.grouping_units()));
+  return std::max(best, saturating_add(memory, least));
 }
 
 i64 Bounds::leaf(const Spec& spec) const {

@@ -47,9 +47,9 @@ const Dot* dot_of(const Spec& spec, const ContractionRoles& roles, const Target&
 /// How a dot product along k sums its products: both factors are read in vectors.
 const Dot* dot_along(const Spec& spec, const ContractionRoles& roles, const Target& target);
 
-/// The most products that one step of a lane adds, whatever the layouts of the factors.
+/// What products of the contraction cost at least: least_dot() of its factors.
 /// REQUIRES: the Spec begins with a contraction.
-u32 most_products(const Spec& spec, const Target& target);
+LeastDot least_dot(const Spec& spec, const Target& target, bool grouped);
 
 /// Registers of the outer product besides its tile; units of one step along k.
 u32 outer_product_registers(u64 rows, u64 vecs, bool tail, const Target& target);

@@ -42,8 +42,13 @@ struct Dot {
 /// @param group  neighbours along the reduced dimension in each lane of the factor that is read in
 ///     vectors, or 1.
 const Dot* dot_of(const Target& target, Dtype a, Dtype b, Dtype sum, u32 group);
-/// The most products that any row sums per lane and pass, whatever the layouts.
-u32 most_products(const Target& target, Dtype a, Dtype b, Dtype sum);
+/// What products cost at least, by any row for factors of these types in either order.
+struct LeastDot {
+  u32 products = 1;  // of a lane in one step
+  u32 price = 2;     // of as many additions of a vector, in half FMAs
+};
+/// @param grouped  neighbours along the reduced dimension may share lanes, or not at all.
+LeastDot least_dot(const Target& target, Dtype a, Dtype b, Dtype sum, bool grouped);
 
 /// What AUTO means for problems of these element types: of the targets that are as good for them as
 /// best_target(cpu, cap), the first. So what asks for no instruction that others lack is made for
