@@ -32,7 +32,8 @@ std::string repeat_command(const KernelRequest& r) {
       "repeat: MORELLO_TEST_SPEC='" + r.text + "' MORELLO_TEST_ISA=" + isa_text(r.isa);
   command += " MORELLO_TEST_SEED=" + std::to_string(r.seed);
   if (r.threads > 1) command += " MORELLO_TEST_THREADS=" + std::to_string(r.threads);
-  if (r.values == Values::kSpecial) command += " MORELLO_TEST_VALUES=special";
+  if (r.values != Values::kUniform)
+    command += " MORELLO_TEST_VALUES=" + std::to_string(static_cast<int>(r.values));
   return command + " tests/kernel/morello-kernel --test-case='one kernel'";
 }
 

@@ -6,7 +6,7 @@
 //   MORELLO_TEST_ISA=avx2    only this instruction set
 //
 // The test case "one kernel" takes its Spec from MORELLO_TEST_SPEC='relu f32[3]', and where they
-// matter MORELLO_TEST_THREADS=2 and MORELLO_TEST_VALUES=special.
+// matter MORELLO_TEST_THREADS=2 and MORELLO_TEST_VALUES=1, a number of Values.
 #ifndef MORELLO_TESTS_KERNEL_ROUNDS_HH
 #define MORELLO_TESTS_KERNEL_ROUNDS_HH
 

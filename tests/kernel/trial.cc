@@ -100,7 +100,10 @@ double special(u64 r) {
 /// The bits of one element.
 u32 draw(Dtype dtype, Values values, int exponent, u64 r) {
   const u32 bits = static_cast<u32>(r >> 32);
-  if (values == Values::kSpecial && (r & 1))
+  if (values == Values::kExtreme && is_integer(dtype))
+    return r % 8 == 0 ? bits : encoded(dtype, r & 8 ? 3e9 : -3e9);
+  if (values == Values::kTiny) exponent -= dtype == Dtype::kF16 ? 20 : r % 8 == 0 ? 130 : 66;
+  if ((values == Values::kSpecial && (r & 1)) || (values == Values::kRare && (r & 63) == 1))
     return is_integer(dtype) ? bits & (r & 2 ? ~0u : 0x80808081) : encoded(dtype, special(r >> 1));
   if (dtype == Dtype::kI32) return static_cast<u32>(static_cast<i32>(bits) >> (r % 31));
   if (is_integer(dtype)) return bits;

@@ -30,6 +30,9 @@ struct Trial {
 enum class Values {
   kUniform,  // floats in [-1, 1]; all bytes; i32 of any magnitude
   kSpecial,  // with NaN, infinities, denormals, zeros of both signs, halves, the largest numbers
+  kRare,     // uniform, and one of 64 is special
+  kTiny,     // floats whose products are denormal, and some that are denormal themselves
+  kExtreme,  // the largest and the smallest of integers; floats as uniform
 };
 /// All operands of `spec`, which have their sizes. Floats beside integers are scales, of any
 /// magnitude, so that products of bytes do not all saturate.

@@ -142,9 +142,10 @@ class Sum {
       if (magnitude_ + error > kLargest) return {0, kInfinity};
       return {above_ ? kInfinity : -kInfinity, 0};
     }
-    // A part may overflow in one order and not in another.
-    if (magnitude_ + error > kLargest && std::fabs(sum_) < magnitude_) return {0, kInfinity};
-    return {sum_, error};
+    if (magnitude_ + error <= kLargest) return {sum_, error};
+    // It overflows if all has one sign; else a part may in one order and not in another.
+    const bool surely = std::fabs(sum_) == magnitude_ && magnitude_ - error > 2 * kLargest;
+    return {surely ? std::copysign(kInfinity, sum_) : 0, surely ? 0 : kInfinity};
   }
 
  private:

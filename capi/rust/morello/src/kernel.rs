@@ -3,8 +3,8 @@
 
 use crate::cpu::Isa;
 use crate::{
-    error, text_of, Context, Dtype, Element, Error, Options, Pool, Result, Slice, SliceMut, Spec, Status,
-    Tensor,
+    error, text_of, Context, Dtype, Element, Error, Options, Pool, Result, Slice, SliceMut, Spec,
+    Status, Tensor,
 };
 use morello_sys as sys;
 use std::alloc::{alloc, dealloc, Layout as AllocLayout};
