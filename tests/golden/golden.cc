@@ -1,42 +1,23 @@
 // SPDX-License-Identifier: MIT
 // Golden programs: what the search chooses and the emitter makes of it, for the Specs of specs.txt
-// on every target. Whoever changes a line of golden.txt does so on purpose and says why:
+// on every target (golden.txt), and what it chooses from (space.txt). Whoever changes a line of
+// these does so on purpose and says why:
 //   morello-golden tests/golden           compares; says what differs
-//   morello-golden tests/golden --bless   rewrites golden.txt, for `git diff` to show
+//   morello-golden tests/golden --bless   rewrites both files, for `git diff` to show
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <map>
-#include <optional>
 #include <string>
-#include <vector>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "codegen/emit.hh"
 #include "search/synthesize.hh"
+#include "space.hh"
 #include "spec/statement.hh"
 
-namespace morello {
+namespace morello::golden {
 namespace {
-
-/// One line of specs.txt.
-struct Entry {
-  u32 threads;
-  std::string text;
-};
-
-std::vector<Entry> read_entries(const std::string& path) {
-  std::vector<Entry> entries;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    size_t space = line.find(' ');
-    if (line.empty() || line[0] == '#' || space == std::string::npos) continue;
-    entries.push_back({static_cast<u32>(std::stoul(line)), line.substr(space + 1)});
-  }
-  return entries;
-}
 
 /// What is compared. `expanded` says how much work the search was: more than a tenth of change is a
 /// difference.
@@ -96,54 +77,21 @@ bool same(const std::string& was, const std::string& is) {
   return a == b && 10 * now <= 11 * work && 10 * work <= 11 * now + 100;
 }
 
-using Golden = std::map<std::string, std::string>;  // "avx2 1 matmul ..." -> values
-
-Golden read_golden(const std::string& path) {
-  Golden golden;
-  std::ifstream file(path);
-  for (std::string key, values; std::getline(file, key) && std::getline(file, values);)
-    golden[key] = values;
-  return golden;
+Result<std::string> program_of(const Entry& entry, const Target& target) {
+  Result<Values> values = values_of(entry, target);
+  if (!values) return values.error();
+  return values->text();
 }
 
 int run(const std::string& folder, bool bless) {
-  const std::vector<Entry> entries = read_entries(folder + "/specs.txt");
-  const std::string path = folder + "/golden.txt";
-  Golden golden = read_golden(path);
-  std::string all;
-  size_t compared = 0, different = 0;
-  for (const Entry& entry : entries)
-    for (const Target& target : fixed_targets()) {
-      std::string key =
-          std::string(target.name) + ' ' + std::to_string(entry.threads) + ' ' + entry.text;
-      Result<Values> values = values_of(entry, target);
-      std::string text = "  " + (values ? values->text() : values.error().message);
-      all += key + '\n' + text + '\n';
-      compared++;
-      auto known = golden.find(key);
-      std::string was = known == golden.end() ? "  nothing" : known->second;
-      if (known != golden.end()) golden.erase(known);
-      if (values && same(was, text)) continue;
-      different++;
-      std::printf("%s\n was %s\n is  %s\n", key.c_str(), was.c_str() + 1, text.c_str() + 1);
-    }
-  for (const auto& [key, values] : golden) {
-    different++;
-    std::printf("%s\n is in golden.txt and not in specs.txt\n", key.c_str());
-  }
-  std::printf("%zu programs, %zu different\n", compared, different);
-  if (bless) {
-    std::ofstream file(path, std::ios::trunc);
-    file << all;
-    file.close();
-    if (!file) return std::perror(path.c_str()), 1;
-    return 0;
-  }
-  return different == 0 && compared > 0 ? 0 : 1;
+  auto equal = [](const std::string& a, const std::string& b) { return a == b; };
+  const bool space = compare(folder, {"space.txt", space_of, equal}, bless);
+  const bool programs = compare(folder, {"golden.txt", program_of, same}, bless);
+  return space && programs ? 0 : 1;
 }
 
 }  // namespace
-}  // namespace morello
+}  // namespace morello::golden
 
 int main(int argc, char** argv) {
   bool bless = argc == 3 && std::strcmp(argv[2], "--bless") == 0;
@@ -151,5 +99,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: morello-golden FOLDER [--bless]\n");
     return 2;
   }
-  return morello::run(argv[1], bless);
+  return morello::golden::run(argv[1], bless);
 }
