@@ -23,7 +23,6 @@ std::vector<Entry> read_entries(const std::string& folder);
 struct File {
   const char* name;
   std::function<Result<std::string>(const Entry&, const Target&)> values;
-  std::function<bool(const std::string& was, const std::string& is)> same;
 };
 
 /// Says what differs, and writes the file anew if it is to be blessed. True if all is well.
