@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Golden programs: what the search chooses and the emitter makes of it, for the Specs of specs.txt
-// on every target (golden.txt), and what it chooses from (space.txt). Whoever changes a line of
-// these does so on purpose and says why:
+// on every target (golden.txt), what it chooses from (space.txt), and how it comes to it
+// (effort.txt). Whoever changes a line of these does so on purpose and says why:
 //   morello-golden tests/golden           compares; says what differs
-//   morello-golden tests/golden --bless   rewrites both files, for `git diff` to show
+//   morello-golden tests/golden --bless   rewrites the files, for `git diff` to show
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -12,6 +12,7 @@
 #include <xxhash.h>
 
 #include "codegen/emit.hh"
+#include "effort.hh"
 #include "search/synthesize.hh"
 #include "space.hh"
 #include "spec/statement.hh"
@@ -38,7 +39,12 @@ struct Values {
 
 u64 hash_of(const void* data, size_t bytes) { return XXH3_64bits(data, bytes); }
 
-Result<Values> values_of(const Entry& entry, const Target& target) {
+/// A line of golden.txt, and one of effort.txt.
+struct Lines {
+  std::string program, effort;
+};
+
+Result<Lines> lines_of(const Entry& entry, const Target& target) {
   Result<Statement> statement = parse(entry.text);
   if (!statement) return statement.error();
   Result<Lowered> lowered = lower(*statement);
@@ -60,19 +66,24 @@ Result<Values> values_of(const Entry& entry, const Target& target) {
   v.code = hash_of(code->bytes.data(), code->bytes.size());
   v.bytes = code->bytes.size();
   v.expanded = stats.expanded;
-  return v;
-}
-
-Result<std::string> program_of(const Entry& entry, const Target& target) {
-  Result<Values> values = values_of(entry, target);
-  if (!values) return values.error();
-  return values->text();
+  return Lines{v.text(), effort_of(lowered->spec, target, entry.threads, stats)};
 }
 
 int run(const std::string& folder, bool bless) {
   const bool space = compare(folder, {"space.txt", space_of}, bless);
-  const bool programs = compare(folder, {"golden.txt", program_of}, bless);
-  return space && programs ? 0 : 1;
+  std::vector<Result<std::string>> efforts;  // in the order of comparing
+  auto program = [&](const Entry& entry, const Target& target) -> Result<std::string> {
+    Result<Lines> lines = lines_of(entry, target);
+    if (!lines) efforts.push_back(lines.error());
+    if (!lines) return lines.error();
+    efforts.push_back(lines->effort);
+    return lines->program;
+  };
+  const bool programs = compare(folder, {"golden.txt", program}, bless);
+  size_t next = 0;
+  auto effort = [&](const Entry&, const Target&) { return efforts[next++]; };
+  const bool same_effort = compare(folder, {"effort.txt", effort}, bless);
+  return space && programs && same_effort ? 0 : 1;
 }
 
 }  // namespace
