@@ -40,7 +40,7 @@ OPERATORS = [(" < ", " <= "), (" <= ", " < "), (" > ", " >= "), (" >= ", " > "),
              (" *= ", " /= "), (" /= ", " *= "), (" |= ", " &= "), (" &= ", " |= "), ("++;", "--;"), ("++)", "--)"),
              ("std::min", "std::max"), ("std::max", "std::min"), ("continue;", "break;"), ("break;", "continue;")]
 WORDS = [("true", "false"), ("false", "true")]
-UNNOTICED = re.compile(r"\s*(#|static_assert|assert\(|using |friend |template|namespace |extern |class |public:|private:)"
+UNNOTICED = re.compile(r"\s*(#|static_assert|assert\(|assert_canonical\(|using |friend |template|namespace |extern |class |public:|private:)"
                        r"|.*(\breserve\(|shrink_to_fit\(|__builtin_expect|alignas|\boperator(<<|&&|\|\|))")
 
 
@@ -56,7 +56,7 @@ def mutable_lines(text):
     for number, code in enumerate(hidden(text).split("\n")):
         if inside or UNNOTICED.match(code):
             first = code.lstrip()
-            inside = inside or first.startswith(("assert(", "static_assert", "using ", "friend "))
+            inside = inside or first.startswith(("assert", "static_assert", "using ", "friend "))
             inside = inside and ";" not in code
         elif code.strip("~ }"):
             yield number, code
@@ -204,7 +204,7 @@ class Tests:
                 return f"the compiler, of {self.program(test)}"
             usual = self.seconds[test["name"]]
             if not self.passes(test, int(60 + 10 * usual), int(20 + 4 * usual)):
-                return test["name"]
+                return f"test {test['name']}"
         return ""
 
 
