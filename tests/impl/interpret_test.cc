@@ -109,6 +109,15 @@ TEST_CASE("the interpreter finds elements that nothing wrote") {
   CHECK(contains(failure(registers, q), "which nothing wrote before"));
 }
 
+TEST_CASE("the interpreter finds operands of another element type than what they are") {
+  Problem p = matmul(4, 4, 4, Access::kOut);
+  ImplTree tree = tiled(p.spec, 0, 2, MicrokernelId::kDotProduct);
+  tree.nodes[1].spec.operand[1].dtype = Dtype::kI32;
+  const std::string message = failure(tree, p);
+  CHECK(contains(message, "node 1, muladd"));
+  CHECK(contains(message, "operand 1 has another element type than its memory, at 0"));
+}
+
 TEST_CASE("the interpreter finds writes to inputs and bindings to nothing") {
   Problem p = matmul(4, 4, 4, Access::kOut);
   ImplTree tree = tiled(p.spec, 0, 2, MicrokernelId::kDotProduct);
