@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -153,6 +154,30 @@ TEST_SUITE("table") {
         index->each_at(at, [&](size_t) { return ++seen < 2; });
         CHECK(seen == std::min<size_t>(2, wanted.size()));
       }
+    }
+  }
+
+  TEST_CASE("a look-up compares with few of many boxes, whatever their order") {
+    // Sorted along any axis but the one with most places, more than kMostCompared would be left.
+    Rng rng(9);
+    std::vector<GridBox> boxes(30000);
+    std::vector<u32> values(boxes.size());
+    std::iota(values.begin(), values.end(), 0u);
+    std::shuffle(values.begin(), values.end(), rng);
+    for (size_t i = 0; i < boxes.size(); i++) {
+      for (size_t a = 2; a < 6; a++) boxes[i].lo[a] = static_cast<u32>(rng() % 2);
+      boxes[i].lo[4] = values[i];
+      boxes[i].hi = boxes[i].lo;
+    }
+    const std::optional<BoxIndex> index = BoxIndex::make(boxes, values);
+    REQUIRE(index);
+    for (const GridBox& box : boxes) {
+      u32 found = ~0u;
+      index->each_at(box.lo, [&](size_t i) {
+        found = index->value(i);
+        return false;
+      });
+      REQUIRE(found == box.lo[4]);
     }
   }
 
