@@ -6,17 +6,8 @@
 namespace morello {
 namespace {
 
-/// Microkernels compute f32 from f32.
-bool is_f32(const Spec& spec) {
-  for (int o = 0; o < spec.operand_count; o++)
-    if (spec.operand[o].dtype != Dtype::kF32) return false;
-  for (int s = 0; s < spec.stage_count; s++)
-    if (spec.stage[s].dtype != Dtype::kF32) return false;
-  return true;
-}
-
 void list_select(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
-  if (has_free_operand(spec) || !is_f32(spec)) return;
+  if (has_free_operand(spec)) return;
   for (const Microkernel* kernel : context.microkernels)
     if (kernel->applies(spec, *context.target))
       out.add({ActionKind::kSelect, static_cast<u8>(kernel->id), {}, {}, 0});

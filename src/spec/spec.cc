@@ -206,7 +206,7 @@ void forget_pitch(Operand& operand) {
   if (l.packed())
     for (int i = 0, n = l.count(); i < n && inside == 0; i++)
       if (l.block[i] == 0 && l.block_of(l.dim[i]) > 1) inside = n - 1 - i;
-  if (near) inside = 1;
+  if (near) inside = lane_group(operand) > 1 ? 2 : 1;
   if (inside) operand.contig = std::min(operand.contig, static_cast<u8>(inside));
 }
 
@@ -222,8 +222,9 @@ void drop_unit_dims(Spec& spec, Binding* binding) {
   for (u8 d = 0; d < spec.rank; d++) now[d] = spec.size[d] == 1 ? kNoDim : kept++;
   if (binding) *binding = identity_binding();
   for (int o = 0; o < spec.operand_count; o++) {
+    const bool packed = spec.operand[o].layout.packed();
     drop_unit_dims_of(spec, spec.operand[o]);
-    if (spec.operand[o].layout.packed()) forget_pitch(spec.operand[o]);
+    if (packed) forget_pitch(spec.operand[o]);
   }
   if (kept == spec.rank) {
     if (spec.window[0].used()) drop_windows(spec);
@@ -356,9 +357,7 @@ Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding*
   m.serial = true;
   m.operand_count = 2;
   m.stage_count = 1;
-  // In what the source is computed in, so that its numbers are rounded at most once.
-  const Dtype source = in ? from.dtype : to.dtype;
-  m.stage[0] = {Op::kCopy, computed_in(source), {0, kNoRef, kNoRef}, 0, 1};
+  m.stage[0] = {Op::kCopy, copied_in(from.dtype, to.dtype), {0, kNoRef, kNoRef}, 0, 1};
   m.operand[0] = in ? from : to;
   m.operand[1] = in ? to : from;
   m.operand[0].access = Access::kIn;

@@ -54,6 +54,8 @@ struct Prices {
   i64 scalar_step;      // one step of a scalar reduction
   i64 scalar_element;   // one element of a scalar map
   i64 transpose_block;  // 8x8 elements, in registers
+  i64 widen;            // loading a vector of elements narrower than those that are computed
+  i64 narrow;           // rounding and storing one
   std::array<i64, kOpClasses> op;         // of one elementwise operation on a vector, by OpClass
   std::array<i64, kOpClasses> scalar_op;  // the same on an element
   friend bool operator==(const Prices&, const Prices&) = default;
@@ -63,7 +65,7 @@ struct Prices {
 template <class F>
 constexpr void each_field(const Prices& p, F&& f) {
   const auto& [loop, call, tile_call, map_row, odd_store, clear, dot_result, reduced_row,
-               scalar_step, scalar_element, transpose_block, op, scalar_op] = p;
+               scalar_step, scalar_element, transpose_block, widen, narrow, op, scalar_op] = p;
   f("loop", loop);
   f("call", call);
   f("tile_call", tile_call);
@@ -75,6 +77,8 @@ constexpr void each_field(const Prices& p, F&& f) {
   f("scalar_step", scalar_step);
   f("scalar_element", scalar_element);
   f("transpose_block", transpose_block);
+  f("widen", widen);
+  f("narrow", narrow);
   for (const i64& units : op) f("op", units);
   for (const i64& units : scalar_op) f("scalar_op", units);
 }

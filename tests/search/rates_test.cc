@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../support/random_statement.hh"
+#include "../support/targets.hh"
 #include "brute_force.hh"
 #include "cost/shared.hh"
 #include "search/best_first.hh"
@@ -152,7 +153,7 @@ std::string dishonest(const Spec& leaf, const Target& t, Microkernels kernels, s
     if (rate.fastest && v == kNoDim && leaf.rank > 0) what = "has no fastest dimension";
     for (int o = 0; o < leaf.operand_count; o++) {
       const Operand& x = leaf.operand[o];
-      if (rate.along && v != kNoDim && has_dim(x.dims, v) && unit_dim(x) != v)
+      if (rate.along && v != kNoDim && has_dim(x.dims, v) && lane_dim(x) != v)
         what = "runs along another dimension";
       if (rate.along_reduced && x.access == Access::kIn && !has_dim(leaf.reduced(), unit_dim(x)))
         what = "runs along no reduced dimension";
@@ -237,14 +238,65 @@ std::string against_bounds(const Spec& user_spec, const Target& t, Microkernels 
   return wrong;
 }
 
+/// Specs of narrow element types, small enough for brute force.
+constexpr const char* kNarrow[] = {
+    "matmul bf16[2,5] bf16[5,9] -> f32[2,9]",
+    "matmul bf16[1,6] bf16[6,3]{0,1} -> f32[1,3]",
+    "matmul bf16[2,4] bf16[4,18]{*} -> f32[2,18]",
+    "matmul f32[2,3] bf16[3,9] -> bf16[2,9]",
+    "matmul u8[2,9] i8[9,4] -> i32[2,4]",
+    "matmul i8[1,6] u8[6,9]{*} -> i32[1,9]",
+    "matmul i8[2,8] i8[8,3]{0,1} -> i32[2,3]",
+    "matmul f32[2,3] i8[3,9] -> f32[2,9]",
+    "matmul u8[2,5] i8[5,3] * f32[3] -> u8[2,3]",
+    "transpose bf16[9,5]",
+    "transpose u8[5,12]",
+    "reduce_sum bf16[4,9] axis=1 -> f32[4]",
+};
+
+std::vector<const Target*> targets_of(const Statement& statement) {
+  std::vector<Dtype> types;
+  for (const Tensor& t : statement.tensors) types.push_back(t.dtype);
+  std::vector<const Target*> all;
+  for (const Target& t : fixed_targets())
+    if (best_target(t.required, kAllFeatures, types) == &t) all.push_back(&t);
+  return all;
+}
+
 }  // namespace
 
 TEST_SUITE("search") {
+  TEST_CASE("narrow element types: the brute-force optimum, and honest rates") {
+    std::vector<size_t> duties(kDuties);
+    size_t checked = 0;
+    for (const char* text : kNarrow) {
+      const Result<Statement> statement = parse(text);
+      REQUIRE_MESSAGE(statement.ok(), text << ": " << statement.error().message);
+      for (const Target* target : targets_of(*statement)) {
+        const Target tiny = with_machine(*target, 512, 1024, 1);
+        const Spec spec = lower(*statement)->spec;
+        const std::string wrong = against_brute_force(spec, tiny, microkernels());
+        CHECK_MESSAGE(wrong == "", text << " on " << target->name << ": " << wrong);
+        ActionContext context{&tiny};
+        testing::BruteForce brute(context);
+        brute.solve(spec, limits_of(tiny));
+        brute.each([&](const Spec& s, const Limits&, const auto&) {
+          duties[static_cast<size_t>(duty_of(s))]++;
+          const std::string liar = dishonest(s, tiny, microkernels(), checked);
+          CHECK_MESSAGE(liar == "", liar);
+        });
+      }
+    }
+    CHECK(checked > 1000);
+    CHECK(duties[static_cast<size_t>(Duty::kNarrowRelayout)] > 10);
+  }
+
   TEST_CASE("no microkernel costs less than it declares") {
     const u64 seed = 20261127;
     size_t checked = 0;
     std::vector<size_t> duties(kDuties);
-    for (const Target& t : fixed_targets()) {
+    for (const Target* target : testing::targets_of({Dtype::kF32})) {
+      const Target& t = *target;
       auto check = [&](const Spec& spec) {
         duties[static_cast<size_t>(duty_of(spec))]++;
         for (const Named& added : kAdded) {
@@ -268,7 +320,8 @@ TEST_SUITE("search") {
       }
     }
     CHECK(checked > 10000);
-    for (size_t specs : duties) CHECK(specs > 10);
+    for (size_t d = 0; d < duties.size(); d++)
+      if (d != static_cast<size_t>(Duty::kNarrowRelayout)) CHECK(duties[d] > 10);
   }
 
   TEST_CASE("one that costs less than it declares is found") {
@@ -298,7 +351,8 @@ TEST_SUITE("search") {
     int turn = 0;  // sanitizers take a part of the fixed Specs as well
     for (const Named& added : kAdded) {
       const std::vector<const Microkernel*> kernels = with(added.kernel);
-      for (const Target& target : fixed_targets()) {
+      for (const Target* model : testing::targets_of({Dtype::kF32})) {
+        const Target& target = *model;
         const Target tiny = with_machine(target, 512, 1024, 1);
         for (const char* text :
              {"matmul f32[2,3] f32[3,5]", "matmul f32[1,9] f32[9,12] -> f32[1,12]",
@@ -325,6 +379,7 @@ TEST_SUITE("search") {
 
   TEST_CASE("a microkernel twice as fast: random Specs of real sizes cost no less than bounds") {
     const u64 seed = 20261129;
+    const std::vector<const Target*> targets = testing::targets_of({Dtype::kF32});
     for (const Named& added : kAdded) {
       const std::vector<const Microkernel*> kernels = with(added.kernel);
       // Where visits of results are most of the work.
@@ -337,7 +392,7 @@ TEST_SUITE("search") {
         options.max_flops = i64{1} << (12 + rng() % 17);
         options.max_size = rng() % 2 ? 4096 : 0;
         const Statement statement = testing::random_statement(rng, options);
-        const Target target = with_machine(fixed_targets()[i % 2], 0, 0, 1);
+        const Target target = with_machine(*targets[i % 2], 0, 0, 1);
         const std::string wrong = against_bounds(lower(statement)->spec, target, kernels);
         CHECK_MESSAGE(wrong == "", added.name << ", seed " << seed + static_cast<u64>(i) << ": "
                                               << print(statement) << " on " << target.name << ": "
