@@ -11,6 +11,7 @@
 #include <set>
 
 #include "table/box_index.hh"
+#include "table/point_tree.hh"
 
 namespace morello {
 namespace {
@@ -114,6 +115,31 @@ TEST_SUITE("table") {
     CHECK(boxes_of(points).size() == 1);
     CHECK(boxes_of(points, {BoxForm::kBestAxis}).size() == 100);
     CHECK(boxes_of({}).empty());
+  }
+
+  TEST_CASE("a tree of points counts the nodes that it looks at, whatever it is asked") {
+    std::vector<DecidedPoint> points;
+    for (u32 i = 0; i < 400; i++) {
+      Coordinates at{};
+      at[kAxisSize] = i % 20;
+      at[kAxisLimit] = i / 20;
+      points.push_back({at, action_of(i % 3)});
+    }
+    PointTree tree(points);
+    GridBox box{points[0].at, points[399].at, action_of(0)};
+    box.lo[kAxisSize] = 3;
+    auto steps_of = [&](auto&& ask) {
+      const u64 before = tree.steps();
+      ask();
+      return tree.steps() - before;
+    };
+    const u64 steps[] = {steps_of([&] { tree.count_uncovered(box); }),
+                         steps_of([&] { tree.free_below(box, kAxisSize, 0); }),
+                         steps_of([&] { tree.cover(box); })};
+    for (u64 n : steps) {
+      CHECK(n > 10);
+      CHECK(n < 2 * points.size());
+    }
   }
 
   TEST_CASE("the index finds the boxes that contain a point, all of them, in a fixed order") {
