@@ -11,10 +11,8 @@
 namespace morello::golden {
 namespace {
 
-using Lines = std::map<std::string, std::string>;  // "avx2 1 matmul ..." -> values
-
-Lines read_lines(const std::string& path) {
-  Lines lines;
+std::map<std::string, std::string> read_lines(const std::string& path) {
+  std::map<std::string, std::string> lines;
   std::ifstream file(path);
   for (std::string key, values; std::getline(file, key) && std::getline(file, values);)
     lines[key] = values;
@@ -30,14 +28,18 @@ bool write(const std::string& path, const std::string& all) {
 }
 
 /// From the targets before it, for this Spec.
-bool differs(const Entry& entry, const Target& target) {
+bool differs(const Entry& entry) {
   std::vector<Dtype> types;
   if (Result<Statement> statement = parse(entry.text))
     for (const Tensor& t : statement->tensors) types.push_back(t.dtype);
-  return best_target(target.required, kAllFeatures, types) == &target;
+  return best_target(entry.target.required, kAllFeatures, types) == &entry.target;
 }
 
 }  // namespace
+
+std::string Entry::key() const {
+  return std::string(target.name) + ' ' + std::to_string(threads) + ' ' + text;
+}
 
 std::vector<Entry> read_entries(const std::string& folder) {
   std::vector<Entry> entries;
@@ -45,39 +47,35 @@ std::vector<Entry> read_entries(const std::string& folder) {
   for (std::string line; std::getline(file, line);) {
     size_t space = line.find(' ');
     if (line.empty() || line[0] == '#' || space == std::string::npos) continue;
-    entries.push_back({static_cast<u32>(std::stoul(line)), line.substr(space + 1)});
+    for (const Target& target : fixed_targets()) {
+      Entry entry{target, static_cast<u32>(std::stoul(line)), line.substr(space + 1)};
+      if (differs(entry)) entries.push_back(std::move(entry));
+    }
   }
   return entries;
 }
 
-bool compare(const std::string& folder, const File& file, bool bless) {
-  const std::string path = folder + '/' + file.name;
-  Lines lines = read_lines(path);
+bool compare(const std::string& path, const std::vector<Line>& lines, bool bless) {
+  std::map<std::string, std::string> expected = read_lines(path);
   std::string all;
-  size_t compared = 0, different = 0;
-  for (const Entry& entry : read_entries(folder))
-    for (const Target& target : fixed_targets()) {
-      if (!differs(entry, target)) continue;
-      std::string key =
-          std::string(target.name) + ' ' + std::to_string(entry.threads) + ' ' + entry.text;
-      Result<std::string> values = file.values(entry, target);
-      std::string text = "  " + (values ? *values : values.error().message);
-      all += key + '\n' + text + '\n';
-      compared++;
-      auto known = lines.find(key);
-      std::string was = known == lines.end() ? "  nothing" : known->second;
-      if (known != lines.end()) lines.erase(known);
-      if (values && was == text) continue;
-      different++;
-      std::printf("%s\n was %s\n is  %s\n", key.c_str(), was.c_str() + 1, text.c_str() + 1);
-    }
+  size_t different = 0;
   for (const auto& [key, values] : lines) {
+    std::string text = "  " + (values ? *values : values.error().message);
+    all += key + '\n' + text + '\n';
+    auto known = expected.find(key);
+    std::string was = known == expected.end() ? "  nothing" : known->second;
+    if (known != expected.end()) expected.erase(known);
+    if (values && was == text) continue;
     different++;
-    std::printf("%s\n is in %s and not in specs.txt\n", key.c_str(), file.name);
+    std::printf("%s\n was %s\n is  %s\n", key.c_str(), was.c_str() + 1, text.c_str() + 1);
   }
-  std::printf("%s: %zu compared, %zu different\n", file.name, compared, different);
+  for (const auto& [key, values] : expected) {
+    different++;
+    std::printf("%s\n is in the file and not asked for\n", key.c_str());
+  }
+  std::printf("%s: %zu compared, %zu different\n", path.c_str(), lines.size(), different);
   if (bless) return write(path, all);
-  return different == 0 && compared > 0;
+  return different == 0 && !lines.empty();
 }
 
 }  // namespace morello::golden

@@ -3,7 +3,6 @@
 #ifndef MORELLO_TESTS_GOLDEN_COMPARE_HH
 #define MORELLO_TESTS_GOLDEN_COMPARE_HH
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,21 +11,22 @@
 
 namespace morello::golden {
 
-/// One line of specs.txt.
+/// A line of specs.txt on a target.
 struct Entry {
+  const Target& target;
   u32 threads;
   std::string text;
+  std::string key() const;  // "avx2 1 matmul ..."
 };
+/// For every target that makes a difference.
 std::vector<Entry> read_entries(const std::string& folder);
 
-/// One of the files.
-struct File {
-  const char* name;
-  std::function<Result<std::string>(const Entry&, const Target&)> values;
+struct Line {
+  std::string key;
+  Result<std::string> values;
 };
-
-/// Says what differs, and writes the file anew if it is to be blessed. True if all is well.
-bool compare(const std::string& folder, const File& file, bool bless);
+/// Says what differs from a file, and writes it anew if it is to be blessed. True if all is well.
+bool compare(const std::string& path, const std::vector<Line>& lines, bool bless);
 
 }  // namespace morello::golden
 

@@ -16,6 +16,7 @@
 #include "search/synthesize.hh"
 #include "space.hh"
 #include "spec/statement.hh"
+#include "table/identity.hh"
 
 namespace morello::golden {
 namespace {
@@ -44,7 +45,7 @@ struct Lines {
   std::string program, effort;
 };
 
-Result<Lines> lines_of(const Entry& entry, const Target& target) {
+Result<Lines> lines_of(const Entry& entry) {
   Result<Statement> statement = parse(entry.text);
   if (!statement) return statement.error();
   Result<Lowered> lowered = lower(*statement);
@@ -52,11 +53,11 @@ Result<Lines> lines_of(const Entry& entry, const Target& target) {
   SearchOptions options;
   options.threads = entry.threads;
   SearchStats stats;
-  Result<ImplTree> tree = synthesize(lowered->spec, target, options, &stats);
+  Result<ImplTree> tree = synthesize(lowered->spec, entry.target, options, &stats);
   if (!tree) return tree.error();
   Result<Plan> plan = make_plan(*tree, lowered->view);
   if (!plan) return plan.error();
-  Result<Code> code = emit(*plan, target);
+  Result<Code> code = emit(*plan, entry.target);
   if (!code) return code.error();
   const std::string text = print(*tree);
   Values v;
@@ -66,24 +67,38 @@ Result<Lines> lines_of(const Entry& entry, const Target& target) {
   v.code = hash_of(code->bytes.data(), code->bytes.size());
   v.bytes = code->bytes.size();
   v.expanded = stats.expanded;
-  return Lines{v.text(), effort_of(lowered->spec, target, entry.threads, stats)};
+  return Lines{v.text(), effort_of(lowered->spec, entry.target, entry.threads, stats)};
+}
+
+/// What tables are known by: another number, and those that were made before are refused.
+std::string identity_line(const Target& target) {
+  const TableIdentity t = identity_of(target);
+  char line[96];
+  std::snprintf(line, sizeof line, "target %016llx cost model %016llx actions %016llx",
+                static_cast<unsigned long long>(t.target_fingerprint),
+                static_cast<unsigned long long>(t.cost_model_fingerprint),
+                static_cast<unsigned long long>(t.action_fingerprint));
+  return line;
 }
 
 int run(const std::string& folder, bool bless) {
-  const bool space = compare(folder, {"space.txt", space_of}, bless);
-  std::vector<Result<std::string>> efforts;  // in the order of comparing
-  auto program = [&](const Entry& entry, const Target& target) -> Result<std::string> {
-    Result<Lines> lines = lines_of(entry, target);
-    if (!lines) efforts.push_back(lines.error());
-    if (!lines) return lines.error();
-    efforts.push_back(lines->effort);
-    return lines->program;
-  };
-  const bool programs = compare(folder, {"golden.txt", program}, bless);
-  size_t next = 0;
-  auto effort = [&](const Entry&, const Target&) { return efforts[next++]; };
-  const bool same_effort = compare(folder, {"effort.txt", effort}, bless);
-  return space && programs && same_effort ? 0 : 1;
+  std::vector<Line> space, programs, efforts;
+  for (const Target& target : fixed_targets())
+    space.push_back({std::string(target.name), identity_line(target)});
+  for (const Entry& entry : read_entries(folder)) {
+    space.push_back({entry.key(), space_of(entry)});
+    Result<Lines> lines = lines_of(entry);
+    if (!lines) {
+      programs.push_back({entry.key(), lines.error()});
+      continue;
+    }
+    programs.push_back({entry.key(), lines->program});
+    efforts.push_back({entry.key(), lines->effort});
+  }
+  const bool same_space = compare(folder + "/space.txt", space, bless);
+  const bool same_programs = compare(folder + "/golden.txt", programs, bless);
+  const bool same_effort = compare(folder + "/effort.txt", efforts, bless);
+  return same_space && same_programs && same_effort ? 0 : 1;
 }
 
 }  // namespace

@@ -69,12 +69,12 @@ class Walks {
 
 }  // namespace
 
-Result<std::string> space_of(const Entry& entry, const Target& target) {
+Result<std::string> space_of(const Entry& entry) {
   Result<Statement> statement = parse(entry.text);
   if (!statement) return statement.error();
   Result<Lowered> lowered = lower(*statement);
   if (!lowered) return lowered.error();
-  const Target adjusted = with_machine(target, 0, 0, entry.threads);
+  const Target adjusted = with_machine(entry.target, 0, 0, entry.threads);
   Spec spec = lowered->spec;
   spec.serial = entry.threads == 1;
   Walks walks(adjusted);

@@ -10,7 +10,7 @@ namespace morello::golden {
 /// Sums over the pairs of a few random ways down from the Spec, and over all that their actions
 /// lead to. Bounds that are weaker than they were make no other program, and searches slower: here
 /// is where that is seen.
-Result<std::string> space_of(const Entry& entry, const Target& target);
+Result<std::string> space_of(const Entry& entry);
 
 }  // namespace morello::golden
 
