@@ -34,6 +34,12 @@ struct Layout {
   }
   /// Is a dimension in several entries?
   bool packed() const { return std::bit_cast<u64>(block) != 0; }
+  /// Entries that are not the slowest of their dimension.
+  int blocks() const {
+    int n = 0;
+    for (u8 b : block) n += b != 0;
+    return n;
+  }
   /// REQUIRES: there is one.
   u8 fastest() const { return dim[count() - 1]; }
   void append(u8 d, u8 b = 0) {

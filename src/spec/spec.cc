@@ -196,17 +196,19 @@ void set_pitch(Operand& operand, u64 bytes) {
 void forget_pitch(Operand& operand) {
   if (operand.level == Level::kRegister) return;
   const Layout& l = operand.layout;
-  bool near = operand.level == Level::kL1;
+  const bool near = operand.level == Level::kL1, grouped = lane_group(operand) > 1;
   if (operand.level == Level::kL2) operand.alias = std::min(operand.alias, kMaxAliasL1);
-  if (near || l.packed()) {
+  // Groups that share lanes are no panels: to all else, lanes are elements.
+  const bool panels = l.packed() && !(grouped && l.blocks() == 1);
+  if (near || panels) {
     operand.far = false;
     operand.alias = 0;
   }
   int inside = 0;  // entries inside a block: behind the slowest entry of a dimension that has one
-  if (l.packed())
+  if (panels)
     for (int i = 0, n = l.count(); i < n && inside == 0; i++)
       if (l.block[i] == 0 && l.block_of(l.dim[i]) > 1) inside = n - 1 - i;
-  if (near) inside = lane_group(operand) > 1 ? 2 : 1;
+  if (near) inside = grouped ? 2 : 1;
   if (inside) operand.contig = std::min(operand.contig, static_cast<u8>(inside));
 }
 
