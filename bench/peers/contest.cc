@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "contest.hh"
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -10,6 +12,7 @@
 #include <sstream>
 
 #include "data.hh"
+#include "fmt/format.h"
 #include "ours.hh"
 #include "rounds.hh"
 
@@ -17,6 +20,13 @@ namespace morello::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// Of all threads.
+double processor_seconds() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -129,19 +139,21 @@ class Judge {
 /// Who takes a turn: a method with its weights, or a probe.
 struct Contender {
   std::function<void(uint64_t calls)> run;
-  std::vector<double>* samples = nullptr;  // of a method
+  Figures* figures = nullptr;  // of a method
   Probe* probe = nullptr;
   bool warm_up = false;  // one call before each turn
   uint64_t calls = 1;
-  double spent = 0;
+  double spent = 0, processors = 0;  // seconds, of all processors
   uint64_t turns = 0;
 
   double time(uint64_t count) {
+    const double processors_before = processor_seconds();
     const auto start = Clock::now();
     tools::compiler_barrier();
     run(count);
     tools::compiler_barrier();
     const double seconds = since(start);
+    processors += processor_seconds() - processors_before;
     spent += seconds;
     return seconds;
   }
@@ -153,14 +165,25 @@ struct Contender {
       if (seconds >= round_seconds / 2) break;
       calls *= seconds > round_seconds / 64 ? 2 : 16;
     }
-    spent = 0;
+    spent = processors = 0;
+  }
+
+  /// A library that does not keep to its number of threads would win by it.
+  void finish(uint32_t threads) {
+    if (figures == nullptr) return;
+    std::sort(figures->samples.begin(), figures->samples.end());
+    const double used = processors / spent;
+    if (used < threads + 0.3) return;
+    figures->samples.clear();
+    figures->verdict = Verdict::kAbsent;
+    figures->note = fmt::format("used {:.1f} processors", used);
   }
 
   void take_turn() {
     if (warm_up) time(1);
     const double each = time(calls) * 1e9 / static_cast<double>(calls);
     ++turns;
-    if (samples != nullptr) samples->push_back(each);
+    if (figures != nullptr) figures->samples.push_back(each);
     if (probe != nullptr && (probe->best_ns == 0 || each < probe->best_ns)) probe->best_ns = each;
   }
 };
@@ -179,11 +202,6 @@ void take_turns(std::vector<Contender>* contenders, const Effort& effort) {
       const bool greedy = contender.spent > 2 * all / static_cast<double>(count);
       if (contender.turns >= effort.least_rounds && greedy) continue;
       contender.take_turn();
-    }
-  }
-  for (Contender& contender : *contenders) {
-    if (contender.samples != nullptr) {
-      std::sort(contender.samples->begin(), contender.samples->end());
     }
   }
 }
@@ -225,6 +243,7 @@ class Contest {
       contenders.back().probe = probe;
     }
     take_turns(&contenders, effort);
+    for (Contender& contender : contenders) contender.finish(setting_.threads);
     set_limit(compute, memory, &outcome);
     for (const Entry& entry : entries_) outcome.figures.push_back(entry.figures);
     return outcome;
@@ -288,7 +307,7 @@ class Contest {
         tools::compiler_barrier();
       }
     };
-    contender.samples = &entry->figures.samples;
+    contender.figures = &entry->figures;
     contender.warm_up = !cold;
     return contender;
   }

@@ -56,7 +56,8 @@ Offer offer(const Problem& problem, const std::shared_ptr<hwy::ThreadPool>& pool
 }  // namespace
 
 MORELLO_BENCH_MODULE morello_bench_peers(const Setting& setting, std::vector<Peer>* peers) {
-  const auto pool = std::make_shared<hwy::ThreadPool>(setting.threads);
+  // It wants the number of threads besides this one.
+  const auto pool = std::make_shared<hwy::ThreadPool>(setting.threads - 1);
   const std::string version =
       std::to_string(HWY_MAJOR) + "." + std::to_string(HWY_MINOR) + "." + std::to_string(HWY_PATCH);
   peers->push_back(
