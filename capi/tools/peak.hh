@@ -15,8 +15,11 @@ namespace morello::tools {
 constexpr bool has_512_bits(int32_t isa) {
   switch (static_cast<morello_isa>(isa)) {
     case MORELLO_ISA_AVX512:
+    case MORELLO_ISA_AVX512_VNNI:
+    case MORELLO_ISA_AVX512_BF16:
       return true;
     case MORELLO_ISA_AVX2:
+    case MORELLO_ISA_AVX2_VNNI:
     case MORELLO_ISA_AUTO:
       break;
   }

@@ -129,9 +129,14 @@ MORELLO_API uint32_t morello_cost_model_version(void);
  *  nothing about an order, and none promises to include another. Used as a cap, one allows the
  *  features listed for it and no others. */
 typedef enum morello_isa {
-  MORELLO_ISA_AUTO = 0,  /**< the best one that this CPU and any cap allow */
-  MORELLO_ISA_AVX2 = 1,  /**< AVX, AVX2, FMA, BMI1 and BMI2 */
-  MORELLO_ISA_AVX512 = 2 /**< those, and AVX-512 F, BW, VL and DQ */
+  /** The best one that this CPU and any cap allow; of those that would make the same kernel, the
+   *  one that asks for least. */
+  MORELLO_ISA_AUTO = 0,
+  MORELLO_ISA_AVX2 = 1,        /**< AVX, AVX2, FMA, F16C, BMI1 and BMI2 */
+  MORELLO_ISA_AVX512 = 2, /**< those, and AVX-512 F, BW, VL and DQ */
+  MORELLO_ISA_AVX2_VNNI = 3,   /**< those of AVX2, and AVX-VNNI */
+  MORELLO_ISA_AVX512_VNNI = 4, /**< those of AVX512, and AVX512-VNNI */
+  MORELLO_ISA_AVX512_BF16 = 5  /**< those of AVX512_VNNI, and AVX512-BF16 */
 } morello_isa;
 
 /** Facts read from this machine. Fill with morello_cpu_info_get(). */
@@ -196,7 +201,11 @@ MORELLO_API void morello_context_release(morello_context *context);
 
 typedef struct morello_spec morello_spec;
 
-/** Element types. Numbers are pinned. This version synthesizes f32; the others are recognised. */
+/** Element types. Numbers are pinned. Each operand has its own. Floats are computed and summed in
+ *  f32, integers in i32 modulo 2^32, a mixture in f32; operands are converted when they are loaded,
+ *  and results when they are stored: to the nearest, ties to even, integers saturating.
+ *  docs/spec-language.md has every detail. A target that has no kernels for a combination refuses it in
+ *  morello_synthesize(). */
 typedef enum morello_dtype {
   MORELLO_F32 = 1,
   MORELLO_BF16 = 2,

@@ -28,7 +28,9 @@ enum class LayoutOption : u8 {
   kSame = 0,         // the order it has, dense
   kReducedFast = 1,  // reduced dimensions fastest: what dot products read
   kReducedSlow = 2,  // reduced dimensions slowest: what outer products read
-  kPanels = 3,  // panels of `size` along its vector or row dimension, reduced dimensions inside
+  kPanels = 3,   // panels of `size` along its vector or row dimension, reduced dimensions inside
+  kGrouped = 4,  // like kReducedSlow, but neighbours along the fastest of them share a lane
+  kGroupedPanels = 5,  // like kPanels, with such groups inside
 };
 
 /// One decision, relative and small. Equal bytes, equal decision.

@@ -46,25 +46,40 @@ decltype(ImplNode::kind) view_node(const Spec& spec, const Action& a, const Acti
   return Move{a.arg, true, viewed(spec.operand[a.arg])};
 }
 
-// ---- pack
+// ---- pack and widen
 
 Operand packed(const Spec& spec, const Action& a) {
   const Operand& from = spec.operand[a.arg];
+  const Dtype type = a.kind == ActionKind::kWiden ? computed_dtype(spec) : from.dtype;
   Layout layout = layout_of(spec, a.arg, a.option, a.size).layout;
-  return dense_operand(spec, from.dtype, a.level, from.access, from.dims, layout, from.windows);
+  return dense_operand(spec, type, a.level, from.access, from.dims, layout, from.windows);
 }
 
+/// Do sums need a buffer of their own, for the output rounds them?
+bool rounds_sums(const Spec& spec) {
+  return is_single(spec) && spec.out().access == Access::kOut && spec.out().dims != 0 &&
+         spec.out().dtype != computed_dtype(spec);
+}
+
+template <ActionKind kKind>
 void list_packs(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   if (!combines(spec) || register_operand(spec) >= 0 || has_free_operand(spec)) return;
+  constexpr bool kWidens = kKind == ActionKind::kWiden;
+  if (kWidens && !is_chain(spec)) return;
+  const u8 sums = static_cast<u8>(spec.out_index());
+  for (Level level : {Level::kL1, Level::kL2})
+    if (kWidens && rounds_sums(spec) && level < spec.out().level)
+      out.add({kKind, sums, level, LayoutOption::kSame, 0});
   for (u8 o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];
     if (x.access != Access::kIn || x.layout.packed() || x.dims == 0) continue;
-    if (!has_plain_windows(spec, x)) continue;
+    if (!has_plain_windows(spec, x) || (kWidens && !is_narrow_factor(spec, o))) continue;
     for (Level level : {Level::kL1, Level::kL2}) {
       if (level >= x.level) continue;
       each_layout(spec, o, context, [&](LayoutOption option, u32 panel) {
-        if (option == LayoutOption::kSame && is_dense(x)) return;  // a view is cheaper
-        out.add({ActionKind::kPack, o, level, option, panel});
+        if (!kWidens && option == LayoutOption::kSame && is_dense(x)) return;  // a view is cheaper
+        if (kWidens && option >= LayoutOption::kGrouped) return;  // lanes have one element each
+        out.add({kKind, o, level, option, panel});
       });
     }
   }
@@ -78,11 +93,13 @@ bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const 
   Limits rest = limits;
   if (!subtract(rest, d.level, d.amount)) return false;
   d.count = 2;
-  d.child[0].spec = move_spec(spec, a.arg, to, true, &d.child[0].binding);
-  d.child[0].limits = rest;
-  d.child[0].times = 1;
-  d.child[1] = body_with(spec, rest, a.arg, to);
-  d.child[1].binding.operand[a.arg] = new_buffer(0);
+  const bool in = to.access == Access::kIn;
+  Child &copy = d.child[in ? 0 : 1], &body = d.child[in ? 1 : 0];
+  copy.spec = move_spec(spec, a.arg, to, in, &copy.binding);
+  copy.limits = rest;
+  copy.times = 1;
+  body = body_with(spec, rest, a.arg, to);
+  body.binding.operand[a.arg] = new_buffer(0);
   return true;
 }
 
@@ -143,7 +160,10 @@ decltype(ImplNode::kind) registers_node(const Spec& spec, const Action& a, const
 }  // namespace
 
 extern const Rewrite kViewRewrite = {ActionKind::kView, list_views, derive_view, view_node};
-extern const Rewrite kPackRewrite = {ActionKind::kPack, list_packs, derive_pack, pack_node};
+extern const Rewrite kPackRewrite = {ActionKind::kPack, list_packs<ActionKind::kPack>, derive_pack,
+                                     pack_node};
+extern const Rewrite kWidenRewrite = {ActionKind::kWiden, list_packs<ActionKind::kWiden>,
+                                      derive_pack, pack_node};
 extern const Rewrite kRegistersRewrite = {ActionKind::kRegisters, list_registers, derive_registers,
                                           registers_node};
 

@@ -13,6 +13,22 @@ u64 resident_lines(const Spec& spec, const Operand& operand, Level cache) {
   return f.runs == 1 ? f.lines : std::max(f.lines, f.runs << alias);
 }
 
+bool takes_groups(const Spec& spec, int operand, const Target& target) {
+  const Stage* product = contraction_of(spec);
+  const Dtype type = spec.operand[operand].dtype;
+  if (!product || size_of(type) >= 4) return false;
+  const Ref a = product->in[0] == operand ? product->in[1] : product->in[0];
+  if (!is_operand(a) || (product->in[0] != operand && product->in[1] != operand)) return false;
+  return dot_of(target, spec.operand[a].dtype, type, product->dtype, lane_elements(type));
+}
+
+bool is_narrow_factor(const Spec& spec, int operand) {
+  const Stage* product = contraction_of(spec);
+  if (!product || product->dtype != Dtype::kF32) return false;
+  return (product->in[0] == operand || product->in[1] == operand) &&
+         size_of(spec.operand[operand].dtype) < size_of(product->dtype);
+}
+
 LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 panel) {
   const Operand& x = spec.operand[operand];
   Layout same = plain_layout(x.layout);
@@ -31,18 +47,23 @@ LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 p
     for (u8 d = 0; d < spec.rank; d++)
       if (has_dim(mask, d)) l.append(d);
   };
-  const bool panels = option == LayoutOption::kPanels;
-  if (panels && (panel >= spec.size[fast] || std::popcount(x.dims) == kMaxPhysical))
-    return {};  // one panel: kReducedSlow
+  const bool groups = option == LayoutOption::kGrouped || option == LayoutOption::kGroupedPanels;
+  const bool panels = option == LayoutOption::kPanels || option == LayoutOption::kGroupedPanels;
+  const bool slow = option == LayoutOption::kReducedSlow || option == LayoutOption::kGrouped;
+  if (panels && panel >= spec.size[fast]) return {};  // one panel: kReducedSlow
+  if (std::popcount(x.dims) + panels + groups > kMaxPhysical) return {};
   append(static_cast<DimMask>(parallel & ~(1u << fast)));
-  if (option == LayoutOption::kReducedSlow) append(reduced);
+  if (slow) append(reduced);
   l.append(fast);
-  if (option != LayoutOption::kReducedSlow) append(reduced);
-  if (panels) {
-    l.append(fast, static_cast<u8>(panel));
-    return {true, l};
+  if (!slow) append(reduced);
+  if (panels) l.append(fast, static_cast<u8>(panel));
+  if (groups) {
+    const u8 grouped = static_cast<u8>(std::bit_width(reduced) - 1);
+    const u32 group = size_of(x.dtype) < 4 ? lane_elements(x.dtype) : 1;
+    if (group == 1 || fast != v || group >= spec.size[grouped]) return {};
+    l.append(grouped, static_cast<u8>(group));
   }
-  return {l != same, l};
+  return {panels || groups || l != same, l};
 }
 
 }  // namespace morello

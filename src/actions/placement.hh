@@ -5,6 +5,7 @@
 
 #include "actions/action.hh"
 #include "spec/roles.hh"
+#include "target/dots.hh"
 
 namespace morello {
 
@@ -17,6 +18,12 @@ inline bool both_have(const Spec& spec, u8 dim) {
 /// Cache lines that a tile takes away from a cache when it stays there. Runs at a distance that is
 /// a multiple of a power of two fall into few sets: each then takes the lines up to the next one's.
 u64 resident_lines(const Spec& spec, const Operand& operand, Level cache);
+
+/// Does the target multiply groups of neighbours along the reduced dimensions, which share a lane
+/// of this factor?
+bool takes_groups(const Spec& spec, int operand, const Target& target);
+/// Is it a factor that is narrower than what it is computed in, in f32?
+bool is_narrow_factor(const Spec& spec, int operand);
 
 /// The layout that `option` stands for, or nothing where it says no more than another option does.
 struct LayoutChoice {
@@ -39,15 +46,19 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
   if (all || unit != v || unit == kNoDim || both_have(spec, v)) order(LayoutOption::kReducedFast);
   if (all || !has_dim(spec.reduced(), unit) || has_dim(x.dims, v))
     order(LayoutOption::kReducedSlow);
-  u32 lanes = context.target->lanes(size_of(spec.operand[operand].dtype));
+  const u32 lanes = computed_lanes(spec, *context.target);
   bool along_vectors = v != kNoDim && has_dim(spec.operand[operand].dims, v);
-  auto panels = [&](u32 panel) {
-    if (layout_of(spec, operand, LayoutOption::kPanels, panel).valid)
-      add(LayoutOption::kPanels, panel);
+  auto panels = [&](u32 panel, LayoutOption option = LayoutOption::kPanels) {
+    if (layout_of(spec, operand, option, panel).valid) add(option, panel);
   };
   if (along_vectors)
     for (u32 n : {1u, 2u, 3u, 4u}) panels(n * lanes);
-  else if (!has_dim(spec.reduced(), unit_dim(spec.operand[operand])))
+  if (along_vectors && takes_groups(spec, operand, *context.target)) {
+    order(LayoutOption::kGrouped);
+    for (u32 n : {1u, 2u, 3u, 4u}) panels(n * lanes, LayoutOption::kGroupedPanels);
+  }
+  if (along_vectors) return;
+  if (!has_dim(spec.reduced(), unit_dim(spec.operand[operand])))
     // Rows are read one element at a time: where they run along a reduced dimension they are good
     // as they are, and panels would say no more.
     for (u32 n : {4u, 6u, 8u, 12u}) panels(n);

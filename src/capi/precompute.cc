@@ -96,7 +96,11 @@ morello_status morello_precompute(morello_context* context, const char* const* f
     if (auto e = find_invalid(*given)) return *e;
     const Result<std::vector<Family>> parsed = parse_families(families, family_count);
     if (!parsed) return parsed.error();
-    const Result<const Target*> chosen = choose_target(*context, given->target, /*to_run=*/false);
+    std::vector<Dtype> types;
+    for (const Family& family : *parsed)
+      for (Dtype type : family.types()) types.push_back(type);
+    const Result<const Target*> chosen =
+        choose_target(*context, given->target, /*to_run=*/false, types);
     if (!chosen) return chosen.error();
     const Target target = make_target(*context, **chosen, given->threads);
     const Result<PrecomputeProgress> end =

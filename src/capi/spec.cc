@@ -84,7 +84,7 @@ morello_status morello_spec_parse(morello_context* context, const char* text, mo
                                   morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"context", context}, {"text", text}, {"spec", spec}})) return *e;
-    Result<Statement> statement = parse_supported(text);
+    Result<Statement> statement = parse(text);
     if (!statement) return std::move(statement.error());
     Result<Done> made = make_spec(std::move(*statement), spec);
     // What only lowering finds concerns the whole text.

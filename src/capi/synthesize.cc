@@ -101,7 +101,10 @@ morello_status morello_synthesize(morello_context* context, const morello_spec* 
     if (!given) return given.error();
     if (auto e = find_invalid(*given)) return *e;
     const bool search_only = given->search_only != 0;
-    const Result<const Target*> chosen = choose_target(*context, given->target, !search_only);
+    std::vector<Dtype> types;
+    for (const Tensor& t : spec->statement.tensors) types.push_back(t.dtype);
+    const Result<const Target*> chosen =
+        choose_target(*context, given->target, !search_only, types);
     if (!chosen) return chosen.error();
     const Target target = make_target(*context, **chosen, given->threads);
     const morello_table* table = given->table;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "capi/boundary.hh"
+#include "target/dots.hh"
 
 namespace morello {
 namespace {
@@ -23,10 +24,11 @@ std::optional<Error> find_bad_target(i32 target) {
   return invalid_argument("options.target is " + std::to_string(target) + "; valid are " + valid);
 }
 
-Result<const Target*> choose_target(const morello_context& context, i32 target, bool to_run) {
+Result<const Target*> choose_target(const morello_context& context, i32 target, bool to_run,
+                                    std::span<const Dtype> types) {
   const Features cpu = context.machine.features, cap = context.cap;
   if (target == MORELLO_ISA_AUTO) {
-    const Target* best = best_target(cpu, cap);
+    const Target* best = best_target(cpu, cap, types);
     if (best != nullptr) return best;
     const Features least = fixed_targets().front().required;
     return lacking(nullptr, "this CPU (" + context.machine.name + ") or its system lacks " +

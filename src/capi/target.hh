@@ -13,9 +13,11 @@ namespace morello {
 /// What is wrong with a target's number.
 std::optional<Error> find_bad_target(i32 target);
 
-/// The target to make kernels for. The CPU matters only if they are to run here, the cap always.
+/// The target to make kernels for, of problems with these element types. The CPU matters only if
+/// they are to run here, the cap always.
 /// REQUIRES: find_bad_target(target) finds nothing. Error: ISA_UNAVAILABLE.
-Result<const Target*> choose_target(const morello_context& context, i32 target, bool to_run);
+Result<const Target*> choose_target(const morello_context& context, i32 target, bool to_run,
+                                    std::span<const Dtype> types);
 
 /// The fixed model, or this machine's caches; as many processors as a kernel may use.
 Target make_target(const morello_context& context, const Target& fixed, u32 threads);

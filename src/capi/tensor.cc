@@ -15,7 +15,7 @@ std::string at_axis(const char* name, u32 axis, const char* field) {
 
 std::string list_dtypes() {
   std::string list;
-  for (Dtype d : kComputedDtypes) {
+  for (Dtype d : kAllDtypes) {
     if (!list.empty()) list += ", ";
     list += std::to_string(static_cast<int>(d)) + " (" + std::string(name_of(d)) + ")";
   }
@@ -100,7 +100,7 @@ Result<Tensor> to_tensor(const morello_tensor* tensor, const char* name) {
   const Dtype* dtype = std::find_if(std::begin(kAllDtypes), std::end(kAllDtypes), is_dtype);
   if (dtype == std::end(kAllDtypes))
     return Error{MORELLO_UNKNOWN_DTYPE, std::string(name) + ".dtype is " + std::to_string(t.dtype) +
-                                            "; this version computes " + list_dtypes()};
+                                            "; valid are " + list_dtypes()};
   made.dtype = *dtype;
   if (t.reserved0 != 0)
     return Error{MORELLO_INVALID_ARGUMENT, std::string(name) + ".reserved0 is " +

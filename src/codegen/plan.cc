@@ -50,7 +50,6 @@ class Planner {
     plan_.functions.emplace_back();
     Places places;
     for (int o = 0; o < spec.operand_count; o++) {
-      if (spec.operand[o].dtype != Dtype::kF32) return unsupported(o);
       places[o].cursor = cursor({Cursor::Base::kOperand, static_cast<u64>(o)});
       places[o].view = root_views[o];
     }
@@ -62,12 +61,6 @@ class Planner {
   }
 
  private:
-  Error unsupported(int o) const {
-    Dtype dtype = tree_.nodes[0].spec.operand[o].dtype;
-    return {MORELLO_UNSUPPORTED, "operand " + std::to_string(o) + " has element type " +
-                                     std::string(name_of(dtype)) + "; kernels are emitted for f32"};
-  }
-
   bool fail(NodeId node, const std::string& what) {
     error_ = Error{MORELLO_INTERNAL, "Impl node " + std::to_string(node) + ": " + what};
     return false;
@@ -250,10 +243,13 @@ class Planner {
       for (int d = 0; d < spec.rank; d++) {
         const DimView& dim = places[o].view.dim[d];
         if (!has_dim(operand.dims, d)) continue;
-        if (!dim.plain()) return fail(id, "operand " + std::to_string(o) + " spans several blocks");
+        const u32 group = lane_group(operand);
+        const bool grouped = group > 1 && d == operand.layout.fastest();
+        if (grouped ? dim.block[0] != group || dim.block[1] != 0 : !dim.plain())
+          return fail(id, "operand " + std::to_string(o) + " spans several blocks");
         if (d == unit_dim(operand) && !at.in_registers && dim.stride[0] != 1)
           return fail(id, "operand " + std::to_string(o) + " is not contiguous where it says so");
-        at.stride[d] = dim.stride[0] * static_cast<i64>(size_of(operand.dtype));
+        at.stride[d] = dim.stride[grouped] * static_cast<i64>(size_of(operand.dtype));
       }
     }
     return cut(id, call, microkernel(call.id).portions(spec), 0, out);

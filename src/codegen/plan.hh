@@ -43,7 +43,9 @@ struct PlanOperand {
   bool in_registers = false;
   u16 first_register = 0;
   CursorId cursor = 0;
-  std::array<i64, kMaxDims> stride{};  // bytes; 0 along dimensions that do not index the operand
+  /// Bytes; 0 along dimensions that do not index the operand. Along the one of which lanes hold
+  /// groups: from one group to the next.
+  std::array<i64, kMaxDims> stride{};
 };
 
 /// Runs microkernel `id` on the whole of `spec`, in which dimensions may have size 1. Vector
@@ -109,9 +111,7 @@ struct Plan {
 /// @param root_views  of the operands of nodes[0].spec; that of an operand whose layout a Choose
 /// node
 ///     fixes is ignored.
-/// @return MORELLO_UNSUPPORTED for element types without an emitter; MORELLO_INTERNAL for trees
-/// that
-///     validate() would refuse.
+/// @return MORELLO_INTERNAL for trees that validate() would refuse.
 Result<Plan> make_plan(const ImplTree& tree, const std::array<View, kMaxOperands>& root_views);
 
 /// Indented text, one line per node: deterministic.

@@ -2,6 +2,7 @@
 #include "cost/bounds.hh"
 
 #include <algorithm>
+#include <cmath>
 
 #include "cost/io_bound.hh"
 #include "cost/shared.hh"
@@ -21,7 +22,7 @@ i64 Bounds::map(const Spec& spec) const {
   u8 v = unit_dim(out);
   u64 lanes = computed_lanes(spec, target_), points = volume(spec);
   Form form{stage_units(spec, 0, target_), scalar_ops(spec, 0, target_), true, true};
-  if (duty == Duty::kRelayout) return relayout(spec, form);
+  if (duty == Duty::kRelayout || duty == Duty::kNarrowRelayout) return relayout(spec, form, duty);
   // Single elements, which have any layout there is, but a loop and a start each.
   i64 alone = saturating_add(rates_.lone(duty, form), rates_.call(duty) + target_.prices.loop);
   form.fastest = v != kNoDim || spec.rank == 0;
@@ -41,7 +42,7 @@ i64 Bounds::map(const Spec& spec) const {
   return std::min(c, std::max<i64>(0, saturating_mul(points, alone) - target_.prices.loop));
 }
 
-i64 Bounds::relayout(const Spec& spec, const Form& form) const {
+i64 Bounds::relayout(const Spec& spec, const Form& form, Duty duty) const {
   u8 v = unit_dim(spec.out()), u = unit_dim(spec.operand[source_of(spec)]);
   u64 lanes = computed_lanes(spec, target_), points = volume(spec);
   // What has two dimensions only needs one execution for each slice of the two.
@@ -51,12 +52,12 @@ i64 Bounds::relayout(const Spec& spec, const Form& form) const {
   i64 loop = target_.prices.loop;
   i64 alone = saturating_add(rates_.lone(Duty::kMap, form), rates_.call(Duty::kMap) + loop);
   i64 slice = saturating_mul(area, std::min(rates_.lone(Duty::kMap, lone), alone));
-  for (const Rate& way : rates_.ways(Duty::kRelayout)) {
+  for (const Rate& way : rates_.ways(duty)) {
     i64 c = saturating_mul(area, way.element);
     c = saturating_add(c, saturating_mul(area / lanes, way.vector));
     slice = std::min(slice, way.rank <= 2 ? saturating_add(c, way.call + loop) : c);
   }
-  i64 call = std::min(rates_.call(Duty::kRelayout), rates_.call(Duty::kMap));
+  i64 call = std::min(rates_.call(duty), rates_.call(Duty::kMap));
   return std::max(call, saturating_mul(points / area, slice) - loop);
 }
 
@@ -120,11 +121,20 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   p.a = static_cast<double>(elements(spec, a));
   p.b = static_cast<double>(elements(spec, b));
   p.c = static_cast<double>(elements(spec, out));
-  double per_line = kLineBytes / size_of(out.dtype);
+  // Sizes are in units of 4 bytes from here on.
+  const double per_line = kLineBytes / 4;
+  const double size_a = size_of(a.dtype) / 4.0, size_b = size_of(b.dtype) / 4.0,
+               size_c = size_of(out.dtype) / 4.0;
+  const auto bound_of = [&](Contraction q) {
+    q.points *= std::sqrt(size_a * size_b * size_c);
+    q.a *= size_a, q.b *= size_b, q.c *= size_c;
+    q.visit /= size_c, q.registers *= size_c;
+    return io_bound(q);
+  };
   p.registers = target_.vector_registers * static_cast<double>(lanes);
   // From memory to L2. A chain may keep its results in a new buffer, which nobody brings.
   auto far = [&](const Operand& x, Level level) { return x.level >= level; };
-  bool chain = !is_single(spec);
+  bool chain = !is_single(spec) || out.dtype != computed_dtype(spec);
   double l1 = static_cast<double>(lines_of_code(limits.at(Level::kL1))) * per_line;
   double l2 = static_cast<double>(lines_of_code(limits.at(Level::kL2))) * per_line;
   Contraction q = p;
@@ -133,7 +143,7 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   q.far_c = far(out, Level::kMemory) && !chain;
   q.fast = l1 + l2 + p.registers;
   q.element = static_cast<double>(target_.at(Level::kMemory).line_units) / per_line;
-  i64 memory = std::max(once.memory, floor_units(io_bound(q)));
+  i64 memory = std::max(once.memory, floor_units(bound_of(q)));
   if (columns < lanes) return saturating_add(contraction, saturating_add(once.l2, memory));
   // From L2 to L1, with the visits, of whole vectors. What dot products and scalar loops compute of
   // these costs no less.
@@ -146,24 +156,33 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   p.far_c = far(out, Level::kL2) && !chain;
   p.fast = l1 + p.registers;
   p.element = static_cast<double>(target_.at(Level::kL2).line_units) / per_line;
-  i64 l2_traffic = std::max(once.l2, floor_units(io_bound(p)));
+  i64 l2_traffic = std::max(once.l2, floor_units(bound_of(p)));
   i64 best = saturating_add(contraction, saturating_add(l2_traffic, memory));
   // A buffer may have vectors along another dimension, and larger tiles.
   u64 row = chain ? ~u64{0} : ceil_div(columns, lanes);
   p.visit = work.visit(row);
   auto units = [](i64 fixed) { return static_cast<double>(fixed) / (1 << Rates::kFraction); };
-  double step = units(rates_.rate(~u64{0}, row)) / static_cast<double>(lanes);
-  for (const MemoryWay& way : rates_.memory_ways())
-    step = std::min(step, units(way.group_units) / way.group);
-  double io = io_bound(p);
-  // What writes to memory itself visits nothing: worth it where products cost so little more.
-  const double most = (io + 2 * p.fast * p.element) / p.points;  // that a product can save
-  double part = 1;
-  for (const MemoryWay& way : rates_.memory_ways())
-    if (units(way.result) < p.visit && most > 0)
-      part = std::min(part, (units(way.group_units) / way.group - step) / most);
-  i64 together = saturating_add(floor_units(p.points * step + io * part), work.step_units());
-  return std::max(best, saturating_add(memory, together));
+  const double io = bound_of(p);
+  const double products = least_dot(spec, target_, true).products;  // of neighbours
+  const i64 rate = rates_.rate(~u64{0}, row);
+  auto together = [&](bool grouped) {
+    double step = units(work.product(rate, grouped)) / static_cast<double>(lanes);
+    auto price = [&](const MemoryWay& way) {
+      return units(way.group_units) / (way.group * (way.along_reduced ? products : 1));
+    };
+    for (const MemoryWay& way : rates_.memory_ways()) step = std::min(step, price(way));
+    // What writes to memory itself visits nothing: worth it where products cost so little more.
+    const double most = (io + 2 * p.fast * p.element) / p.points;  // that a product can save
+    double part = 1;
+    for (const MemoryWay& way : rates_.memory_ways())
+      if (units(way.result) < p.visit && most > 0)
+        part = std::min(part, (price(way) - step) / most);
+    return saturating_add(floor_units(p.points * step + io * part), work.step_units());
+  };
+  i64 least = together(false);
+  if (work.grouping_units() < kInfinite)
+    least = std::min(least, saturating_add(together(true), work.grouping_units()));
+  return std::max(best, saturating_add(memory, least));
 }
 
 i64 Bounds::leaf(const Spec& spec) const {

@@ -24,7 +24,7 @@ class Bounds {
  private:
   i64 leaf(const Spec& spec) const;
   i64 map(const Spec& spec) const;
-  i64 relayout(const Spec& spec, const Form& form) const;
+  i64 relayout(const Spec& spec, const Form& form, Duty duty) const;
   i64 bound(const Spec& spec, const Limits& limits, bool quick) const;
   struct Traffic {
     i64 l2 = 0, memory = 0;  // units from L2 to L1, and from memory to L2

@@ -37,17 +37,22 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
       chain_(!is_single(spec) && !rates.fuses()),
       moves_(rates.moves(spec.out().access == Access::kInOut && is_single(spec))) {
   for (int d = 0; d < spec.rank; d++) (has_dim(reduced_, d) ? depth_ : results_) *= spec.size[d];
+  plain_ = least_dot(spec, target, false);
+  grouped_ = least_dot(spec, target, true);
   if (v_ != kNoDim) columns_ = spec.size[v_];
   rows_ = results_ / columns_;
   if (chain_) find_steps();
-  if (v_ != kNoDim && rates.tiles_along()) repack_ = repack(v_);
+  if (v_ != kNoDim && rates.tiles_along()) {
+    repack_ = repack(v_);
+    if (grouped_.products > 1) regroup_ = repack(v_, true);
+  }
   if (!in_registers_) per_other_ = per_other_result();
 }
 
 i64 ContractionBound::units() const {
   const i64 call = rates_.call(Duty::kTile);
   if (in_registers_ && v_ == kNoDim) {
-    const i64 one = saturating_add(saturating_mul(depth_, rates_.rate(results_, 1)), on_lone_);
+    const i64 one = saturating_add(sums(rates_.rate(results_, 1), true), on_lone_);
     return saturating_add(scaled(results_, one), call);
   }
   i64 c = 0;
@@ -78,15 +83,37 @@ double ContractionBound::visit(u64 row) const {
   return std::min(vector / static_cast<double>(lanes_), lone);
 }
 
+i64 ContractionBound::product(i64 rate, bool grouped) const {
+  const LeastDot& least = grouped ? grouped_ : plain_;
+  const i64 ports = fixed(static_cast<i64>(least.price) * kUnitsPerCycle) /
+                    static_cast<i64>(2 * target_.fma_per_cycle);
+  return std::max(rate, ports) / static_cast<i64>(least.products);
+}
+
+i64 ContractionBound::sums(i64 rate, bool grouped) const {
+  const LeastDot& least = grouped ? grouped_ : plain_;
+  if (least.products == 1 && least.price == 2) return saturating_mul(depth_, rate);
+  return std::max(saturating_mul(ceil_div(depth_, least.products), rate),
+                  saturating_mul(depth_, product(0, grouped)));
+}
+
 /// `columns` columns, `vecs` vectors of each row, in all rows.
 i64 ContractionBound::part(u64 vecs, u64 columns, bool first) const {
   i64 in_vectors = vectors(vecs, columns, first);
   return in_registers_ ? in_vectors : std::min(in_vectors, scaled(rows_ * columns, per_other_));
 }
 
+// What is summed in groups, of columns or of rows of a factor, has been copied to it: mixtures cost
+// no less than the cheaper of the two.
 i64 ContractionBound::vectors(u64 vecs, u64 columns, bool first) const {
+  const i64 plain = vectors(vecs, columns, first, false);
+  if (grouped_.products == 1) return plain;
+  return std::min(plain, vectors(vecs, columns, first, true));
+}
+
+i64 ContractionBound::vectors(u64 vecs, u64 columns, bool first, bool grouped) const {
   u64 row = ceil_div(columns_, lanes_), all = rows_ * vecs, size = rates_.largest(rows_, row);
-  i64 per_vector = saturating_mul(depth_, rates_.rate(rows_, row));
+  i64 per_vector = sums(rates_.rate(rows_, row), grouped);
   i64 loop = 0, per_tile = 0, odd = 0;
   if (!in_registers_) {
     per_vector = saturating_add(per_vector, fixed(moves_.vector));
@@ -101,7 +128,7 @@ i64 ContractionBound::vectors(u64 vecs, u64 columns, bool first) const {
   i64 c = saturating_add(scaled(all, per_vector), saturating_mul(tiles, per_tile));
   if (first) c = std::max<i64>(0, c - loop);
   c = std::max<i64>(0, saturating_add(c, saturating_mul(rows_, odd)));
-  c = saturating_add(c, share_of(repack_, columns));
+  c = saturating_add(c, share_of(grouped ? regroup_ : repack_, columns));
   return saturating_add(c, steps_of_vectors(vecs, columns));
 }
 
@@ -139,10 +166,10 @@ i64 ContractionBound::per_other_result() const {
   i64 best = per_buffered_result();
   for (const MemoryWay& way : rates_.memory_ways())
     best = std::min(best, per_result_in_memory(way));
-  const i64 products = saturating_mul(depth_, rates_.rate(results_, 1));
+  const i64 products = sums(rates_.rate(results_, 1), true);
   if (products >= best) return best;
   // The only result of its tile.
-  i64 alone = saturating_mul(depth_, rates_.rate(1, 1));
+  i64 alone = sums(rates_.rate(1, 1), true);
   alone = saturating_add(saturating_add(alone, fixed(moves_.alone)), on_lone_);
   return std::min({best, alone, per_lone_result(products)});
 }
@@ -165,9 +192,10 @@ i64 ContractionBound::per_result_in_memory(const MemoryWay& way) const {
         continue;
       if (has_dim(reduced_, unit_dim(x))) continue;
       if (x.level <= Level::kL1) return kInfinite;
-      packs = saturating_add(packs, saturating_mul(elements(spec_, x), rates_.relayout()));
+      packs = saturating_add(packs, saturating_mul(elements(spec_, x), rates_.relayout(x.dtype)));
     }
-  const u64 groups = way.group == 1 ? depth_ : ceil_div(depth_, way.group);
+  const u64 products = u64{way.group} * (way.along_reduced ? grouped_.products : 1);
+  const u64 groups = products == 1 ? depth_ : ceil_div(depth_, products);
   i64 c = saturating_add(saturating_mul(groups, way.group_units), way.result);
   if (packs != 0) c = saturating_add(c, share(fixed(packs), results_));
   return saturating_add(c, in_memory_);
@@ -181,7 +209,7 @@ i64 ContractionBound::per_buffered_result() const {
   for (u8 d = 0; d < spec_.rank; d++) {
     if (d == v_ || has_dim(reduced_, d)) continue;
     u64 size = spec_.size[d], row = ceil_div(size, lanes_);
-    i64 c = saturating_mul(depth_, rates_.rate(results_ / size, row));
+    i64 c = sums(rates_.rate(results_ / size, row), true);
     c = saturating_add(c, fixed(moves_.vector)) / static_cast<i64>(width(d));
     i64 relayout = rates_.tiles_along() ? repack(d) : 0;
     best = std::min(best, saturating_add(c, share(fixed(relayout), results_)));
@@ -191,13 +219,14 @@ i64 ContractionBound::per_buffered_result() const {
 
 /// Units of bringing factors into a layout that vectors along a dimension are read from, if they
 /// have another one.
-i64 ContractionBound::repack(u8 along) const {
+i64 ContractionBound::repack(u8 along, bool grouped) const {
   i64 c = 0;
   for (Ref in : factor_) {
     const Operand& x = spec_.operand[in];
-    if (x.free_layout || !has_dim(x.dims, along) || unit_dim(x) == along) continue;
+    if (x.free_layout || !has_dim(x.dims, along)) continue;
+    if (lane_dim(x) == along && (!grouped || lane_group(x) > 1)) continue;
     if (x.level <= Level::kL1) return kInfinite;
-    c = saturating_add(c, saturating_mul(elements(spec_, x), rates_.relayout()));
+    c = saturating_add(c, saturating_mul(elements(spec_, x), rates_.relayout(x.dtype)));
   }
   return c;
 }
@@ -211,7 +240,7 @@ i64 ContractionBound::repack_of_steps() const {
       const Operand& x = spec_.operand[in];
       if (x.free_layout || !has_dim(x.dims, v_) || unit_dim(x) == v_) continue;
       if (x.level <= Level::kL1) return kInfinite;
-      c = saturating_add(c, saturating_mul(elements(spec_, x), rates_.relayout()));
+      c = saturating_add(c, saturating_mul(elements(spec_, x), rates_.relayout(x.dtype)));
     }
   return c;
 }

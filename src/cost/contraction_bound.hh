@@ -24,13 +24,20 @@ class ContractionBound {
   i64 units() const;
   /// Of the steps alone: at most what units() has of them.
   i64 step_units() const;
+  /// Of copies of factors without which no groups of neighbours are summed.
+  i64 grouping_units() const { return grouped_.products > 1 ? regroup_ : kInfinite; }
+  /// Of one product of a vector, where they are summed in groups, or not. Fixed point.
+  i64 product(i64 rate, bool grouped) const;
   /// Of visiting one result: storing it, and loading it where it had a value, in tiles as large as
   /// any with so many vectors in a row. Not where microkernels write to memory.
   double visit(u64 row) const;
 
  private:
+  /// Fixed-point units of summing all products of a vector in steps that cost so much at least.
+  i64 sums(i64 rate, bool grouped) const;
   i64 part(u64 vecs, u64 columns, bool first) const;
   i64 vectors(u64 vecs, u64 columns, bool first) const;
+  i64 vectors(u64 vecs, u64 columns, bool first, bool grouped) const;
   i64 steps_of_vectors(u64 vecs, u64 columns) const;
   i64 share_of(i64 units, u64 columns) const;
   i64 per_other_result() const;
@@ -38,7 +45,7 @@ class ContractionBound {
   i64 per_result_in_memory(const MemoryWay& way) const;
   i64 per_buffered_result() const;
   void find_steps();
-  i64 repack(u8 along) const;
+  i64 repack(u8 along, bool grouped = false) const;
   i64 repack_of_steps() const;
   u64 width(u8 along) const { return std::min<u64>(lanes_, spec_.size[along]); }
 
@@ -56,9 +63,11 @@ class ContractionBound {
   /// Of the steps, in fixed point: on a vector of a tile, and of a row in memory; on a result that
   /// has a register of its own, is in a vector in memory, or by itself there.
   i64 on_tile_ = 0, in_row_ = 0, on_lone_ = 0, in_memory_ = 0, alone_ = 0;
-  u64 depth_ = 1, results_ = 1, rows_ = 1, columns_ = 1;
-  i64 repack_ = 0;     // units of repack(v_)
-  i64 per_other_ = 0;  // fixed point
+  u64 depth_ = 1;
+  LeastDot plain_, grouped_;  // without groups of neighbours that share lanes, and with them
+  u64 results_ = 1, rows_ = 1, columns_ = 1;
+  i64 repack_ = 0, regroup_ = 0;  // units of repack(v_)
+  i64 per_other_ = 0;             // fixed point
 };
 
 }  // namespace morello

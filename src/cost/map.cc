@@ -2,6 +2,7 @@
 // Microkernels without a reduction: elementwise chains, copies, fills, transposes.
 #include <algorithm>
 
+#include "cost/held.hh"
 #include "cost/map_registers.hh"
 #include "cost/model.hh"
 #include "cost/shared.hh"
@@ -41,7 +42,7 @@ Portions fastest(const Spec& spec, int count) {
 }
 
 bool map_applies(const Spec& spec, const Target&) {
-  if (!is_map(spec) || spec.rank > 3 || !is_f32(spec)) return false;
+  if (!is_map(spec) || spec.rank > 3 || !is_convertible(spec)) return false;
   u8 v = unit_dim(spec.out());
   if (spec.rank > 0 && v == kNoDim && spec.out().level != Level::kRegister) return false;
   for (int o = 0; o < spec.operand_count; o++) {
@@ -71,7 +72,7 @@ i64 map_cost(const Spec& spec, const Target& t) {
   i64 work =
       std::max<i64>({static_cast<i64>(loads) * kUnitsPerCycle / t.loads_per_cycle,
                      out_in_memory ? kUnitsPerCycle / static_cast<i64>(t.stores_per_cycle) : 0,
-                     stage_units(spec, 0, t)});
+                     stage_units(spec, 0, t) + conversion_units(spec, t)});
   i64 c = saturating_mul(n, work);
   // A register tile is unrolled; in memory every row starts and ends a loop.
   u64 rows = n / vecs;
@@ -85,7 +86,7 @@ i64 map_cost(const Spec& spec, const Target& t) {
 }
 
 bool scalar_map_applies(const Spec& spec, const Target&) {
-  if (!is_map(spec) || spec.rank > 4 || !is_f32(spec)) return false;
+  if (!is_map(spec) || spec.rank > 4 || !is_convertible(spec)) return false;
   int in_registers = 0;
   for (int o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];
@@ -108,14 +109,15 @@ u32 scalar_map_extra(const Spec& spec, const Target& t) {
 Portions scalar_map_portions(const Spec& spec) { return fastest(spec, 1); }
 
 i64 scalar_map_cost(const Spec& spec, const Target& t) {
-  i64 c = saturating_mul(volume(spec), std::max(t.prices.scalar_element, scalar_ops(spec, 0, t)));
+  i64 element = std::max(t.prices.scalar_element, scalar_ops(spec, 0, t));
+  i64 c = saturating_mul(volume(spec), element + conversion_units(spec, t));
   c = saturating_add(c, loop_units(spec, scalar_map_portions(spec), t));
   return saturating_add(saturating_add(c, t.prices.call), all_traffic(spec, t));
 }
 
 bool transpose_applies(const Spec& spec, const Target&) {
   if (spec.rank != 2 || !is_single(spec) || head_of(spec).op != Op::kCopy) return false;
-  if (!is_f32(spec)) return false;
+  if (!is_plain(spec.out().dtype, held_in(spec, head_of(spec)))) return false;
   for (int o = 0; o < 2; o++) {
     const Operand& x = spec.operand[o];
     if (x.layout.packed() || x.free_layout || x.level == Level::kRegister) return false;

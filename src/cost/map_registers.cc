@@ -3,8 +3,7 @@
 
 #include <bit>
 
-#include "spec/roles.hh"
-#include "support/number.hh"
+#include "cost/held.hh"
 
 namespace morello {
 namespace {
@@ -20,32 +19,31 @@ bool needs_value(const Spec& spec) {
   }
   if (!is_single(spec)) return true;
   const Stage& first = head_of(spec);
-  return first.op != Op::kFill &&
-         !(first.op == Op::kCopy && spec.operand[first.in[0]].level == Level::kRegister);
+  if (first.op != Op::kCopy) return first.op != Op::kFill;
+  const Operand& from = spec.operand[first.in[0]];
+  return from.level != Level::kRegister || from.dtype != held_in(spec, first);
 }
 
 }  // namespace
 
 u32 MapRegisters::count() const {
-  return static_cast<u32>(value + other + spare + mask + std::popcount(constants));
+  return static_cast<u32>(value + other + spare + narrow + mask + std::popcount(constants));
 }
 
-float fill_value_of(const Spec& spec) {
-  return static_cast<float>(number_of_bits(computed_dtype(spec), spec.fill_bits));
-}
-
-std::optional<float> constant_of(Op op, float fill_value) {
-  switch (op) {
+std::optional<u32> constant_of(const Stage& stage, u32 fill_bits) {
+  const bool integers = is_integer(stage.dtype);
+  switch (stage.op) {
     case Op::kFill:
-      return fill_value;
+      return fill_bits;
     case Op::kRelu:
-      return 0.0f;
-    case Op::kNeg:
-      return -0.0f;
+      return 0;
+    case Op::kNeg:  // what it is subtracted from; the sign
+      return integers ? 0 : 0x80000000;
     case Op::kAbs:
-      return std::bit_cast<float>(0x7fffffffu);
+      if (integers) return std::nullopt;
+      return 0x7fffffff;
     case Op::kRecip:
-      return 1.0f;
+      return std::bit_cast<u32>(1.0f);
     default:
       return std::nullopt;
   }
@@ -60,14 +58,26 @@ MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar) 
   auto in_memory = [&](Ref input) {
     return is_operand(input) && spec.operand[input].level != Level::kRegister;
   };
+  auto is_fetched = [&](Ref input, Dtype held) {
+    return in_memory(input) || (is_operand(input) && spec.operand[input].dtype != held);
+  };
   auto along_v = [&](Ref input) { return v != kNoDim && has_dim(spec.operand[input].dims, v); };
+  auto folds = [&](Ref input, Dtype held) {
+    return in_memory(input) && along_v(input) && whole && is_plain(spec.operand[input].dtype, held);
+  };
+  const Dtype last = held_in(spec, spec.stage[spec.stage_count - 1]);
+  auto narrowing = [&] {
+    return static_cast<u8>(narrowing_registers(spec.out().dtype, last, target));
+  };
 
   MapRegisters r;
   if (scalar && (out_in_registers || register_input(spec) >= 0)) {
     r.other = true;  // four elements on their way between a tile and memory
+    if (!out_in_registers) r.narrow = narrowing();
     return r;
   }
   r.value = needs_value(spec);
+  if (!out_in_registers) r.narrow = narrowing();
   bool loads = false;
   for (int s = 0; s < spec.stage_count; s++) {
     Stage stage = spec.stage[s];
@@ -76,18 +86,21 @@ MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar) 
       stage.in[0] = static_cast<Ref>(spec.out_index());
     }
     bool direct_fill = stage.op == Op::kFill && out_in_registers && is_single(spec);
-    if (constant_of(stage.op, fill_value_of(spec)) && !direct_fill)
+    if (constant_of(stage, spec.fill_bits) && !direct_fill)
       r.constants = static_cast<u8>(r.constants | 1u << s);
     if (is_binary(stage.op) && stage.in[1] != kNoRef) {
-      if (in_memory(stage.in[1]) && !(along_v(stage.in[1]) && whole)) r.other = true;
-      if (in_memory(stage.in[0]) && !in_memory(stage.in[1])) r.spare = true;
+      const Dtype held = held_in(spec, stage);
+      const bool second = is_fetched(stage.in[1], held);
+      if (second && !folds(stage.in[1], held)) r.other = true;
+      if (is_fetched(stage.in[0], held) && !second) r.spare = true;
     }
     for (Ref input : stage.in)
-      if (in_memory(input) && along_v(input)) loads = true;
+      if (in_memory(input) && along_v(input) && size_of(spec.operand[input].dtype) == 4)
+        loads = true;
   }
   if (!target.has_masks && tail > 2 && !whole) {
     r.mask = loads;
-    if (!out_in_registers && tail > 4) r.spare = true;
+    if (!out_in_registers && tail > 4 && r.narrow == 0) r.spare = true;
   }
   return r;
 }

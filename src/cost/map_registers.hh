@@ -17,18 +17,16 @@ struct MapRegisters {
   bool other = false;  // a second input that is no memory operand of an instruction
   bool spare =
       false;          // a first input while the output's register is busy; upper half of odd stores
+  u8 narrow = 0;      // of vectors that are converted when they are stored
   bool mask = false;  // of odd vectors, without mask registers
   u8 constants = 0;   // bit s: stage s keeps a constant
 
   u32 count() const;
 };
 
-/// What the stages that fill write.
-float fill_value_of(const Spec& spec);
-
-/// What the instruction of a stage needs in a register, if it needs something: fill, relu, neg,
-/// abs, recip.
-std::optional<float> constant_of(Op op, float fill_value);
+/// What the instruction of a stage needs in every lane of a register, if it needs something: fill,
+/// relu, neg, abs, recip.
+std::optional<u32> constant_of(const Stage& stage, u32 fill_bits);
 
 /// @param scalar  the chain runs on single elements.
 MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar);

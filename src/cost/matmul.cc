@@ -34,7 +34,23 @@ std::optional<ContractionRoles> contraction_roles(const Spec& spec) {
   r.rows = r.m == kNoDim ? 1 : spec.size[r.m];
   r.columns = r.v == kNoDim ? 1 : spec.size[r.v];
   r.depth = r.k == kNoDim ? 1 : spec.size[r.k];
+  const Layout& b = spec.operand[r.b].layout;
+  if (r.k != kNoDim && lane_group(spec.operand[r.b]) > 1 && b.fastest() == r.k &&
+      b.block_of(r.k) == lane_group(spec.operand[r.b]))
+    r.group = lane_group(spec.operand[r.b]);
   return r;
+}
+
+const Dot* dot_of(const Spec& spec, const ContractionRoles& r, const Target& t) {
+  return dot_of(t, spec.operand[r.a].dtype, spec.operand[r.b].dtype, computed_dtype(spec), r.group);
+}
+
+const Dot* dot_along(const Spec& spec, const ContractionRoles& r, const Target& t) {
+  const Dtype a = spec.operand[r.a].dtype, b = spec.operand[r.b].dtype, sum = computed_dtype(spec);
+  if (size_of(a) == size_of(b) && size_of(a) < 4)
+    if (const Dot* dot = dot_of(t, a, b, sum, lane_elements(a)); dot && (dot->whole || a == b))
+      return dot;
+  return dot_of(t, a, b, sum, 1);
 }
 
 u32 outer_product_registers(u64 rows, u64 vecs, bool tail, const Target& t) {
@@ -51,39 +67,66 @@ i64 outer_product_step(u64 rows, u64 vecs, const Target& t) {
 
 namespace {
 
-bool in_memory_unpacked(const Operand& o) {
-  return o.level != Level::kRegister && !o.layout.packed() && !o.free_layout;
+bool in_memory(const Operand& o) { return o.level != Level::kRegister && !o.free_layout; }
+bool in_memory_unpacked(const Operand& o) { return in_memory(o) && !o.layout.packed(); }
+
+/// One step along the lanes of k: vectors of one factor with those of the other. Instructions that
+/// make vectors ready, and those that multiply, share ports.
+i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, bool widens_a, bool widens_b, const Target& t) {
+  constexpr i64 kPorts = 3;  // of vector arithmetic
+  const i64 sums = static_cast<i64>(of_a * of_b);
+  const i64 fma = sums * dot.price * kUnitsPerCycle / (2 * t.fma_per_cycle);
+  const i64 loads = static_cast<i64>(of_a + of_b) * kUnitsPerCycle / t.loads_per_cycle;
+  const u32 latency = dot.latency ? dot.latency : t.fma_latency;
+  const i64 ready = static_cast<i64>(of_b + (dot.whole ? of_a : 0)) * dot.prepare;
+  const i64 widened = static_cast<i64>((widens_a ? of_a : 0) + (widens_b ? of_b : 0));
+  const i64 work = (sums * dot.instructions + ready) * kUnitsPerCycle / kPorts +
+                   widened * t.prices.widen * t.fma_per_cycle / kPorts;
+  const i64 pass = std::max({fma, loads, i64{latency} * kUnitsPerCycle, work});
+  return pass * dot.passes;
 }
 
-bool outer_product_applies(const Spec& spec, const Target&) {
+bool widens(const Dot& dot, Dtype from, Dtype sum) { return !dot.whole && from != sum; }
+
+bool outer_product_applies(const Spec& spec, const Target& t) {
   if (spec.out().level != Level::kRegister || spec.out().access != Access::kInOut) return false;
-  if (!is_f32(spec)) return false;
   auto r = contraction_roles(spec);
-  if (!r) return false;
+  if (!r || spec.out().dtype != computed_dtype(spec)) return false;
   const Operand &a = spec.operand[r->a], &b = spec.operand[r->b];
-  return in_memory_unpacked(a) && in_memory_unpacked(b) && (r->v == kNoDim || unit_dim(b) == r->v);
+  if (!in_memory_unpacked(a) || !in_memory(b)) return false;
+  if (r->group == 1 && b.layout.packed()) return false;
+  if (r->v != kNoDim && lane_dim(b) != r->v) return false;
+  const Dot* dot = dot_of(spec, *r, t);
+  return dot && (!dot->whole || unit_dim(a) == r->k);
 }
 
 u32 outer_product_extra(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
   u32 lanes = computed_lanes(spec, t);
-  return outer_product_registers(r->rows, ceil_div(r->columns, lanes), r->columns % lanes != 0, t);
+  return outer_product_registers(r->rows, ceil_div(r->columns, lanes), r->columns % lanes != 0, t) +
+         dot_of(spec, *r, t)->spare;
 }
 
 i64 outer_product_cost(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
+  const Dot& dot = *dot_of(spec, *r, t);
+  const Dtype sum = computed_dtype(spec);
   u64 vecs = ceil_div(r->columns, computed_lanes(spec, t));
-  i64 c = saturating_mul(r->depth, outer_product_step(r->rows, vecs, t));
+  const bool widens_a = widens(dot, spec.operand[r->a].dtype, sum);
+  const bool widens_b = r->group == 1 && widens(dot, spec.operand[r->b].dtype, sum);
+  const i64 step = dot_step(dot, r->rows, vecs, widens_a, widens_b, t);
+  i64 c = saturating_mul(ceil_div(r->depth, dot.group), step);
   c = saturating_add(c, t.prices.call);
   c = saturating_add(c, traffic_units(spec, spec.operand[r->a], t));
   return saturating_add(c, traffic_units(spec, spec.operand[r->b], t));
 }
 
-bool dot_product_applies(const Spec& spec, const Target&) {
+bool dot_product_applies(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
-  if (!r || r->k == kNoDim || !is_f32(spec)) return false;
+  if (!r || r->k == kNoDim) return false;
   for (int o = 0; o < 3; o++)
     if (!in_memory_unpacked(spec.operand[o])) return false;
+  if (spec.out().dtype != computed_dtype(spec) || !dot_along(spec, *r, t)) return false;
   return unit_dim(spec.operand[r->a]) == r->k && unit_dim(spec.operand[r->b]) == r->k;
 }
 
@@ -91,19 +134,25 @@ u32 dot_product_extra(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
   u64 results = u64{r->rows} * r->columns;
   u64 n = results * dot_chains(results) + std::min(r->rows, r->columns) + 1;
+  const Dot& dot = *dot_along(spec, *r, t);
   if (!t.has_masks && r->depth % computed_lanes(spec, t) != 0) n++;
+  n += std::max<u64>(dot.spare, dot_of(spec, *r, t)->spare);
   return static_cast<u32>(std::min<u64>(n, 255));
 }
 
 i64 dot_product_cost(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
+  const Dot& dot = *dot_along(spec, *r, t);
+  const Dtype sum = computed_dtype(spec);
   u64 results = u64{r->rows} * r->columns;
-  u64 steps = ceil_div(r->depth, computed_lanes(spec, t));
-  i64 fma = static_cast<i64>(results) * kUnitsPerCycle / t.fma_per_cycle;
-  i64 loads = static_cast<i64>(u64{r->rows} + r->columns) * kUnitsPerCycle / t.loads_per_cycle;
-  i64 latency =
-      static_cast<i64>(t.fma_latency) * kUnitsPerCycle / static_cast<i64>(dot_chains(results));
-  i64 c = saturating_mul(steps, std::max({fma, loads, latency}));
+  u64 steps = ceil_div(r->depth, computed_lanes(spec, t) * dot.group);
+  Dot ready = dot;
+  ready.whole = dot.group > 1;  // vectors of both factors
+  ready.latency =
+      static_cast<u8>((dot.latency ? dot.latency : t.fma_latency) / dot_chains(results));
+  const bool widens_a = dot.group == 1 && spec.operand[r->a].dtype != sum;
+  const bool widens_b = dot.group == 1 && spec.operand[r->b].dtype != sum;
+  i64 c = saturating_mul(steps, dot_step(ready, r->rows, r->columns, widens_a, widens_b, t));
   c = saturating_add(c, saturating_mul(results, t.prices.dot_result));
   c = saturating_add(c, t.prices.call);
   for (int o = 0; o < 3; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));

@@ -20,16 +20,17 @@ using Portions = std::array<u32, kMaxDims>;
 
 /// What a leaf does, as far as lower bounds tell leaves apart.
 enum class Duty : u8 {
-  kTile,      // adds products to results in registers
-  kContract,  // sums products to results in memory
-  kReduce,    // any other reduction
-  kFill,      // a constant into registers
-  kLoad,      // anything else that ends in registers
-  kStore,     // begins with operand 0 in registers, and ends in memory
-  kRelayout,  // a copy in memory that changes the fastest dimension
-  kMap,       // anything else in memory
+  kTile,            // adds products to results in registers
+  kContract,        // sums products to results in memory
+  kReduce,          // any other reduction
+  kFill,            // a constant into registers
+  kLoad,            // anything else that ends in registers
+  kStore,           // begins with operand 0 in registers, and ends in memory
+  kRelayout,        // a copy in memory that changes the fastest dimension
+  kNarrowRelayout,  // the same of elements of less than 4 bytes
+  kMap,             // anything else in memory
 };
-inline constexpr int kDuties = 8;
+inline constexpr int kDuties = 9;
 Duty duty_of(const Spec& leaf);
 
 /// The admissible rate: what a microkernel costs at least on any Spec of a duty that it computes,

@@ -17,7 +17,15 @@ Duty duty_of(const Spec& leaf) {
   const u8 v = unit_dim(leaf.out());
   if (!is_single(leaf) || head_of(leaf).op != Op::kCopy) return Duty::kMap;
   const Operand& in = leaf.operand[source_of(leaf)];
-  return v != kNoDim && has_dim(in.dims, v) && unit_dim(in) != v ? Duty::kRelayout : Duty::kMap;
+  if (v == kNoDim || !has_dim(in.dims, v) || unit_dim(in) == v) return Duty::kMap;
+  return size_of(in.dtype) < kElementBytes ? Duty::kNarrowRelayout : Duty::kRelayout;
+}
+
+LeastDot least_dot(const Spec& spec, const Target& target, bool grouped) {
+  const auto [a, b] = factors_of(spec);
+  if (!is_operand(a) || !is_operand(b)) return {lane_elements(Dtype::kI8), 0};
+  return least_dot(target, spec.operand[a].dtype, spec.operand[b].dtype, computed_dtype(spec),
+                   grouped);
 }
 
 i64 least_units(const Rate& rate, const Spec& leaf, const Target& t) {
@@ -27,6 +35,7 @@ i64 least_units(const Rate& rate, const Spec& leaf, const Target& t) {
   u64 depth = 1, results = 1;
   for (int d = 0; d < leaf.rank; d++)
     (has_dim(leaf.reduced(), d) ? depth : results) *= leaf.size[d];
+  if (contraction_of(leaf)) depth = ceil_div(depth, least_dot(leaf, t, true).products);
   const u64 columns = v == kNoDim ? 1 : leaf.size[v], rows = results / columns;
   const u64 vecs = ceil_div(columns, lanes), points = results * depth;
   const i64 vector = std::max(rate.vector, rate.vector_ops * stage_units(leaf, 0, t) / 16);
@@ -39,6 +48,7 @@ i64 least_units(const Rate& rate, const Spec& leaf, const Target& t) {
       return c;
     case Duty::kReduce:
     case Duty::kRelayout:
+    case Duty::kNarrowRelayout:
       add(points / lanes, vector);
       add(points, element);
       return c;

@@ -38,11 +38,17 @@ Rates::Rates(const Target& target, Microkernels kernels)
   // A vector has at most so many elements. Copies element by element may be such of no fastest
   // dimension, and of single ones.
   const u32 most = target.lanes(1);
-  for (const Rate& way : ways(Duty::kRelayout))
-    relayout_ = std::min(relayout_, way.element + way.vector / most);
-  for (const Rate& way : ways(Duty::kMap))
-    relayout_ = std::min(
-        relayout_, way.element + way.vector + (way.fastest ? way.call + target.prices.loop : 0));
+  for (u32 bytes : {1u, 2u, 4u}) {
+    i64& least = relayout_[std::countr_zero(bytes)];
+    const bool narrow = bytes < kElementBytes;
+    for (const Rate& way : ways(narrow ? Duty::kNarrowRelayout : Duty::kRelayout))
+      least = std::min(least, way.element + way.vector / most);
+    // Elements that share a lane in the new layout may be neighbours in the old one.
+    const i64 together = kElementBytes / bytes;
+    for (const Rate& way : ways(Duty::kMap))
+      least = std::min(least, way.element + (narrow ? way.vector / together : way.vector) +
+                                  (way.fastest && !narrow ? way.call + target.prices.loop : 0));
+  }
   for (const Rate& way : ways(Duty::kTile)) {
     tiles_along_ &= way.along;
     tiles_add_ &= way.adds;

@@ -10,6 +10,7 @@
 
 #include "cost/microkernel.hh"
 #include "cost/model.hh"
+#include "cost/shared.hh"
 
 namespace morello {
 
@@ -70,7 +71,7 @@ class Rates {
   std::span<const MemoryWay> memory_ways() const { return memory_ways_; }
   const TileMoves& moves(bool loads) const { return moves_[loads]; }
   /// Of an element that changes the dimension which vectors run along.
-  i64 relayout() const { return relayout_; }
+  i64 relayout(Dtype type) const { return relayout_[std::countr_zero(size_of(type))]; }
   /// Units of a vector that a reduction reads.
   i64 reduced_vector(const Form& form, u64 lanes) const;
 
@@ -98,7 +99,7 @@ class Rates {
   std::array<TileMoves, 2> moves_;
   std::vector<MemoryWay> memory_ways_;
   i64 loop_;
-  i64 relayout_ = kInfinite;
+  std::array<i64, 3> relayout_{kInfinite, kInfinite, kInfinite};  // of 1, 2, 4 bytes
   bool tiles_along_ = true, tiles_add_ = true, fuses_ = false;
   u64 registers_;
   std::vector<i64> rate_;

@@ -2,6 +2,7 @@
 // Microkernels of reductions, and the scalar one that takes any contraction or reduction.
 #include <algorithm>
 
+#include "cost/held.hh"
 #include "cost/model.hh"
 #include "cost/shared.hh"
 #include "spec/roles.hh"
@@ -10,7 +11,7 @@ namespace morello {
 namespace {
 
 bool reduces(const Spec& spec) {
-  return is_single(spec) && spec.reduced() != 0 && !contraction_of(spec) && is_f32(spec);
+  return is_single(spec) && spec.reduced() != 0 && !contraction_of(spec) && is_convertible(spec);
 }
 const Operand& input_of(const Spec& spec) { return spec.operand[head_of(spec).in[0]]; }
 
@@ -32,8 +33,8 @@ u32 rows_registers(const Spec& spec, const Target& t) {
 i64 rows_cost(const Spec& spec, const Target& t) {
   u64 depth = spec.size[std::countr_zero(spec.reduced())];
   i64 vecs = static_cast<i64>(vectors(spec, spec.out(), computed_lanes(spec, t)));
-  i64 step =
-      std::max(vecs * stage_units(spec, 0, t), static_cast<i64>(t.fma_latency) * kUnitsPerCycle);
+  i64 step = std::max(vecs * (stage_units(spec, 0, t) + conversion_units(spec, t)),
+                      static_cast<i64>(t.fma_latency) * kUnitsPerCycle);
   i64 c = saturating_add(saturating_mul(depth, step), t.prices.call);
   return saturating_add(c, traffic_units(spec, input_of(spec), t));
 }
@@ -54,7 +55,8 @@ u32 lanes_registers(const Spec& spec, const Target& t) {
 i64 lanes_cost(const Spec& spec, const Target& t) {
   u64 depth = spec.size[std::countr_zero(spec.reduced())], rows = volume(spec) / depth;
   u64 steps = ceil_div(depth, computed_lanes(spec, t));
-  i64 row = saturating_mul(steps, kUnitsPerCycle) + t.prices.reduced_row;
+  i64 row =
+      saturating_mul(steps, kUnitsPerCycle + conversion_units(spec, t)) + t.prices.reduced_row;
   i64 c = saturating_add(saturating_mul(rows, row), t.prices.call);
   c = saturating_add(c, loop_units(spec, one_result(spec), t));
   for (int o = 0; o < 2; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
@@ -62,7 +64,8 @@ i64 lanes_cost(const Spec& spec, const Target& t) {
 }
 
 bool scalar_applies(const Spec& spec, const Target&) {
-  if (!reduces(spec) && !(is_single(spec) && contraction_of(spec) && is_f32(spec))) return false;
+  if (!reduces(spec) && !(is_single(spec) && contraction_of(spec) && is_convertible(spec)))
+    return false;
   if (spec.rank > 4) return false;
   for (int o = 0; o < spec.operand_count; o++)
     if (spec.operand[o].level == Level::kRegister || !plain(spec.operand[o])) return false;
@@ -72,7 +75,8 @@ bool scalar_applies(const Spec& spec, const Target&) {
 u32 scalar_registers(const Spec&, const Target&) { return 3; }
 
 i64 scalar_cost(const Spec& spec, const Target& t) {
-  i64 c = saturating_add(saturating_mul(volume(spec), t.prices.scalar_step), t.prices.call);
+  i64 step = t.prices.scalar_step + conversion_units(spec, t);
+  i64 c = saturating_add(saturating_mul(volume(spec), step), t.prices.call);
   c = saturating_add(c, loop_units(spec, one_result(spec), t));
   for (int o = 0; o < spec.operand_count; o++)
     c = saturating_add(c, traffic_units(spec, spec.operand[o], t));

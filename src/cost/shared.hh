@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cost/microkernel.hh"
+#include "target/dots.hh"
 
 namespace morello {
 
@@ -27,6 +28,7 @@ struct ContractionRoles {
   int a = 0, b = 1;  // operands
   u8 m = kNoDim, v = kNoDim, k = kNoDim;
   u32 rows = 1, columns = 1, depth = 1;
+  u32 group = 1;  // neighbours along k that share a lane of b
 };
 /// Nothing if the Spec has another form, or more dimensions.
 std::optional<ContractionRoles> contraction_roles(const Spec& spec);
@@ -40,11 +42,20 @@ inline bool is_f32(const Spec& spec) {
   return true;
 }
 
+/// How its products are summed; null: not at all.
+const Dot* dot_of(const Spec& spec, const ContractionRoles& roles, const Target& target);
+/// How a dot product along k sums its products: both factors are read in vectors.
+const Dot* dot_along(const Spec& spec, const ContractionRoles& roles, const Target& target);
+
+/// What products of the contraction cost at least: least_dot() of its factors.
+/// REQUIRES: the Spec begins with a contraction.
+LeastDot least_dot(const Spec& spec, const Target& target, bool grouped);
+
 /// Registers of the outer product besides its tile; units of one step along k.
 u32 outer_product_registers(u64 rows, u64 vecs, bool tail, const Target& target);
 i64 outer_product_step(u64 rows, u64 vecs, const Target& target);
 
-/// Of f32, the only element type that microkernels have today.
+/// Of what is computed: f32 or i32.
 inline constexpr u32 kElementBytes = 4;
 
 /// Units of the operations of the stages from `first` on: on a vector, and on one element.

@@ -45,20 +45,18 @@ inline double combined(Op op, double a, double b) {
   return op == Op::kMax ? (a > b ? a : b) : op == Op::kMin ? (a < b ? a : b) : a + b;
 }
 
-/// The value of a stage: what was computed in double, in its element type.
-inline double in_stage(const Stage& stage, bool from_integers, double value) {
-  if (stage.dtype == Dtype::kF32) return static_cast<float>(value);
-  if (stage.dtype == Dtype::kI32 && from_integers) return wrapped_i32(value);
-  return rounded(stage.dtype, value);
+/// Are numbers of an operand or value rounded when a stage reads them? Stages of floats compute in
+/// f32, which holds those of all element types but i32.
+inline bool rounds_input(const Spec& spec, const Stage& stage, Ref in) {
+  const Dtype from = is_operand(in) ? spec.operand[in].dtype : spec.stage[stage_of(in)].dtype;
+  return from == Dtype::kI32 && stage.dtype != Dtype::kI32;
 }
-/// Does the stage read integers only?
-inline bool reads_integers(const Spec& spec, const Stage& stage) {
-  for (Ref in : stage.in) {
-    if (in == kNoRef) continue;
-    if (!is_integer(is_operand(in) ? spec.operand[in].dtype : spec.stage[stage_of(in)].dtype))
-      return false;
-  }
-  return true;
+
+/// The value of a stage: what was computed in double, in its element type. Stages of i32 read
+/// integers only.
+inline double in_stage(const Stage& stage, double value) {
+  if (stage.dtype == Dtype::kF32) return static_cast<float>(value);
+  return stage.dtype == Dtype::kI32 ? wrapped_i32(value) : rounded(stage.dtype, value);
 }
 
 }  // namespace morello

@@ -48,7 +48,7 @@ class ChainEvaluator {
       }
       find_patterns();
       compute_line(Offsets{});
-      std::copy_n(value_.begin(), length_, values + begin);
+      for (u32 j = 0; j < length_; j++) values[begin + j] = rounded(spec_.out().dtype, value_[j]);
     }
   }
 
@@ -136,7 +136,7 @@ class ChainEvaluator {
       value_.fill(identity_of(head.op, head.dtype));
       reduce(0, offsets);
       if (accumulates(spec_, head)) {
-        load(head.out, offsets, y_);
+        load(head, head.out, offsets, y_);
         for (u32 j = 0; j < length_; j++) value_[j] = combined(head.op, y_[j], value_[j]);
       }
     } else {
@@ -156,9 +156,9 @@ class ChainEvaluator {
       return;
     }
     const Stage& stage = head_of(spec_);
-    load(stage.in[0], offsets, x_);
+    load(stage, stage.in[0], offsets, x_);
     if (stage.op == Op::kMulAdd) {
-      load(stage.in[1], offsets, y_);
+      load(stage, stage.in[1], offsets, y_);
       if (stage.dtype == Dtype::kI32)
         for (u32 j = 0; j < length_; j++)
           value_[j] = wrapped_i32(value_[j] + product_of_integers(x_[j], y_[j]));
@@ -179,22 +179,27 @@ class ChainEvaluator {
       value_.fill(number_of_bits(stage.dtype, spec_.fill_bits));
       return;
     }
-    load(stage.in[0], offsets, x_);
-    if (stage.in[1] != kNoRef) load(stage.in[1], offsets, y_);
+    load(stage, stage.in[0], offsets, x_);
+    if (stage.in[1] != kNoRef) load(stage, stage.in[1], offsets, y_);
     with_function(stage.op, stage.dtype, [&](auto f) {
       for (u32 j = 0; j < length_; j++) value_[j] = f(x_[j], y_[j]);
     });
   }
 
   void round_value(const Stage& stage) {
-    const bool from_integers = reads_integers(spec_, stage);
     if (stage.dtype == Dtype::kF32)
       for (u32 j = 0; j < length_; j++) value_[j] = static_cast<float>(value_[j]);
     else
-      for (u32 j = 0; j < length_; j++) value_[j] = in_stage(stage, from_integers, value_[j]);
+      for (u32 j = 0; j < length_; j++) value_[j] = in_stage(stage, value_[j]);
   }
 
-  void load(Ref input, const Offsets& offsets, Line& line) const {
+  void load(const Stage& stage, Ref input, const Offsets& offsets, Line& line) const {
+    fetch(input, offsets, line);
+    if (!rounds_input(spec_, stage, input)) return;
+    for (u32 j = 0; j < length_; j++) line[j] = static_cast<float>(line[j]);
+  }
+
+  void fetch(Ref input, const Offsets& offsets, Line& line) const {
     if (is_value(input)) {
       std::copy_n(value_.begin(), length_, line.begin());
       return;

@@ -18,8 +18,9 @@ using Views = std::array<View, kMaxOperands>;
 /// Computes `spec`. `operands[i]` points to element 0 of operand i, whose elements are where
 /// `views[i]` says. Works for every canonical Spec, whatever its element types, levels and layouts.
 ///
-/// - Operands are converted when they are loaded, without loss, and when they are stored: the
-///   nearest number, ties to even; integers at most and at least what there is.
+/// - What a stage reads is converted to what it computes in, i32 or f32, when it is loaded: without
+///   loss, but for i32, which f32 rounds. What it writes is converted when it is stored: the
+///   nearest number, ties to even; integers at most and at least what there is, and 0 for NaN.
 /// - A stage is computed in double precision, a reduction over all of it, and its value then
 ///   rounded once to the stage's element type: an elementwise chain so has exactly one right
 ///   answer. Integers are modulo 2^32.

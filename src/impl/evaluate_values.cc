@@ -47,7 +47,6 @@ class ValueEvaluator {
         size *= spec_.size[d];
       }
     value.number.resize(size);
-    const bool integers = reads_integers(spec_, stage);
     Index index{};
     each_point(spec_, value.dims, index, [&] {
       double result = identity_of(stage.op, stage.dtype);
@@ -60,19 +59,24 @@ class ValueEvaluator {
         result = term(stage, index);
       value.at(index) = is_reduction(stage) && accumulates(spec_, stage)
                             ? result  // rounded with what it is added to
-                            : in_stage(stage, integers, result);
+                            : in_stage(stage, result);
     });
   }
 
   /// What one point adds to the value.
   double term(const Stage& stage, const Index& index) {
     if (stage.op == Op::kFill) return number_of_bits(stage.dtype, spec_.fill_bits);
-    const double x = read(stage.in[0], index);
-    const double y = stage.in[1] == kNoRef ? 0 : read(stage.in[1], index);
+    const double x = input(stage, 0, index);
+    const double y = stage.in[1] == kNoRef ? 0 : input(stage, 1, index);
     if (is_reduction(stage) && stage.op != Op::kMulAdd) return x;
     double result = 0;
     with_function(stage.op, stage.dtype, [&](auto f) { result = f(x, y); });
     return result;
+  }
+
+  double input(const Stage& stage, int i, const Index& index) {
+    const double x = read(stage.in[i], index);
+    return rounds_input(spec_, stage, stage.in[i]) ? static_cast<float>(x) : x;
   }
 
   double read(Ref ref, const Index& index) {
@@ -90,12 +94,11 @@ class ValueEvaluator {
   void write(int s) {
     const Stage& stage = spec_.stage[s];
     const Operand& out = spec_.operand[stage.out];
-    const bool adds = accumulates(spec_, stage), integers = reads_integers(spec_, stage);
+    const bool adds = accumulates(spec_, stage);
     Index index{};
     each_point(spec_, out.dims, index, [&] {
       double number = values_[s].at(index);
-      if (adds)
-        number = in_stage(stage, integers, combined(stage.op, read(stage.out, index), number));
+      if (adds) number = in_stage(stage, combined(stage.op, read(stage.out, index), number));
       store_number(out.dtype, operands_[stage.out], offset(stage.out, index), number);
     });
   }

@@ -82,6 +82,8 @@ void judge_stage(const Spec& spec, int index, Judge& judge) {
           stage.out < spec.operand_count && spec.operand[stage.out].access != Access::kIn, "stage ",
           index, " writes no output"))
     return;
+  judge.require(!integer || !is_narrow_float(spec.operand[stage.out].dtype), "stage ", index,
+                " writes an integer as a float of 16 bits, without rounding to f32 first");
   const DimMask value = dims_of(spec, value_of(index)), out = spec.operand[stage.out].dims;
   judge.require((value & ~out) == 0, "stage ", index, " writes an output that lacks dimensions");
   if (!accumulates(spec, stage)) return;

@@ -59,7 +59,7 @@ int input_count(const Statement& statement);
 struct Place {
   enum class Kind : u8 {
     kHead,
-    kArgument,  // the axis, or `entry`: a byte of the subscripts, an entry of the permutation
+    kArgument,  // the axis or number, or `entry`: a byte of the subscripts, of the permutation
     kTensor,
     kSize,    // of axis `entry`
     kLayout,  // of axis `entry`
@@ -104,20 +104,21 @@ struct Space {
   std::vector<int> result;
 };
 
-/// Everything that can be wrong with a Statement, except an element type that is not supported.
-/// Fills `space` on success.
+/// Everything that can be wrong with a Statement, except too many dimensions or stages. Fills
+/// `space` on success.
 MaybeFault check(const Statement& statement, Space& space);
-/// Appends the output to a Statement that has all but it: row-major, the element type of the
-/// inputs. REQUIRES: its head has inputs.
+/// Appends the output to a Statement that has all but it: row-major, of the element type that the
+/// result is in, which docs/spec-language.md defines. REQUIRES: its head has inputs.
 MaybeFault infer_output(Statement& statement);
-/// The Spec and views of a Statement that check() found good; a fault if it has too many
-/// dimensions.
+/// The Spec and views of a Statement that check() found good; a fault if it has too many dimensions
+/// or stages.
 MaybeFault canonicalise(const Statement& statement, const Space& space, Lowered& lowered);
-/// A fault if an element type is not supported yet.
-MaybeFault check_supported(const Statement& statement);
 
 /// Steps of check(). Number and kind of everything, apart from shapes and layouts.
 MaybeFault check_form(const Statement& statement, bool has_output);
+/// The number that is filled with is one of the output's element type, or rounds to one.
+/// REQUIRES: tensors that check_tensor() found good.
+MaybeFault check_fill(const Statement& statement);
 /// Element type, sizes and strides of one tensor.
 MaybeFault check_tensor(const Statement& statement, int index);
 /// The iteration space; without an output, as far as the inputs of the head decide it.
@@ -125,6 +126,10 @@ MaybeFault make_space(const Statement& statement, bool has_output, Space& space)
 
 /// "input 0", "the output"
 std::string tensor_name(const Statement& statement, int index);
+/// "f32, bf16, .."
+std::string dtype_names();
+/// The shortest text of a number to fill with that reads back as the same.
+std::string number_text(Dtype dtype, double value);
 /// "f32[64,768]"
 std::string shape_name(const Tensor& tensor);
 bool has_output_at(const Statement& statement, int index);

@@ -45,7 +45,7 @@ class Family::Parser {
       family_.dims_.push_back(ladder_up_to(bound.limit));
       largest.push_back(static_cast<u32>(family_.dims_.back().size() - 1));
     }
-    const Result<Statement> statement = parse_supported(family_.with_sizes(largest));
+    const Result<Statement> statement = morello::parse(family_.with_sizes(largest));
     if (!statement) return statement.error();
     if (!join(*statement)) return std::move(error_);
     return std::move(family_);
@@ -111,6 +111,8 @@ class Family::Parser {
     Space space;
     [[maybe_unused]] const MaybeFault fault = check(largest, space);
     assert(!fault);
+    family_.types_.clear();
+    for (const Tensor& t : largest.tensors) family_.types_.push_back(t.dtype);
     std::vector<const Size*> first(kMaxSpaceDims);
     std::vector<std::vector<u32>> dims;
     size_t next = 0;
@@ -178,7 +180,7 @@ std::string Family::with_sizes(std::span<const u32> at) const {
 }
 
 Result<Statement> Family::member(std::span<const u32> at) const {
-  return parse_supported(with_sizes(at));
+  return morello::parse(with_sizes(at));
 }
 
 }  // namespace morello

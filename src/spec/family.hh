@@ -24,6 +24,8 @@ class Family {
   /// The sizes that each free dimension runs over, ascending. None: the family is one Statement.
   const std::vector<std::vector<u32>>& dims() const { return dims_; }
   u64 members() const;  // saturating
+  /// Element types of the tensors.
+  const std::vector<Dtype>& types() const { return types_; }
 
   /// The member with size dims()[d][at[d]] along each free dimension. An error if it has more
   /// dimensions than are supported, though the largest member has not.
@@ -42,6 +44,7 @@ class Family {
   std::string with_sizes(std::span<const u32> at) const;
 
   std::string source_, text_;
+  std::vector<Dtype> types_;
   std::vector<Bound> bounds_;
   std::vector<std::vector<u32>> dims_;
 };

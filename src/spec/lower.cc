@@ -194,10 +194,14 @@ std::vector<Stage> make_stages(const Statement& s, DimMask reduced) {
 }
 
 /// Each is computed in what the operands and values that it reads are computed in: in f32 if one of
-/// them is.
+/// them is, or if it does nothing but copy them to one.
 void set_dtypes(Spec& spec) {
   for (int s = 0; s < spec.stage_count; s++) {
     Stage& stage = spec.stage[s];
+    if (stage.op == Op::kCopy && stage.out != kNoRef) {
+      stage.dtype = copied_in(spec.operand[stage.in[0]].dtype, spec.out().dtype);
+      continue;
+    }
     bool any = false, integer = true;
     for (Ref in : stage.in) {
       if (in == kNoRef) continue;
@@ -208,6 +212,21 @@ void set_dtypes(Spec& spec) {
     if (!any) integer = is_integer(spec.out().dtype);
     stage.dtype = integer && has_integers(stage.op) ? Dtype::kI32 : Dtype::kF32;
   }
+}
+
+/// What is computed in i32 and written to a float of 16 bits is rounded to f32 in between.
+/// False: there are too many stages.
+bool round_to_f32(Spec& spec) {
+  Stage& last = spec.stage[spec.stage_count - 1];
+  if (last.dtype != Dtype::kI32 || !is_narrow_float(spec.out().dtype)) return true;
+  if (spec.stage_count == kMaxStages) return false;
+  Stage& copy = spec.stage[spec.stage_count] =
+      make_stage(Op::kCopy, value_of(spec.stage_count - 1));
+  copy.dtype = Dtype::kF32;
+  copy.out = last.out;
+  last.out = kNoRef;
+  spec.stage_count++;
+  return true;
 }
 
 MaybeFault fill_in_stages(const Statement& s, Spec& spec) {
@@ -223,6 +242,11 @@ MaybeFault fill_in_stages(const Statement& s, Spec& spec) {
     spec.fill_bits = bits_of_number(
         head_of(spec).dtype,
         std::isnan(s.fill_value) ? std::numeric_limits<double>::quiet_NaN() : s.fill_value);
+  if (!round_to_f32(spec))
+    return fault(MORELLO_UNSUPPORTED, {Place::Kind::kTensor, spec.out_index()},
+                 "an i32 result is rounded to f32 before it is written as ",
+                 name_of(spec.out().dtype), ", which counts as a step, and at most ", kMaxSteps,
+                 " steps are supported; let one operand be f32, or leave out a step");
   return std::nullopt;
 }
 
@@ -251,21 +275,11 @@ MaybeFault canonicalise(const Statement& s, const Space& space, Lowered& lowered
   return fill_in_stages(s, spec);
 }
 
-MaybeFault check_supported(const Statement& s) {
-  for (int i = 0; i < static_cast<int>(s.tensors.size()); i++)
-    if (s.tensors[i].dtype != Dtype::kF32)
-      return fault(MORELLO_UNSUPPORTED, {Place::Kind::kTensor, i}, tensor_name(s, i), " is ",
-                   name_of(s.tensors[i].dtype), "; this version computes f32 only");
-  return std::nullopt;
-}
-
 Result<Lowered> lower(const Statement& s) {
   Space space;
   if (auto f = check(s, space)) return std::move(f->error);
   Lowered lowered;
   if (auto f = canonicalise(s, space, lowered)) return std::move(f->error);
-  if (auto f = check_supported(s)) return std::move(f->error);
-  // Others are not yet: a sum in f32 is not added to an output of i8.
   assert_canonical(lowered.spec);
   return lowered;
 }

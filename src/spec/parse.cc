@@ -30,13 +30,14 @@ class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text), lexer_(text), token_(lexer_.next()) {}
 
-  Result<Statement> run(bool supported_only) {
+  Result<Statement> run() {
     Space space;
     Lowered lowered;
     if (!head() || !steps() || !output()) return std::move(error_);
+    if (statement_.head == Head::kFill && is_integer(statement_.tensors[0].dtype))
+      statement_.fill_value = exact_value_;
     if (auto f = check(statement_, space)) return located(std::move(*f));
     if (auto f = canonicalise(statement_, space, lowered)) return located(std::move(*f));
-    if (auto f = check_supported(statement_); f && supported_only) return located(std::move(*f));
     return std::move(statement_);
   }
 
@@ -75,7 +76,8 @@ class Parser {
   Error error_;
   size_t head_at_ = 0;
   bool has_own_shape_ = false;       // the output's shape does not follow from the inputs
-  std::vector<size_t> argument_at_;  // the subscripts, axis, or entries of the permutation
+  std::vector<size_t> argument_at_;  // the subscripts, axis, number, or entries of the permutation
+  double exact_value_ = 0;           // what is filled with, before it is rounded to f32
   std::vector<TensorPlace> tensor_at_;
 };
 
@@ -176,6 +178,7 @@ bool Parser::einsum_subscripts() {
 }
 
 bool Parser::fill_value() {
+  argument_at_ = {token_.at};
   bool negative = token_.is("-");
   if (negative) advance();
   float value = 0;
@@ -190,6 +193,8 @@ bool Parser::fill_value() {
     return fail(MORELLO_SYNTAX_ERROR, token_.at, describe(token_),
                 " is out of the range of f32: 1.4e-45 to 3.4028235e38, 0 or inf");
   statement_.fill_value = negative && value == value ? -value : value;
+  std::from_chars(token_.text.data(), end, exact_value_);
+  if (negative) exact_value_ = -exact_value_;
   advance();
   return true;
 }
@@ -283,12 +288,9 @@ bool Parser::output() {
 
 bool Parser::dtype(Tensor& tensor) {
   auto known = dtype_from_name(token_.text);
-  if (token_.kind == Token::Kind::kName && !known && peek().is("[")) {
-    std::string names;
-    for (Dtype d : kComputedDtypes) names += concat(names.empty() ? "" : ", ", name_of(d));
+  if (token_.kind == Token::Kind::kName && !known && peek().is("["))
     return fail(MORELLO_UNKNOWN_DTYPE, token_.at, "unknown element type ", describe(token_),
-                "; this version computes ", names);
-  }
+                "; known are ", dtype_names());
   if (!known) return expected("a tensor such as f32[64,768]");
   tensor.dtype = *known;
   advance();
@@ -395,8 +397,6 @@ bool Parser::integer(Int& result, std::string_view what) {
 
 }  // namespace
 
-Result<Statement> parse(std::string_view text) { return Parser(text).run(false); }
-
-Result<Statement> parse_supported(std::string_view text) { return Parser(text).run(true); }
+Result<Statement> parse(std::string_view text) { return Parser(text).run(); }
 
 }  // namespace morello

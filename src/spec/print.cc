@@ -43,13 +43,6 @@ std::string tensor_text(const Tensor& t) {
   return text + concat("{strides=", list(t.strides), "}");
 }
 
-/// The shortest text that reads back as the same number.
-std::string number_text(float value) {
-  if (std::isnan(value)) return "nan";
-  char buffer[32];
-  return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
-}
-
 bool is_reversal(const std::vector<u32>& permutation) {
   for (size_t i = 0; i < permutation.size(); i++)
     if (permutation[i] != permutation.size() - 1 - i) return false;
@@ -59,7 +52,7 @@ bool is_reversal(const std::vector<u32>& permutation) {
 std::string head_text(const Statement& s) {
   std::string text(head_name(s.head, s.op));
   if (s.head == Head::kEinsum) text += concat(" \"", s.subscripts, "\"");
-  if (s.head == Head::kFill) text += concat(" ", number_text(s.fill_value));
+  if (s.head == Head::kFill) text += concat(" ", number_text(s.tensors[0].dtype, s.fill_value));
   for (int i = 0; i < head_inputs(s.head); i++) text += concat(" ", tensor_text(s.tensors[i]));
   if (s.head == Head::kReduce) text += concat(" axis=", s.axis);
   if (s.head == Head::kTranspose && !is_reversal(s.permutation))
@@ -86,6 +79,15 @@ std::string step_text(const Statement& s, const Step& step) {
 
 }  // namespace
 
+std::string number_text(Dtype dtype, double value) {
+  if (std::isnan(value)) return "nan";
+  char buffer[32];
+  char* end = buffer + sizeof buffer;
+  end = is_integer(dtype) ? std::to_chars(buffer, end, value).ptr
+                          : std::to_chars(buffer, end, static_cast<float>(value)).ptr;
+  return std::string(buffer, end);
+}
+
 std::string print(const Statement& s) {
   std::string text = head_text(s);
   for (const Step& step : s.steps) text += step_text(s, step);
@@ -98,7 +100,7 @@ u64 hash_of(const Statement& s) {
 }
 
 bool operator==(const Statement& a, const Statement& b) {
-  bool same_value = std::bit_cast<u32>(a.fill_value) == std::bit_cast<u32>(b.fill_value) ||
+  bool same_value = std::bit_cast<u64>(a.fill_value) == std::bit_cast<u64>(b.fill_value) ||
                     (std::isnan(a.fill_value) && std::isnan(b.fill_value));
   return a.head == b.head && a.op == b.op && a.subscripts == b.subscripts &&
          a.permutation == b.permutation && a.axis == b.axis && same_value &&

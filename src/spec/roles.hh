@@ -6,6 +6,7 @@
 #define MORELLO_SPEC_ROLES_HH
 
 #include "spec/spec.hh"
+#include "support/number.hh"
 
 namespace morello {
 
@@ -41,9 +42,9 @@ inline Ref source_of(const Spec& spec) { return head_of(spec).in[0]; }
 /// A chain without steps.
 inline bool is_single(const Spec& spec) { return spec.stage_count == 1; }
 
-/// What a reduction in f32 starts from.
-inline float neutral_of(const Stage& stage) {
-  return static_cast<float>(identity_of(stage.op, Dtype::kF32));
+/// What a reduction starts from.
+inline u32 neutral_bits(const Stage& stage) {
+  return bits_of_number(stage.dtype, identity_of(stage.op, stage.dtype));
 }
 
 // ---- values

@@ -206,7 +206,7 @@ void forget_pitch(Operand& operand) {
   if (l.packed())
     for (int i = 0, n = l.count(); i < n && inside == 0; i++)
       if (l.block[i] == 0 && l.block_of(l.dim[i]) > 1) inside = n - 1 - i;
-  if (near) inside = 1;
+  if (near) inside = lane_group(operand) > 1 ? 2 : 1;
   if (inside) operand.contig = std::min(operand.contig, static_cast<u8>(inside));
 }
 
@@ -356,9 +356,7 @@ Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding*
   m.serial = true;
   m.operand_count = 2;
   m.stage_count = 1;
-  // In what the source is computed in, so that its numbers are rounded at most once.
-  const Dtype source = in ? from.dtype : to.dtype;
-  m.stage[0] = {Op::kCopy, computed_in(source), {0, kNoRef, kNoRef}, 0, 1};
+  m.stage[0] = {Op::kCopy, copied_in(from.dtype, to.dtype), {0, kNoRef, kNoRef}, 0, 1};
   m.operand[0] = in ? from : to;
   m.operand[1] = in ? to : from;
   m.operand[0].access = Access::kIn;

@@ -223,6 +223,18 @@ inline u8 unit_dim(const Operand& operand) {
   const int count = operand.layout.count();
   return operand.contig == 0 || count == 0 ? kNoDim : operand.layout.dim[count - 1];
 }
+/// Elements that share a lane of 4 bytes at the operand's fastest place; 1: they do not.
+inline u32 lane_group(const Operand& operand) {
+  const int count = operand.layout.count();
+  if (count < 2 || !operand.layout.packed()) return 1;
+  const u32 block = operand.layout.block[count - 1];
+  return block > 1 && block * size_of(operand.dtype) == 4 ? block : 1;
+}
+/// The dimension along which neighbouring lanes are: what is next to such a group, or unit_dim().
+inline u8 lane_dim(const Operand& operand) {
+  if (lane_group(operand) == 1) return unit_dim(operand);
+  return operand.contig < 2 ? kNoDim : operand.layout.dim[operand.layout.count() - 2];
+}
 /// Vector registers that hold an operand: vectors along its unit dimension, or one element each if
 /// it has none.
 u64 vectors(const Spec& spec, const Operand& operand, u32 lanes);

@@ -37,7 +37,7 @@ struct Statement {
   std::string subscripts;        // of kEinsum, such as "bmk,bkn->bmn"
   std::vector<u32> permutation;  // of kTranspose
   u32 axis = 0;                  // of kReduce
-  float fill_value = 0;          // of kFill
+  double fill_value = 0;         // of kFill: an f32, or what an integer output has
   bool accumulate = false;
   std::vector<Tensor> tensors;  // inputs, those of the steps last; then the output
   std::vector<Step> steps;
@@ -59,10 +59,8 @@ struct Lowered {
 Result<Lowered> lower(const Statement& statement);
 
 /// docs/spec-language.md has the grammar. Errors have a line and column. What is parsed can be
-/// lowered, unless an element type is not supported yet.
+/// lowered.
 Result<Statement> parse(std::string_view text);
-/// The same, but element types that are not supported yet are errors too.
-Result<Statement> parse_supported(std::string_view text);
 /// The one printed form: parse(print(s)) == s for every s that lower() or parse() accepts.
 /// REQUIRES: one of them does.
 std::string print(const Statement& statement);

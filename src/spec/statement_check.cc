@@ -2,8 +2,11 @@
 // What may be wrong with a Statement apart from shapes and layouts, and the order of all checks.
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
 
 #include "spec/check.hh"
+#include "support/number.hh"
 
 namespace morello {
 namespace {
@@ -31,7 +34,7 @@ bool has_stray_fields(const Statement& s) {
   return (s.head != Head::kEinsum && !s.subscripts.empty()) ||
          (s.head != Head::kTranspose && !s.permutation.empty()) ||
          (s.head != Head::kReduce && s.axis != 0) || (!has_op(s.head) && s.op != Op::kCopy) ||
-         (s.head != Head::kFill && std::bit_cast<u32>(s.fill_value) != 0);
+         (s.head != Head::kFill && std::bit_cast<u64>(s.fill_value) != 0);
 }
 
 MaybeFault check_steps(const Statement& s) {
@@ -54,6 +57,30 @@ MaybeFault check_steps(const Statement& s) {
     return fault(MORELLO_UNSUPPORTED, {}, "the Spec has ", next + 1,
                  " tensors, the output included; at most ", kMaxOperands, " are supported");
   return std::nullopt;
+}
+
+/// What both an element of the one type and one of the other can be computed in.
+Dtype common(Dtype a, Dtype b) {
+  return a == b ? a : is_integer(a) && is_integer(b) ? Dtype::kI32 : Dtype::kF32;
+}
+
+/// The element type of the result, as far as the inputs say: sums of integers are i32, whatever has
+/// one type keeps it, all else is what it is computed in.
+Dtype result_dtype(const Statement& s) {
+  Dtype dtype = s.tensors[0].dtype;
+  if (head_inputs(s.head) == 2) dtype = common(dtype, s.tensors[1].dtype);
+  const bool sums = s.head == Head::kMatmul || s.head == Head::kEinsum ||
+                    (s.head == Head::kReduce && s.op == Op::kAdd);
+  if (sums && is_integer(dtype)) dtype = Dtype::kI32;
+  auto apply = [&](Op op) {
+    if (is_integer(dtype) && !has_integers(op)) dtype = Dtype::kF32;
+  };
+  apply(s.op);
+  for (const Step& step : s.steps) {
+    if (step.operand >= 0) dtype = common(dtype, s.tensors[step.operand].dtype);
+    apply(step.op);
+  }
+  return dtype;
 }
 
 }  // namespace
@@ -85,6 +112,12 @@ std::string tensor_name(const Statement& s, int index) {
   return has_output_at(s, index) ? "the output" : concat("input ", index);
 }
 
+std::string dtype_names() {
+  std::string names;
+  for (Dtype d : kAllDtypes) names += concat(names.empty() ? "" : ", ", name_of(d));
+  return names;
+}
+
 std::string shape_name(const Tensor& t) {
   std::string text(name_of(t.dtype));
   text += '[';
@@ -108,10 +141,34 @@ MaybeFault check_form(const Statement& s, bool has_output) {
   return std::nullopt;
 }
 
+MaybeFault check_fill(const Statement& s) {
+  if (s.head != Head::kFill) return std::nullopt;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Dtype dtype = s.tensors[0].dtype;
+  const double value = s.fill_value;
+  const Place place{Place::Kind::kArgument};
+  if (is_integer(dtype)) {
+    if (value == rounded(dtype, value)) return std::nullopt;
+    return fault(MORELLO_INVALID_ARGUMENT, place, number_text(dtype, value), " is none of ",
+                 name_of(dtype), ", which has the integers from ",
+                 static_cast<i64>(rounded(dtype, -kInfinity)), " to ",
+                 static_cast<i64>(rounded(dtype, kInfinity)));
+  }
+  if (std::isnan(value) || std::isinf(value)) return std::nullopt;
+  if (value != static_cast<float>(value))
+    return fault(MORELLO_INVALID_ARGUMENT, place, "the number to fill with is not rounded to f32");
+  if (!std::isinf(rounded(dtype, value))) return std::nullopt;
+  const double largest = number_of_bits(dtype, bits_of_number(dtype, kInfinity) - 1);
+  return fault(MORELLO_INVALID_ARGUMENT, place, number_text(dtype, value),
+               " is past the largest number of ", name_of(dtype), ", ", number_text(dtype, largest),
+               "; inf is more");
+}
+
 MaybeFault check(const Statement& s, Space& space) {
   if (auto f = check_form(s, true)) return f;
   for (int i = 0; i < static_cast<int>(s.tensors.size()); i++)
     if (auto f = check_tensor(s, i)) return f;
+  if (auto f = check_fill(s)) return f;
   return make_space(s, true, space);
 }
 
@@ -122,7 +179,7 @@ MaybeFault infer_output(Statement& s) {
   Space space;
   if (auto f = make_space(s, false, space)) return f;
   Tensor out;
-  out.dtype = s.tensors[0].dtype;
+  out.dtype = result_dtype(s);
   for (int dim : space.result) out.shape.push_back(space.size[dim]);
   if (out.shape.size() <= MORELLO_MAX_RANK) out.strides = row_major_strides(out.shape);
   s.tensors.push_back(std::move(out));

@@ -52,6 +52,14 @@ constexpr bool is_integer(Dtype d) {
 
 /// The element type that values of this one are computed and summed in.
 constexpr Dtype computed_in(Dtype d) { return is_integer(d) ? Dtype::kI32 : Dtype::kF32; }
+/// What one is converted in to another: integers as such if both are.
+constexpr Dtype copied_in(Dtype from, Dtype to) {
+  return is_integer(from) && is_integer(to) ? Dtype::kI32 : Dtype::kF32;
+}
+/// What is written to it is rounded to f32 before: nothing converts an i32 to 16 bits exactly.
+constexpr bool is_narrow_float(Dtype d) {
+  return !is_integer(d) && size_of(d) < size_of(Dtype::kF32);
+}
 
 /// Every element type, for parsers and messages.
 inline constexpr Dtype kAllDtypes[] = {
@@ -59,9 +67,6 @@ inline constexpr Dtype kAllDtypes[] = {
 #include "support/dtypes.def"
 #undef MORELLO_DTYPE
 };
-/// Those that this version computes. Messages name no other: it would only be the next error.
-inline constexpr Dtype kComputedDtypes[] = {Dtype::kF32};
-
 /// What a wider one has to look at, for nothing else says so: computed_in(), set_dtypes() in
 /// spec/lower.cc, Spec::fill_bits, and the bits of support/number.hh.
 constexpr bool dtypes_fit_32_bits() {

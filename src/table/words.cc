@@ -56,6 +56,10 @@ std::string layout_of_action(const Action& a) {
       return "with reduced dimensions slowest";
     case LayoutOption::kPanels:
       return "in panels of " + std::to_string(a.size);
+    case LayoutOption::kGrouped:
+      return "in groups, with other reduced dimensions slowest";
+    case LayoutOption::kGroupedPanels:
+      return "in groups, in panels of " + std::to_string(a.size);
   }
   return "?";
 }
@@ -111,6 +115,8 @@ std::string action_text(const Spec& key, const Action& a) {
       return "keep " + operand + " nearer";
     case ActionKind::kPack:
       return "pack " + operand + " at " + level + ' ' + layout_of_action(a);
+    case ActionKind::kWiden:
+      return "widen " + operand + " at " + level + ' ' + layout_of_action(a);
     case ActionKind::kRegisters:
       return "move " + operand + " to registers";
     case ActionKind::kAccumulate:

@@ -10,8 +10,8 @@ namespace {
 
 constexpr i64 cycles(i64 n) { return n * kUnitsPerCycle; }
 
-constexpr Features kAvx2Features =
-    features(Feature::kAvx, Feature::kFma, Feature::kBmi1, Feature::kBmi2, Feature::kAvx2);
+constexpr Features kAvx2Features = features(Feature::kAvx, Feature::kFma, Feature::kF16c,
+                                            Feature::kBmi1, Feature::kBmi2, Feature::kAvx2);
 constexpr Features kAvx512Features =
     kAvx2Features |
     features(Feature::kAvx512f, Feature::kAvx512dq, Feature::kAvx512bw, Feature::kAvx512vl);
@@ -74,9 +74,34 @@ constexpr Target avx512_target() {
   return t;
 }
 
+constexpr Target avx2_vnni_target() {
+  Target t = avx2_target();
+  t.name = "avx2_vnni";
+  t.number = MORELLO_ISA_AVX2_VNNI;
+  t.required = kAvx2Features | features(Feature::kAvxVnni);
+  return t;
+}
+
+constexpr Target avx512_vnni_target() {
+  Target t = avx512_target();
+  t.name = "avx512_vnni";
+  t.number = MORELLO_ISA_AVX512_VNNI;
+  t.required = kAvx512Features | features(Feature::kAvx512Vnni);
+  return t;
+}
+
+constexpr Target avx512_bf16_target() {
+  Target t = avx512_vnni_target();
+  t.name = "avx512_bf16";
+  t.number = MORELLO_ISA_AVX512_BF16;
+  t.required = t.required | features(Feature::kAvx512Bf16);
+  return t;
+}
+
 /// From the least to the most wanted: AUTO takes the last usable one, so one that is best for some
 /// machines only stands before one that is good for all.
-constexpr Target kTargets[] = {avx2_target(), avx512_target()};
+constexpr Target kTargets[] = {avx2_target(), avx2_vnni_target(), avx512_target(),
+                               avx512_vnni_target(), avx512_bf16_target()};
 
 /// morello_cpu_info::usable_isas has a bit for each number; AUTO is none.
 constexpr bool numbers_are_bits() {

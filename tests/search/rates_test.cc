@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../support/random_statement.hh"
+#include "../support/targets.hh"
 #include "brute_force.hh"
 #include "cost/shared.hh"
 #include "search/best_first.hh"
@@ -243,7 +244,8 @@ TEST_SUITE("search") {
     const u64 seed = 20261127;
     size_t checked = 0;
     std::vector<size_t> duties(kDuties);
-    for (const Target& t : fixed_targets()) {
+    for (const Target* target : testing::targets_of({Dtype::kF32})) {
+      const Target& t = *target;
       auto check = [&](const Spec& spec) {
         duties[static_cast<size_t>(duty_of(spec))]++;
         for (const Named& added : kAdded) {
@@ -297,7 +299,8 @@ TEST_SUITE("search") {
     int turn = 0;  // sanitizers take a part of the fixed Specs as well
     for (const Named& added : kAdded) {
       const std::vector<const Microkernel*> kernels = with(added.kernel);
-      for (const Target& target : fixed_targets()) {
+      for (const Target* model : testing::targets_of({Dtype::kF32})) {
+        const Target& target = *model;
         const Target tiny = with_machine(target, 512, 1024, 1);
         for (const char* text :
              {"matmul f32[2,3] f32[3,5]", "matmul f32[1,9] f32[9,12] -> f32[1,12]",
@@ -324,6 +327,7 @@ TEST_SUITE("search") {
 
   TEST_CASE("a microkernel twice as fast: random Specs of real sizes cost no less than bounds") {
     const u64 seed = 20261129;
+    const std::vector<const Target*> targets = testing::targets_of({Dtype::kF32});
     for (const Named& added : kAdded) {
       const std::vector<const Microkernel*> kernels = with(added.kernel);
       for (int i = 0, n = rounds(20); i < n; i++) {
@@ -333,7 +337,7 @@ TEST_SUITE("search") {
         options.max_flops = i64{1} << (12 + rng() % 17);
         options.max_size = rng() % 2 ? 4096 : 0;
         const Statement statement = testing::random_statement(rng, options);
-        const Target target = with_machine(fixed_targets()[i % 2], 0, 0, 1);
+        const Target target = with_machine(*targets[i % 2], 0, 0, 1);
         const std::string wrong = against_bounds(lower(statement)->spec, target, kernels);
         CHECK_MESSAGE(wrong == "", added.name << ", seed " << seed + static_cast<u64>(i) << ": "
                                               << print(statement) << " on " << target.name << ": "

@@ -285,13 +285,16 @@ TEST_CASE("what is known of a panel's pitch is what its level needs, in tiles as
   CHECK(not_canonical(tile(s, 0, 3, nullptr)) == "");
 }
 
-TEST_CASE("numbers are rounded once on their way out of a wider buffer") {
-  const Spec s = graph();
+TEST_CASE("copies are computed in i32 between integers, and in f32 otherwise") {
+  Spec s = graph();
   Operand to = s.operand[4];
+  REQUIRE(to.dtype == Dtype::kF16);
   to.dtype = Dtype::kI32;
   to.level = Level::kL1;
-  const Spec out = move_spec(s, 4, to, /*in=*/false, nullptr);
-  CHECK(out.stage[0].dtype == Dtype::kI32);  // not f32: i32 -> f16 at once
+  auto computed_out = [&] { return move_spec(s, 4, to, /*in=*/false, nullptr).stage[0].dtype; };
+  CHECK(computed_out() == Dtype::kF32);  // i32 -> f32 -> f16
+  s.operand[4].dtype = Dtype::kI8;
+  CHECK(computed_out() == Dtype::kI32);
   CHECK(move_spec(s, 2, to, /*in=*/true, nullptr).stage[0].dtype == Dtype::kF32);
 }
 

@@ -104,7 +104,6 @@ TEST_CASE("what is wrong with a family is said where it is") {
       {"relu f32[<=4000000000]", MORELLO_SIZE_OVERFLOW, 1, 10},
       {"relu f32[<=1000000,<=1000000]", MORELLO_SIZE_OVERFLOW, 1, 20},
       {"relu f64[<=4]", MORELLO_UNKNOWN_DTYPE, 1, 6},
-      {"relu bf16[<=4]", MORELLO_UNSUPPORTED, 1, 6},
       {"matmul f32[<=8,<=8] f32[<=4,<=8]", MORELLO_INVALID_SHAPE, 1, 25},
       {"matmul f32[<=8,8] f32[<=8,<=8]", MORELLO_INVALID_SHAPE, 1, 23},
       {"matmul f32[<=8,<=8] f32[8,<=8]", MORELLO_INVALID_SHAPE, 1, 25},

@@ -324,16 +324,6 @@ TEST_SUITE("spec") {
     CHECK(spec.reduced() == 0b1100);
   }
 
-  TEST_CASE("lower: element types") {
-    for (std::string_view text : {"relu bf16[3]", "matmul f32[2,3] i8[3,4]", "fill 0 -> f16[3]"}) {
-      Result<Lowered> l = lower(*parse(text));
-      REQUIRE_FALSE(l.ok());
-      CHECK(l.error().status == MORELLO_UNSUPPORTED);
-      CHECK(l.error().line == 0);
-      CHECK(l.error().message.find("computes f32 only") != std::string::npos);
-    }
-  }
-
   TEST_CASE("lower: Statements that no text makes") {
     Statement matmul = *parse("matmul f32[2,3] f32[3,4] + f32[4]");
     auto status = [](Statement s) {

@@ -172,6 +172,7 @@ class SpecMaker {
       const bool needed = !is_read(value_of(static_cast<int>(s)));
       if (!needed && !chance(random_, 10)) continue;
       Draft out{value_dims_[s], any_dtype(), Access::kOut};
+      if (stage.dtype == Dtype::kI32 && is_narrow_float(out.dtype)) out.dtype = Dtype::kF32;
       if (chance(random_, 15)) out.dims = static_cast<DimMask>(out.dims | some_dims());
       if (needed && is_reduction(stage) && chance(random_, 50)) {
         out.dtype = stage.dtype;
@@ -180,7 +181,8 @@ class SpecMaker {
       // An output that stages read: an input so far.
       const size_t d = inputs == 0 ? 0 : below(inputs);
       if (inputs > 0 && chance(random_, 20) && drafts_[d].access == Access::kIn &&
-          (value_dims_[s] & ~drafts_[d].dims) == 0) {
+          (value_dims_[s] & ~drafts_[d].dims) == 0 &&
+          !(stage.dtype == Dtype::kI32 && is_narrow_float(drafts_[d].dtype))) {
         drafts_[d].access = Access::kInOut;
         stage.out = static_cast<Ref>(kDraft + d);
         continue;

@@ -38,6 +38,7 @@ class Generator {
   Shape reduce();
   Shape transpose();
   void steps(const Shape& result);
+  void dtypes();
 
   std::mt19937_64& rng_;
   const RandomStatementOptions& options_;
@@ -228,6 +229,38 @@ void Generator::steps(const Shape& result) {
   }
 }
 
+/// As applications mix them, or at random.
+void Generator::dtypes() {
+  constexpr Dtype kFactors[][2] = {{Dtype::kBf16, Dtype::kBf16}, {Dtype::kF16, Dtype::kF16},
+                                   {Dtype::kF32, Dtype::kBf16},  {Dtype::kF32, Dtype::kF16},
+                                   {Dtype::kU8, Dtype::kI8},     {Dtype::kI8, Dtype::kI8},
+                                   {Dtype::kF32, Dtype::kI8},    {Dtype::kBf16, Dtype::kI8}};
+  auto any = [&] { return kAllDtypes[below(std::size(kAllDtypes))]; };
+  Tensor& out = s_.tensors.back();
+  const Dtype same = any();
+  switch (below(3)) {
+    case 0:
+      for (Tensor& t : s_.tensors) t.dtype = one_in(4) ? any() : Dtype::kF32;
+      break;
+    case 1:
+      for (Tensor& t : s_.tensors) t.dtype = same;
+      break;
+    default: {
+      const Dtype* factors = kFactors[below(std::size(kFactors))];
+      const bool integers = is_integer(factors[0]) && is_integer(factors[1]);
+      for (size_t i = 0; i + 1 < s_.tensors.size(); i++)
+        s_.tensors[i].dtype = i < 2                   ? factors[i]
+                              : integers && one_in(2) ? Dtype::kI32
+                                                      : Dtype::kF32;
+      if (one_in(3))
+        out.dtype = integers ? Dtype::kI32 : factors[0];
+      else if (one_in(3))
+        out.dtype = factors[0];
+      break;
+    }
+  }
+}
+
 bool Generator::draw() {
   Shape out = head();
   steps(out);
@@ -241,10 +274,8 @@ bool Generator::draw() {
   }
   for (i64 size : out) points_ *= size;
   if (points_ > options_.max_flops) return false;
-  if (!lower(s_)) return false;
-  for (Tensor& t : s_.tensors)
-    if (options_.other_dtypes && one_in(4)) t.dtype = kAllDtypes[below(std::size(kAllDtypes))];
-  return true;
+  if (options_.other_dtypes) dtypes();
+  return lower(s_).ok();
 }
 
 }  // namespace

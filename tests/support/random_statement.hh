@@ -17,11 +17,10 @@ struct RandomStatementOptions {
   bool free_layouts = false;  // may leave the layout of an input free
   bool strided = true;        // padded leading dimensions, permuted axes, inputs with stride 0
   i64 max_size = 0;  // 0: sizes are small; else some are up to this one, as in applications
-  bool other_dtypes = false;  // may use element types that lower() refuses
+  bool other_dtypes = false;  // mixed element types; else f32
 };
 
-/// A Statement that lower() accepts (unless other_dtypes). The same on every machine for one state
-/// of `rng`.
+/// A Statement that lower() accepts. The same on every machine for one state of `rng`.
 Statement random_statement(std::mt19937_64& rng, const RandomStatementOptions& options = {});
 
 }  // namespace morello::testing

@@ -230,6 +230,12 @@ class Evaluation {
     const Value& v = values_[static_cast<size_t>(ref - 0x10) / 4];
     return v.number[point(index, v.dims)];
   }
+  /// f32 holds all numbers that floats are computed from but those of i32.
+  double input(const Stage& stage, size_t i, const Index& index) const {
+    const double x = read(stage.in[i], index);
+    if (dtype_of_ref(stage.in[i]) != Dtype::kI32 || stage.dtype == Dtype::kI32) return x;
+    return static_cast<double>(static_cast<float>(x));
+  }
   DimMask dims_of_ref(Ref ref) const {
     return ref == kNoRef        ? DimMask{0}
            : ref < kMaxOperands ? spec_.operand[ref].dims
@@ -251,8 +257,8 @@ class Evaluation {
 
   double one(const Stage& stage, const Index& index) const {
     if (stage.op == Op::kFill) return decoded(stage.dtype, spec_.fill_bits);
-    const double x = read(stage.in[0], index);
-    const double y = with_one_input(stage) ? 0 : read(stage.in[1], index);
+    const double x = input(stage, 0, index);
+    const double y = with_one_input(stage) ? 0 : input(stage, 1, index);
     if (reduces(stage) && stage.op != Op::kMulAdd) return x;
     if (stage.dtype == Dtype::kI32)
       return wrap(elementwise_i64(stage.op, static_cast<i64>(x), static_cast<i64>(y)));

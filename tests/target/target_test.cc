@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "morello/morello.h"
+#include "target/dots.hh"
 #include "target/isa.hh"
 
 namespace morello {
@@ -92,10 +93,27 @@ TEST_CASE("AUTO is the last usable target; features of one do not come with anot
   CHECK(best_target(avx512->required, avx2->required) == avx2);
   CHECK(best_target(avx2->required, avx512->required) == avx2);
   CHECK(best_target(kNoFeatures, kAllFeatures) == nullptr);
-  for (Feature f : {Feature::kFma, Feature::kBmi2, Feature::kAvx2})
+  for (Feature f : {Feature::kFma, Feature::kF16c, Feature::kBmi2, Feature::kAvx2})
     CHECK(best_target(kAllFeatures & ~features(f), kAllFeatures) == nullptr);
   for (Feature f : {Feature::kAvx512bw, Feature::kAvx512vl})
-    CHECK(best_target(kAllFeatures & ~features(f), kAllFeatures) == avx2);
+    CHECK(best_target(kAllFeatures & ~features(f), kAllFeatures) == find_target("avx2_vnni"));
+}
+
+TEST_CASE("AUTO asks for no feature that makes no difference to the element types") {
+  auto best = [](Features cpu, std::initializer_list<Dtype> types) {
+    return best_target(cpu, kAllFeatures, types);
+  };
+  const Target *avx2 = fixed_target(Isa::kAvx2), *avx512 = fixed_target(Isa::kAvx512);
+  const Target *vnni = find_target("avx512_vnni"), *bf16 = find_target("avx512_bf16");
+  CHECK(best(kAllFeatures, {Dtype::kF32}) == avx512);
+  CHECK(best(kAllFeatures, {Dtype::kF32, Dtype::kF16}) == avx512);
+  CHECK(best(kAllFeatures, {Dtype::kF32, Dtype::kBf16}) == bf16);
+  CHECK(best(kAllFeatures, {Dtype::kI8, Dtype::kF32}) == vnni);
+  CHECK(best(vnni->required, {Dtype::kBf16}) == avx512);
+  CHECK(best(find_target("avx2_vnni")->required, {Dtype::kF32}) == avx2);
+  CHECK(best(find_target("avx2_vnni")->required, {Dtype::kU8, Dtype::kI8}) ==
+        find_target("avx2_vnni"));
+  CHECK(best(kNoFeatures, {Dtype::kF32}) == nullptr);
 }
 
 TEST_CASE("a value of MORELLO_MAX_ISA that is none is refused, and named with the valid ones") {
@@ -118,9 +136,10 @@ TEST_CASE("the machine is what the compiler's own check says") {
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512dq");
-  CHECK(best_target(machine.features, kAllFeatures) == fixed_target(avx512 ? Isa::kAvx512
-                                                                    : avx2 ? Isa::kAvx2
-                                                                           : Isa::kNone));
+  const Dtype f32[] = {Dtype::kF32};
+  CHECK(best_target(machine.features, kAllFeatures, f32) == fixed_target(avx512 ? Isa::kAvx512
+                                                                         : avx2 ? Isa::kAvx2
+                                                                                : Isa::kNone));
   auto has = [&](Feature f) { return includes(machine.features, features(f)); };
   CHECK(has(Feature::kAvx2) == (__builtin_cpu_supports("avx2") != 0));
   CHECK(has(Feature::kAvx512Vnni) == (__builtin_cpu_supports("avx512vnni") != 0));

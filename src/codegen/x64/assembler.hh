@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Assembler: Xbyak with what every emitter needs: addresses of any distance, general registers to
-// take, vectors with exact edges, constants beside the code.
+// take, constants beside the code. What is in vectors: vectors.hh.
 #ifndef MORELLO_CODEGEN_X64_ASSEMBLER_HH
 #define MORELLO_CODEGEN_X64_ASSEMBLER_HH
 
@@ -14,14 +14,6 @@
 #include "target/target.hh"
 
 namespace morello::x64 {
-
-/// A vector of which `count` elements count. The narrowest register that holds them is used, so
-/// that 1, 2, 4, 8 and 16 need no mask.
-struct Lanes {
-  u32 count = 1;
-  u32 width = 1;  // elements that an unmasked access would touch
-  bool masked() const { return count != width; }
-};
 
 /// Where a value of the program lives between microkernels: a general register, or the stack frame.
 struct Home {
@@ -45,7 +37,8 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
 
   const Target& target() const { return target_; }
   bool avx512() const { return target_.has_masks; }
-  u32 lanes() const { return target_.lanes(sizeof(float)); }
+  /// Of a vector: elements are computed in 4 bytes, whatever they are in memory.
+  u32 lanes() const { return target_.lanes(4); }
 
   // -- General registers. r11 is no one's: it holds what one instruction needs.
   Reg64 far_register() const { return r11; }
@@ -77,30 +70,16 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
   template <class F>
   void for_chunks(u64 total, u64 unroll, const std::vector<Moving>& pointers, F body);
 
-  // -- Vectors
+  // -- Vector registers
   Vec vec(u32 index, u32 width);
   Vec full(u32 index) { return vec(index, lanes()); }
-  Lanes lanes_of(u32 count) const;
-  /// Elements of vector `j` along a dimension of `size`.
-  Lanes part(u32 size, u32 j) const;
-  /// Readies the mask for `l.count` elements; on AVX2 it lives in vector register `index`.
-  void set_mask(u32 count, u32 index);
-  /// True if an instruction may name the memory itself as its operand.
-  bool folds(Lanes l) const { return !l.masked() && l.width >= 4; }
-  /// REQUIRES: set_mask(l.count) if l.masked().
-  void load(u32 index, Lanes l, const Address& from);
-  /// Overwrites `spare` on AVX2 if more than 4 elements are masked.
-  void store(u32 index, Lanes l, const Reg64& base, i64 bytes, u32 spare);
-  void zero(u32 index);
-  /// a op b for the binary operations and the sums of kMulAdd; the operand order of max and min is
-  /// that of Op.
-  void binary(Op op, const Vec& to, const Vec& a, const Xbyak::Operand& b);
-  /// Combines all elements of vector `index` (of `width`) into element 0.
-  void reduce_lanes(Op op, u32 index, u32 width, u32 spare);
 
   // -- Constants, addressed relative to the code
   Address constant(u32 bits);
-  void broadcast(u32 index, u32 width, float value);
+  /// In every lane: what an instruction on whole vectors may name as its operand.
+  Address lanes_constant(u32 bits);
+  /// Ones up to element 8, then zeros, of 4 bytes each.
+  Address mask_constant(u32 count);
   void write_constants();
 
   /// The vector state that vzeroupper cleans was used since the last begin_function().
@@ -112,10 +91,9 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
   std::vector<Reg64> free_;
   size_t taken_ = 0;
   std::vector<Home> homes_;
-  std::map<u32, Xbyak::Label> constants_;
+  std::map<u32, Xbyak::Label> constants_, lanes_constants_;
   Xbyak::Label mask_table_;
   bool mask_table_used_ = false;
-  u32 mask_register_ = 0;
   bool wide_ = false;
 };
 

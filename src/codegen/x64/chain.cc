@@ -4,16 +4,18 @@
 #include <cassert>
 #include <utility>
 
-#include "spec/roles.hh"
+#include "cost/held.hh"
 
 namespace morello::x64 {
 
-Chain::Chain(Assembler& as, const PlanCall& call, bool scalar)
+Chain::Chain(Vectors& as, const PlanCall& call, bool scalar)
     : as_(as), call_(call), needs_(map_registers(call.spec, as.target(), scalar)) {
   u32 next = call.first_free;
   if (needs_.value) value_ = next++;
   if (needs_.other) other_ = next++;
   if (needs_.spare) spare_ = next++;
+  narrow_ = needs_.narrow ? next : spare_;
+  next += needs_.narrow;
   if (needs_.mask) mask_ = next++;
   for (int s = 0; s < call.spec.stage_count; s++)
     if (needs_.constants >> s & 1) constant_[s] = next++;
@@ -23,20 +25,28 @@ void Chain::prepare(u32 width, Lanes odd) {
   const Spec& spec = call_.spec;
   for (int s = 0; s < spec.stage_count; s++)
     if (needs_.constants >> s & 1)
-      as_.broadcast(constant_[s], width, *constant_of(spec.stage[s].op, fill_value_of(spec)));
+      as_.fill(constant_[s], width, *constant_of(spec.stage[s], spec.fill_bits));
   if (odd.masked() && (as_.avx512() || needs_.mask)) as_.set_mask(odd.count, mask_);
 }
 
 void Chain::compute(Lanes l, const Sources& sources) {
   lanes_ = l;
   sources_ = &sources;
-  const Source& out = sources[call_.spec.out_index()];
-  int stages = call_.spec.stage_count;
-  for (int s = 0; s < stages; s++)
-    previous_ =
-        stage(s, out.in_register && (s + 1 == stages || !needs_.value) ? out.index : value_);
+  const Spec& spec = call_.spec;
+  const Source& out = sources[spec.out_index()];
+  int stages = spec.stage_count;
+  const u32 value = out.in_register && !needs_.value ? out.index : value_;
+  for (int s = 0; s < stages; s++) {
+    const Dtype before = held_;
+    held_ = held_in(spec, spec.stage[s]);
+    if (s > 0 && before != held_) {
+      as_.convert(value, previous_, l.width, before, held_);
+      previous_ = value;
+    }
+    previous_ = stage(s, out.in_register && s + 1 == stages ? out.index : value);
+  }
   if (!out.in_register)
-    as_.store(previous_, l, out.base, out.bytes, spare_);
+    as_.store(previous_, l, spec.out().dtype, held_, out.base, out.bytes, narrow_);
   else if (previous_ != out.index)
     as_.vmovaps(as_.vec(out.index, l.width), as_.vec(previous_, l.width));
 }
@@ -49,6 +59,7 @@ u32 Chain::stage(int index, u32 to) {
     assert(needs_.constants >> index & 1);  // see constant_of()
     return as_.vec(constant_[index], lanes_.width);
   };
+  const bool integers = held_ == Dtype::kI32;
   Ref &in0 = stage.in[0], &in1 = stage.in[1];
   if (is_binary(stage.op) && in1 == kNoRef) {  // a reduction of no dimension
     if (!accumulates(call_.spec, stage)) return in_register(in0, to);
@@ -57,18 +68,23 @@ u32 Chain::stage(int index, u32 to) {
   switch (stage.op) {
     case Op::kFill:
       if (needs_.constants >> index & 1) return constant_[index];
-      as_.broadcast(to, lanes_.width, fill_value_of(call_.spec));
+      as_.fill(to, lanes_.width, call_.spec.fill_bits);
       return to;
     case Op::kCopy:
       return in_register(in0, to);
     case Op::kRelu:
-      with_operand(in0, to, [&](const auto& x) { as_.vmaxps(dest, constant(), x); });
+      with_operand(in0, to,
+                   [&](const auto& x) { as_.binary(Op::kMax, held_, dest, constant(), x); });
       return to;
     case Op::kNeg:
-      with_operand(in0, to, [&](const auto& x) { as_.vxorps(dest, constant(), x); });
+      with_operand(in0, to, [&](const auto& x) {
+        integers ? as_.vpsubd(dest, constant(), x) : as_.vxorps(dest, constant(), x);
+      });
       return to;
     case Op::kAbs:
-      with_operand(in0, to, [&](const auto& x) { as_.vandps(dest, constant(), x); });
+      with_operand(in0, to, [&](const auto& x) {
+        integers ? as_.vpabsd(dest, x) : as_.vandps(dest, constant(), x);
+      });
       return to;
     case Op::kSqrt:
       with_operand(in0, to, [&](const auto& x) { as_.vsqrtps(dest, x); });
@@ -78,7 +94,7 @@ u32 Chain::stage(int index, u32 to) {
       return to;
     case Op::kSquare: {
       const Assembler::Vec x = as_.vec(in_register(in0, to), lanes_.width);
-      as_.vmulps(dest, x, x);
+      as_.binary(Op::kMul, held_, dest, x, x);
       return to;
     }
     case Op::kAdd:
@@ -88,9 +104,9 @@ u32 Chain::stage(int index, u32 to) {
     case Op::kMax:
     case Op::kMin: {
       // While the second input is in a register, that may be `to`.
-      u32 first = needs_.spare && !in_memory(in1) ? spare_ : to;
+      u32 first = needs_.spare && !is_fetched(in1) ? spare_ : to;
       const Assembler::Vec a = as_.vec(in_register(in0, first), lanes_.width);
-      with_operand(in1, other_, [&](const auto& b) { as_.binary(stage.op, dest, a, b); });
+      with_operand(in1, other_, [&](const auto& b) { as_.binary(stage.op, held_, dest, a, b); });
       return to;
     }
     case Op::kMulAdd:
@@ -99,19 +115,24 @@ u32 Chain::stage(int index, u32 to) {
   throw Xbyak::Error(Xbyak::ERR_INTERNAL);  // no elementwise operation
 }
 
-bool Chain::in_memory(Ref input) const {
-  return is_operand(input) && !(*sources_)[input].in_register;
+/// Does an input come from memory, or from a register where it is in another element type?
+bool Chain::is_fetched(Ref input) const {
+  if (!is_operand(input)) return false;
+  return !(*sources_)[input].in_register || call_.spec.operand[input].dtype != held_;
 }
 
-/// The register that holds an input: its own, or `to` after loading it.
+/// The register that holds an input: its own, or `to` after fetching it.
 u32 Chain::in_register(Ref input, u32 to) {
   if (is_value(input)) return previous_;
   const Source& source = (*sources_)[input];
-  if (source.in_register) return source.index;
-  if (source.broadcast && lanes_.width > 1)
-    as_.vbroadcastss(as_.vec(to, lanes_.width), as_.at(source.base, source.bytes));
+  const Dtype from = call_.spec.operand[input].dtype;
+  if (!is_fetched(input)) return source.index;
+  if (source.in_register)
+    as_.convert(to, source.index, lanes_.width, from, held_);
+  else if (source.broadcast && lanes_.width > 1)
+    as_.broadcast(to, lanes_.width, from, held_, source.base, source.bytes);
   else
-    as_.load(to, lanes_, as_.at(source.base, source.bytes));
+    as_.load(to, lanes_, from, held_, source.base, source.bytes);
   return to;
 }
 
@@ -119,7 +140,8 @@ template <class F>
 void Chain::with_operand(Ref input, u32 to, F f) {
   if (is_operand(input)) {
     const Source& source = (*sources_)[input];
-    if (!source.in_register && !source.broadcast && as_.folds(lanes_))
+    const Dtype from = call_.spec.operand[input].dtype;
+    if (!source.in_register && !source.broadcast && as_.folds(lanes_, from, held_))
       return f(as_.at(source.base, source.bytes));
   }
   f(as_.vec(in_register(input, to), lanes_.width));

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "codegen/x64/assembler.hh"
+#include "codegen/x64/vectors.hh"
 #include "cost/map_registers.hh"
 
 namespace morello::x64 {
@@ -14,7 +14,7 @@ namespace morello::x64 {
 class Chain {
  public:
   /// @param scalar  vectors have one element.
-  Chain(Assembler& as, const PlanCall& call, bool scalar);
+  Chain(Vectors& as, const PlanCall& call, bool scalar);
 
   /// Where the elements of one operand for the vector to compute are.
   struct Source {
@@ -32,18 +32,19 @@ class Chain {
 
  private:
   u32 stage(int index, u32 to);
-  bool in_memory(Ref input) const;
+  bool is_fetched(Ref input) const;
   u32 in_register(Ref input, u32 to);
   template <class F>
   void with_operand(Ref input, u32 to, F f);
 
-  Assembler& as_;
+  Vectors& as_;
   const PlanCall& call_;
   MapRegisters needs_;
-  u32 value_ = 0, other_ = 0, spare_ = 0, mask_ = 0;  // registers
+  u32 value_ = 0, other_ = 0, spare_ = 0, narrow_ = 0, mask_ = 0;  // registers
   std::array<u32, kMaxStages> constant_{};
   Lanes lanes_;
   const Sources* sources_ = nullptr;
+  Dtype held_{};  // in the stage at hand
   u32 previous_ = 0;
 };
 

@@ -2,7 +2,7 @@
 // out[m,v] (+)= a[m,k] * b[v,k] with vectors along k, and a horizontal sum per result at the end.
 #include <algorithm>
 
-#include "codegen/x64/assembler.hh"
+#include "codegen/x64/dots.hh"
 #include "codegen/x64/emitter.hh"
 #include "cost/shared.hh"
 
@@ -11,63 +11,95 @@ namespace {
 
 class DotProduct {
  public:
-  DotProduct(Assembler& as, const PlanCall& call)
-      : as_(as), call_(call), roles_(*contraction_roles(call.spec)) {
+  DotProduct(Vectors& as, const PlanCall& call)
+      : as_(as),
+        call_(call),
+        roles_(*contraction_roles(call.spec)),
+        sum_(type(call.spec.out_index())),
+        dot_(*dot_along(call.spec, roles_, as.target())),
+        last_dot_(*morello::dot_of(as.target(), type(roles_.a), type(roles_.b), sum_, 1)),
+        code_(as, dot_, type(roles_.a), type(roles_.b), sum_, call.first_free),
+        last_(as, last_dot_, type(roles_.a), type(roles_.b), sum_, call.first_free) {
     results_ = roles_.rows * roles_.columns;
     chains_ = dot_chains(results_);
     // The side with fewer vectors is held in registers, the other one loaded one by one.
     hold_b_ = roles_.columns <= roles_.rows;
-    held_ = call.first_free + results_ * chains_;
+    sums_ = call.first_free + std::max(dot_.spare, last_dot_.spare);
+    held_ = sums_ + results_ * chains_;
     other_ = held_ + std::min(roles_.rows, roles_.columns);
   }
 
   void emit() {
-    u32 lanes = as_.lanes(), full = roles_.depth / lanes;
-    Lanes tail = as_.lanes_of(roles_.depth % lanes);
+    const u32 lanes = as_.lanes(), vector = lanes * dot_.group;
+    const u32 full = roles_.depth / vector;
+    u32 rest = roles_.depth % vector;
+    const Lanes tail = as_.lanes_of(rest % lanes);
     if (tail.count != 0 && tail.masked()) as_.set_mask(tail.count, other_ + 1);
-    for (u32 r = 0; r < results_ * chains_; r++) as_.zero(call_.first_free + r);
+    code_.begin();
+    for (u32 r = 0; r < results_ * chains_; r++) as_.zero(sums_ + r);
     a_ = as_.moving_pointer(call_.operand[roles_.a].cursor);
     b_ = as_.moving_pointer(call_.operand[roles_.b].cursor);
     u32 unroll = call_.rare ? chains_ : results_ <= 8 ? std::max(chains_, 4u) : 2;
-    i64 bytes = i64{lanes} * sizeof(float);
-    as_.for_chunks(full, unroll, {{a_, bytes}, {b_, bytes}}, [&](u64 count) {
-      for (u32 i = 0; i < count; i++) step(i % chains_, i * bytes, as_.lanes_of(lanes));
+    const i64 a_bytes = i64{vector} * size_of(type(roles_.a)),
+              b_bytes = i64{vector} * size_of(type(roles_.b));
+    as_.for_chunks(full, unroll, {{a_, a_bytes}, {b_, b_bytes}}, [&](u64 count) {
+      for (u32 i = 0; i < count; i++) step(code_, i % chains_, i * vector, as_.lanes_of(lanes));
     });
-    if (tail.count != 0) {
-      u32 straight = full >= 2 * unroll ? full % unroll : full;
-      step(0, straight * bytes, tail);
-    }
+    u32 here = (full >= 2 * unroll ? full % unroll : full) * vector;
+    // What is left of a vector of groups, one element per lane.
+    for (; rest >= lanes; rest -= lanes, here += lanes) step(last_, 0, here, as_.lanes_of(lanes));
+    if (tail.count != 0) step(last_, 0, here, tail);
     for (u32 i = 0; i < roles_.rows; i++)
       for (u32 j = 0; j < roles_.columns; j++) finish(i, j);
   }
 
  private:
+  Dtype type(int operand) const { return call_.spec.operand[operand].dtype; }
   u32 accumulator(u32 i, u32 j, u32 chain) const {
-    return call_.first_free + chain * results_ + i * roles_.columns + j;
+    return sums_ + chain * results_ + i * roles_.columns + j;
   }
   i64 stride(int operand, u8 dim) const {
     return dim == kNoDim ? 0 : call_.operand[operand].stride[dim];
   }
-  Assembler::Address a_at(u32 i, i64 bytes) {
-    return as_.at(a_, i * stride(roles_.a, roles_.m) + bytes);
+  /// Bytes from the pointer of a factor to element `at` of its row `i`.
+  i64 a_at(u32 i, i64 at) const {
+    return i * stride(roles_.a, roles_.m) + at * i64{size_of(type(roles_.a))};
   }
-  Assembler::Address b_at(u32 j, i64 bytes) {
-    return as_.at(b_, j * stride(roles_.b, roles_.v) + bytes);
+  i64 b_at(u32 j, i64 at) const {
+    return j * stride(roles_.b, roles_.v) + at * i64{size_of(type(roles_.b))};
   }
 
-  void step(u32 chain, i64 bytes, Lanes l) {
-    u32 few = std::min(roles_.rows, roles_.columns), many = results_ / few;
-    for (u32 i = 0; i < few; i++) as_.load(held_ + i, l, hold_b_ ? b_at(i, bytes) : a_at(i, bytes));
-    for (u32 i = 0; i < many; i++) {
-      Assembler::Address from = hold_b_ ? a_at(i, bytes) : b_at(i, bytes);
-      if (few == 1 && as_.folds(l)) {
-        fma(hold_b_ ? accumulator(i, 0, chain) : accumulator(0, i, chain), held_, l, from);
-        continue;
+  void step(DotCode& code, u32 chain, i64 at, Lanes l) {
+    const u32 group = code.dot().group;
+    for (u32 pass = 0; pass < code.passes(group); pass++) {
+      auto load_a = [&](u32 index, u32 i) {
+        code.load(index, l, type(roles_.a), a_, a_at(i, at), pass, group);
+      };
+      auto load_b = [&](u32 index, u32 j) {
+        code.load(index, l, type(roles_.b), b_, b_at(j, at), pass, group);
+      };
+      u32 few = std::min(roles_.rows, roles_.columns), many = results_ / few;
+      for (u32 i = 0; i < few; i++) hold_b_ ? load_b(held_ + i, i) : load_a(held_ + i, i);
+      for (u32 i = 0; i < many; i++) {
+        if (few == 1 && code.is_f32() && as_.folds(l)) {
+          Assembler::Address from = hold_b_ ? as_.at(a_, a_at(i, at)) : as_.at(b_, b_at(i, at));
+          fma(hold_b_ ? accumulator(i, 0, chain) : accumulator(0, i, chain), held_, l, from);
+          continue;
+        }
+        if (few == 1 && !code.is_f32() && !hold_b_ && code.folds_b(l)) {
+          code.add(as_.full(accumulator(0, i, chain)), as_.full(held_), as_.at(b_, b_at(i, at)));
+          continue;
+        }
+        hold_b_ ? load_a(other_, i) : load_b(other_, i);
+        for (u32 j = 0; j < few; j++) {
+          const u32 to = hold_b_ ? accumulator(i, j, chain) : accumulator(j, i, chain);
+          if (code.is_f32())
+            fma(to, held_ + j, l, as_.vec(other_, l.width));
+          else  // what is loaded has zeros above
+            code.add(as_.full(to), as_.full(hold_b_ ? other_ : held_ + j),
+                     as_.full(hold_b_ ? held_ + j : other_));
+        }
       }
-      as_.load(other_, l, from);
-      for (u32 j = 0; j < few; j++)
-        fma(hold_b_ ? accumulator(i, j, chain) : accumulator(j, i, chain), held_ + j, l,
-            as_.vec(other_, l.width));
     }
   }
 
@@ -90,13 +122,23 @@ class DotProduct {
   void finish(u32 i, u32 j) {
     u32 sum = accumulator(i, j, 0);
     u32 width = std::min(as_.lanes(), as_.lanes_of(roles_.depth).width);
+    if (!code_.is_f32()) width = as_.lanes();
     for (u32 c = 1; c < chains_; c++)
-      as_.vaddps(as_.vec(sum, width), as_.vec(sum, width), as_.vec(accumulator(i, j, c), width));
-    as_.reduce_lanes(Op::kAdd, sum, width, other_);
+      as_.binary(Op::kAdd, sum_, as_.vec(sum, width), as_.vec(sum, width),
+                 as_.vec(accumulator(i, j, c), width));
+    as_.reduce_lanes(Op::kAdd, sum_, sum, width, other_);
     Assembler::Vec x = as_.vec(sum, 1);
     Assembler::Reg64 out = out_pointer();
-    i64 at = i * stride(2, roles_.m) + j * stride(2, roles_.v);
-    if (call_.spec.out().access == Access::kInOut) as_.vaddss(x, x, as_.at(out, at));
+    const int o = call_.spec.out_index();
+    i64 at = i * stride(o, roles_.m) + j * stride(o, roles_.v);
+    if (call_.spec.out().access == Access::kInOut) {
+      if (sum_ == Dtype::kF32) {
+        as_.vaddss(x, x, as_.at(out, at));
+      } else {
+        as_.vmovss(as_.vec(other_, 1), as_.at(out, at));
+        as_.binary(Op::kAdd, sum_, x, x, as_.vec(other_, 1));
+      }
+    }
     as_.vmovss(as_.at(out, at), x);
   }
 
@@ -106,16 +148,19 @@ class DotProduct {
     return out_;
   }
 
-  Assembler& as_;
+  Vectors& as_;
   const PlanCall& call_;
   ContractionRoles roles_;
-  u32 results_, chains_, held_, other_;
+  Dtype sum_;
+  const Dot &dot_, &last_dot_;
+  DotCode code_, last_;  // of whole vectors of groups; of what is left
+  u32 results_, chains_, sums_, held_, other_;
   bool hold_b_, out_taken_ = false;
   Assembler::Reg64 a_, b_, out_;
 };
 
 u32 registers(const PlanCall&) { return 4; }
-void emit(Assembler& as, const PlanCall& call) { DotProduct(as, call).emit(); }
+void emit(Vectors& as, const PlanCall& call) { DotProduct(as, call).emit(); }
 
 }  // namespace
 

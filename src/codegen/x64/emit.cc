@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "codegen/emit.hh"
-#include "codegen/x64/assembler.hh"
 #include "codegen/x64/emitter.hh"
+#include "codegen/x64/vectors.hh"
 #include "morello/morello.h"
 
 namespace morello {
@@ -380,7 +380,7 @@ class KernelEmitter {
   }
 
   const Plan& plan_;
-  Assembler as_;
+  Vectors as_;
   std::vector<Xbyak::Label> labels_;
   // Of the function at hand:
   std::vector<Weight> cursor_weight_, counter_weight_;

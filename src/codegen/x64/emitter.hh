@@ -7,13 +7,13 @@
 
 namespace morello::x64 {
 
-class Assembler;
+class Vectors;
 
 struct Emitter {
   MicrokernelId id;
   /// General registers that the code takes at most.
   u32 (*registers)(const PlanCall& call);
-  void (*emit)(Assembler& as, const PlanCall& call);
+  void (*emit)(Vectors& as, const PlanCall& call);
 };
 
 /// nullptr if there is none.

@@ -19,7 +19,7 @@ u8 row_dim(const Spec& spec) {
 
 class MapEmitter {
  public:
-  MapEmitter(Assembler& as, const PlanCall& call)
+  MapEmitter(Vectors& as, const PlanCall& call)
       : as_(as), call_(call), spec_(call.spec), chain_(as, call, false), v_(unit_dim(spec_.out())) {
     columns_ = v_ == kNoDim ? 1 : spec_.size[v_];
     vecs_ = static_cast<u32>(ceil_div(columns_, as.lanes()));
@@ -51,7 +51,7 @@ class MapEmitter {
       s.broadcast = !moves_along(o, v_);
       s.base = pointer_[o];
       s.bytes =
-          bytes[o] + (s.broadcast ? 0 : i64{j} * as_.lanes() * static_cast<i64>(sizeof(float)));
+          bytes[o] + (s.broadcast ? 0 : i64{j} * as_.lanes() * size_of(spec_.operand[o].dtype));
     }
     chain_.compute(l, sources);
   }
@@ -121,7 +121,7 @@ class MapEmitter {
 
   static constexpr u32 kMostVectors = 8;  // per trip of a loop
 
-  Assembler& as_;
+  Vectors& as_;
   const PlanCall& call_;
   const Spec& spec_;
   Chain chain_;
@@ -137,7 +137,7 @@ u32 registers(const PlanCall& call) {
   return n;
 }
 
-void emit(Assembler& as, const PlanCall& call) { MapEmitter(as, call).emit(); }
+void emit(Vectors& as, const PlanCall& call) { MapEmitter(as, call).emit(); }
 
 }  // namespace
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// out[m,v] += a[m,k] * b[k,v], out in registers: for each k, a vector row of b times broadcasts of
-// a.
+// out[m,v] += a[m,k] * b[k,v], out in registers: for each k, or group of neighbours along k,
+// vectors of b times broadcasts of a.
 #include <algorithm>
 
-#include "codegen/x64/assembler.hh"
+#include "codegen/x64/dots.hh"
 #include "codegen/x64/emitter.hh"
 #include "cost/shared.hh"
 
@@ -12,93 +12,122 @@ namespace {
 
 class OuterProduct {
  public:
-  OuterProduct(Assembler& as, const PlanCall& call)
-      : as_(as), call_(call), roles_(*contraction_roles(call.spec)) {
+  OuterProduct(Vectors& as, const PlanCall& call)
+      : as_(as),
+        call_(call),
+        roles_(*contraction_roles(call.spec)),
+        dot_(*dot_of(call.spec, roles_, as.target())),
+        extra_(call.first_free + dot_.spare),
+        code_(as, dot_, type(roles_.a), type(roles_.b), type(call.spec.out_index()),
+              call.first_free) {
     rows_ = roles_.rows;
     vecs_ = static_cast<u32>(ceil_div(roles_.columns, as.lanes()));
+    steps_ = roles_.depth / dot_.group;
     tile_ = call.operand[call.spec.out_index()].first_register;
-    extra_ = call.first_free;
   }
 
   void emit() {
     Lanes tail = part(vecs_ - 1);
     // With one row, b is the memory operand of the FMA, which for odd widths needs a mask, too.
-    bool fold_tail = rows_ == 1 && as_.avx512() && !as_.folds(tail);
-    if (tail.masked() || fold_tail)
+    if (tail.masked() || fold_tail(tail))
       as_.set_mask(tail.count, extra_ + 1 + (rows_ == 1 ? 1 : held()));
+    code_.begin();
     a_ = pointer(roles_.a);
     b_ = pointer(roles_.b);
-    as_.for_chunks(roles_.depth, unroll(), {{a_, step_of(roles_.a)}, {b_, step_of(roles_.b)}},
+    const u64 chunk = unroll();
+    as_.for_chunks(steps_, chunk, {{a_, step_of(roles_.a)}, {b_, step_of(roles_.b)}},
                    [&](u64 count) {
-                     for (u64 k = 0; k < count; k++) emit_step(static_cast<i64>(k));
+                     for (u64 k = 0; k < count; k++) emit_step(static_cast<i64>(k), dot_.group);
                    });
+    const u64 here = steps_ >= 2 * chunk ? steps_ % chunk : steps_;  // from the pointers
+    if (roles_.depth % dot_.group != 0)
+      emit_step(static_cast<i64>(here), roles_.depth % dot_.group);
   }
 
  private:
+  Dtype type(int operand) const { return call_.spec.operand[operand].dtype; }
   u32 held() const { return std::min(rows_, vecs_); }
   Lanes part(u32 j) const { return as_.part(roles_.columns, j); }
+  bool fold_tail(Lanes tail) const {
+    return rows_ == 1 && as_.avx512() && code_.is_f32() && !as_.folds(tail);
+  }
   u32 tile(u32 i, u32 j) const { return tile_ + i * vecs_ + j; }
   i64 stride(int operand, u8 dim) const {
     return dim == kNoDim ? 0 : call_.operand[operand].stride[dim];
   }
-  i64 step_of(int operand) const { return stride(operand, roles_.k); }
+  /// Bytes from one step to the next. Of b, the plan says it for groups.
+  i64 step_of(int operand) const {
+    return stride(operand, roles_.k) * (operand == roles_.a ? dot_.group : 1);
+  }
 
   /// Instructions of one step along k.
   u32 step_length() const {
-    if (rows_ == 1) return 1 + vecs_;
-    if (embeds()) return 1 + rows_;
-    return rows_ * vecs_ + rows_ + vecs_;
+    u32 pass = rows_ * vecs_ * dot_.instructions + rows_ + vecs_;
+    if (code_.is_f32() && rows_ == 1) pass = 1 + vecs_;
+    if (embeds()) pass = 1 + rows_;
+    return pass * dot_.passes;
   }
   /// A loop body large enough to hide the loop, small enough for the caches of decoded
   /// instructions. Where time counts, 48 are too few: rows of a that come from memory come up to
   /// 20% slower, perhaps as prefetchers go by the step of each instruction.
   u64 unroll() const {
-    const bool is_short = roles_.depth < 8;  // the end of a loop would be predicted wrong
+    const bool is_short = steps_ < 8;  // the end of a loop would be predicted wrong
     const u32 most_instructions = call_.rare && !is_short ? 48 : 192;
     u64 u = 1;
     while (u < 8 && 2 * u * step_length() <= most_instructions) u *= 2;
     return u;
   }
-  /// One vector per row: the FMA itself broadcasts a.
-  bool embeds() const { return as_.avx512() && vecs_ == 1 && rows_ > 1 && part(0).width >= 4; }
+  /// One vector per row: the instruction itself broadcasts a.
+  bool embeds() const { return code_.embeds_a() && vecs_ == 1 && rows_ > 1 && part(0).width >= 4; }
 
   Assembler::Reg64 pointer(int operand) {
     CursorId cursor = call_.operand[operand].cursor;
-    bool moves = roles_.depth >= 2 * unroll();
+    bool moves = steps_ >= 2 * unroll();
     return moves ? as_.moving_pointer(cursor) : as_.pointer(cursor);
   }
 
-  Assembler::Address a_at(u32 i, i64 k) {
-    return as_.at(a_, i * stride(roles_.a, roles_.m) + k * step_of(roles_.a));
-  }
-  Assembler::Address b_at(u32 j, i64 k) {
-    return as_.at(b_, static_cast<i64>(j) * as_.lanes() * sizeof(float) + k * step_of(roles_.b));
+  i64 a_at(u32 i, i64 k) const { return i * stride(roles_.a, roles_.m) + k * step_of(roles_.a); }
+  i64 b_at(u32 j, i64 k) const {
+    const u32 vector = as_.lanes() * dot_.group * size_of(type(roles_.b));
+    return static_cast<i64>(j) * vector + k * step_of(roles_.b);
   }
 
-  void emit_step(i64 k) {
-    if (rows_ == 1)
-      one_row(k);
-    else if (embeds())
-      one_column(k);
-    else if (rows_ >= vecs_)
-      hold_b(k);
-    else
-      hold_a(k);
+  /// @param elements  of the group that there are.
+  void emit_step(i64 k, u32 elements) {
+    elements_ = elements;
+    for (pass_ = 0; pass_ < code_.passes(elements); pass_++) {
+      if (rows_ == 1)
+        one_row(k);
+      else if (embeds() && elements == dot_.group)
+        one_column(k);
+      else if (rows_ >= vecs_)
+        hold_b(k);
+      else
+        hold_a(k);
+    }
+  }
+
+  void load_a(u32 index, u32 i, i64 k) {
+    code_.broadcast_a(index, part(0).width, a_, a_at(i, k), stride(roles_.a, roles_.k), pass_,
+                      elements_);
+  }
+  void load_b(u32 index, u32 j, i64 k) {
+    code_.load(index, part(j), type(roles_.b), b_, b_at(j, k), pass_, elements_);
   }
 
   void one_row(i64 k) {
     u32 a = extra_, b = extra_ + 1;
-    as_.vbroadcastss(as_.vec(a, part(0).width), a_at(0, k));
+    load_a(a, 0, k);
     for (u32 j = 0; j < vecs_; j++) {
       Lanes l = part(j);
-      Assembler::Vec acc = as_.vec(tile(0, j), l.width);
-      if (as_.folds(l)) {
-        as_.vfmadd231ps(acc, as_.vec(a, l.width), b_at(j, k));
-      } else if (as_.avx512()) {
-        as_.vfmadd231ps(acc | as_.k1, as_.vec(a, l.width), b_at(j, k));
+      Assembler::Vec acc = as_.vec(tile(0, j), l.width), x = as_.vec(a, l.width);
+      if (code_.folds_b(l) && elements_ == dot_.group) {
+        code_.add(acc, x, as_.at(b_, b_at(j, k)));
+      } else if (fold_tail(l)) {
+        code_.add(acc | as_.k1, x, as_.at(b_, b_at(j, k)));
       } else {
-        as_.load(b, l, b_at(j, k));
-        as_.vfmadd231ps(acc, as_.vec(a, l.width), as_.vec(b, l.width));
+        load_b(b, j, k);
+        code_.add(acc, x, as_.vec(b, l.width));
       }
     }
   }
@@ -106,47 +135,46 @@ class OuterProduct {
   void one_column(i64 k) {
     Lanes l = part(0);
     Assembler::Vec b = as_.vec(extra_, l.width);
-    as_.load(extra_, l, b_at(0, k));
-    for (u32 i = 0; i < rows_; i++) {
-      Assembler::Address a =
-          as_.at(as_.ptr_b, a_, i * stride(roles_.a, roles_.m) + k * step_of(roles_.a));
-      as_.vfmadd231ps(as_.vec(tile(i, 0), l.width), b, a);
-    }
+    load_b(extra_, 0, k);
+    for (u32 i = 0; i < rows_; i++)
+      code_.add_embedded(as_.vec(tile(i, 0), l.width), b, as_.at(as_.ptr_b, a_, a_at(i, k)));
   }
 
   void hold_b(i64 k) {
     u32 a = extra_ + vecs_;
-    for (u32 j = 0; j < vecs_; j++) as_.load(extra_ + j, part(j), b_at(j, k));
+    for (u32 j = 0; j < vecs_; j++) load_b(extra_ + j, j, k);
     for (u32 i = 0; i < rows_; i++) {
-      as_.vbroadcastss(as_.vec(a, part(0).width), a_at(i, k));
-      for (u32 j = 0; j < vecs_; j++) fma(i, j, a, extra_ + j);
+      load_a(a, i, k);
+      for (u32 j = 0; j < vecs_; j++) add(i, j, a, extra_ + j);
     }
   }
 
   void hold_a(i64 k) {
     u32 b = extra_ + rows_;
-    for (u32 i = 0; i < rows_; i++)
-      as_.vbroadcastss(as_.vec(extra_ + i, part(0).width), a_at(i, k));
+    for (u32 i = 0; i < rows_; i++) load_a(extra_ + i, i, k);
     for (u32 j = 0; j < vecs_; j++) {
-      as_.load(b, part(j), b_at(j, k));
-      for (u32 i = 0; i < rows_; i++) fma(i, j, extra_ + i, b);
+      load_b(b, j, k);
+      for (u32 i = 0; i < rows_; i++) add(i, j, extra_ + i, b);
     }
   }
 
-  void fma(u32 i, u32 j, u32 a, u32 b) {
+  void add(u32 i, u32 j, u32 a, u32 b) {
     u32 width = part(j).width;
-    as_.vfmadd231ps(as_.vec(tile(i, j), width), as_.vec(a, width), as_.vec(b, width));
+    code_.add(as_.vec(tile(i, j), width), as_.vec(a, width), as_.vec(b, width));
   }
 
-  Assembler& as_;
+  Vectors& as_;
   const PlanCall& call_;
   ContractionRoles roles_;
-  u32 rows_, vecs_, tile_, extra_;
+  const Dot& dot_;
+  u32 extra_;  // registers that hold factors
+  DotCode code_;
+  u32 rows_, vecs_, steps_, tile_, pass_ = 0, elements_ = 1;
   Assembler::Reg64 a_, b_;
 };
 
 u32 registers(const PlanCall&) { return 3; }
-void emit(Assembler& as, const PlanCall& call) { OuterProduct(as, call).emit(); }
+void emit(Vectors& as, const PlanCall& call) { OuterProduct(as, call).emit(); }
 
 }  // namespace
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "codegen/x64/assembler.hh"
 #include "codegen/x64/emitter.hh"
+#include "codegen/x64/vectors.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
@@ -16,8 +16,13 @@ int reduced_dim(const Spec& spec) { return std::countr_zero(spec.reduced()); }
 
 class ReduceLanes {
  public:
-  ReduceLanes(Assembler& as, const PlanCall& call)
-      : as_(as), call_(call), op_(head_of(call.spec).op), sum_(call.first_free) {}
+  ReduceLanes(Vectors& as, const PlanCall& call)
+      : as_(as),
+        call_(call),
+        op_(head_of(call.spec).op),
+        held_(head_of(call.spec).dtype),
+        from_(call.spec.operand[source_of(call.spec)].dtype),
+        sum_(call.first_free) {}
 
   void emit() {
     u32 size = call_.spec.size[reduced_dim(call_.spec)], lanes = as_.lanes();
@@ -25,20 +30,22 @@ class ReduceLanes {
     in_ = as_.moving_pointer(call_.operand[source_of(call_.spec)].cursor);
     if (full == 0) {
       start_short(as_.lanes_of(size));
-      as_.reduce_lanes(op_, sum_, as_.lanes_of(size).width, other_());
+      as_.reduce_lanes(op_, held_, sum_, as_.lanes_of(size).width, other_());
     } else {
-      for (u32 c = 0; c < chains; c++) as_.vmovups(as_.full(sum_ + c), as_.at(in_, c * bytes()));
+      for (u32 c = 0; c < chains; c++) load(sum_ + c, whole(), c * bytes());
       loop(full - chains, chains);
       if (size % lanes != 0) add_tail(size % lanes);
       for (u32 c = 1; c < chains; c++)
-        as_.binary(op_, as_.full(sum_), as_.full(sum_), as_.full(sum_ + c));
-      as_.reduce_lanes(op_, sum_, lanes, other_());
+        as_.binary(op_, held_, as_.full(sum_), as_.full(sum_), as_.full(sum_ + c));
+      as_.reduce_lanes(op_, held_, sum_, lanes, other_());
     }
     store();
   }
 
  private:
-  i64 bytes() const { return i64{as_.lanes()} * sizeof(float); }
+  i64 bytes() const { return i64{as_.lanes()} * size_of(from_); }
+  Lanes whole() const { return as_.lanes_of(as_.lanes()); }
+  void load(u32 to, Lanes l, i64 at) { as_.load(to, l, from_, held_, in_, at); }
   u32 other_() const { return sum_ + kChains; }
   u32 spare_() const { return sum_ + kChains + 1; }
   u32 mask_() const { return sum_ + kChains + 2; }
@@ -49,7 +56,12 @@ class ReduceLanes {
     as_.for_chunks(vecs, kUnroll, {{in_, bytes()}}, [&](u64 count) {
       for (u32 i = 0; i < count; i++) {
         Assembler::Vec to = as_.full(sum_ + i % chains);
-        as_.binary(op_, to, to, as_.at(in_, i * bytes()));
+        if (as_.folds(whole(), from_, held_)) {
+          as_.binary(op_, held_, to, to, as_.at(in_, i * bytes()));
+        } else {
+          load(other_(), whole(), i * bytes());
+          as_.binary(op_, held_, to, to, as_.full(other_()));
+        }
       }
     });
     as_.advance(in_, (vecs >= 2 * kUnroll ? vecs % kUnroll : vecs) * bytes());
@@ -58,9 +70,9 @@ class ReduceLanes {
   /// A whole reduction of less than a vector: lanes without an element get a neutral one.
   void start_short(Lanes l) {
     if (l.masked()) as_.set_mask(l.count, mask_());
-    as_.load(sum_, l, as_.at(in_, 0));
+    load(sum_, l, 0);
     if (!l.masked() || op_ == Op::kAdd) return;
-    as_.broadcast(other_(), l.width, neutral_of(head_of(call_.spec)));
+    as_.fill(other_(), l.width, neutral_bits(head_of(call_.spec)));
     Assembler::Vec sum = as_.vec(sum_, l.width), other = as_.vec(other_(), l.width);
     if (as_.avx512()) {
       as_.vmovaps(other | as_.k1, sum);
@@ -74,13 +86,13 @@ class ReduceLanes {
     Lanes l{count, as_.lanes()};
     Assembler::Vec sum = as_.full(sum_), other = as_.full(other_());
     as_.set_mask(count, mask_());
-    as_.load(other_(), l, as_.at(in_, 0));
+    load(other_(), l, 0);
     if (as_.avx512()) {
-      as_.binary(op_, sum | as_.k1, sum, other);
+      as_.binary(op_, held_, sum | as_.k1, sum, other);
       return;
     }
     if (op_ != Op::kAdd) as_.vblendvps(other, sum, other, as_.full(mask_()));
-    as_.binary(op_, sum, sum, other);
+    as_.binary(op_, held_, sum, sum, other);
   }
 
   void store() {
@@ -88,20 +100,21 @@ class ReduceLanes {
     Assembler::Vec sum = as_.vec(sum_, 1), before = as_.vec(spare_(), 1);
     if (call_.spec.out().access == Access::kInOut) {
       as_.vmovss(before, as_.at(out, 0));
-      as_.binary(op_, sum, before, sum);
+      as_.binary(op_, held_, sum, before, sum);
     }
-    as_.vmovss(as_.at(out, 0), sum);
+    as_.store(sum_, Lanes{}, call_.spec.out().dtype, held_, out, 0, other_());
   }
 
-  Assembler& as_;
+  Vectors& as_;
   const PlanCall& call_;
   Op op_;
+  Dtype held_, from_;
   u32 sum_;
   Assembler::Reg64 in_;
 };
 
 u32 registers(const PlanCall&) { return 3; }
-void emit(Assembler& as, const PlanCall& call) { ReduceLanes(as, call).emit(); }
+void emit(Vectors& as, const PlanCall& call) { ReduceLanes(as, call).emit(); }
 
 }  // namespace
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "codegen/x64/assembler.hh"
 #include "codegen/x64/emitter.hh"
+#include "codegen/x64/vectors.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
@@ -30,11 +30,12 @@ std::vector<i64> row_offsets(const PlanCall& call, u8 v) {
   return rows;
 }
 
-void emit(Assembler& as, const PlanCall& call) {
+void emit(Vectors& as, const PlanCall& call) {
   const Spec& spec = call.spec;
   u8 v = unit_dim(spec.out());
   int r = std::countr_zero(spec.reduced());
-  Op op = head_of(spec).op;
+  const Op op = head_of(spec).op;
+  const Dtype held = head_of(spec).dtype, from = spec.operand[source_of(spec)].dtype;
   u32 columns = spec.size[v], vecs = static_cast<u32>(ceil_div(columns, as.lanes()));
   u32 loaded = call.first_free, mask = loaded + 1;
   std::vector<i64> rows = row_offsets(call, v);
@@ -49,13 +50,13 @@ void emit(Assembler& as, const PlanCall& call) {
         u32 j = x % vecs;
         Lanes l = as.part(columns, j);
         Assembler::Vec to = as.vec(call.operand[spec.out_index()].first_register + x, l.width);
-        Assembler::Address from =
-            as.at(in, static_cast<i64>(i) * step + rows[x / vecs] + i64{j * as.lanes()} * 4);
-        if (as.folds(l)) {
-          as.binary(op, to, to, from);
+        const i64 bytes =
+            static_cast<i64>(i) * step + rows[x / vecs] + i64{j * as.lanes()} * size_of(from);
+        if (as.folds(l, from, held)) {
+          as.binary(op, held, to, to, as.at(in, bytes));
         } else {
-          as.load(loaded, l, from);
-          as.binary(op, to, to, as.vec(loaded, l.width));
+          as.load(loaded, l, from, held, in, bytes);
+          as.binary(op, held, to, to, as.vec(loaded, l.width));
         }
       }
     }

@@ -3,7 +3,7 @@
 // one. Also copies between a register tile and memory in which its vectors are no vectors.
 #include "codegen/x64/chain.hh"
 #include "codegen/x64/emitter.hh"
-#include "spec/roles.hh"
+#include "cost/held.hh"
 
 namespace morello::x64 {
 namespace {
@@ -14,7 +14,7 @@ u8 loop_dim(const Spec& spec) {
   return layout.count() == 0 ? kNoDim : layout.fastest();
 }
 
-void emit_loop(Assembler& as, const PlanCall& call) {
+void emit_loop(Vectors& as, const PlanCall& call) {
   const Spec& spec = call.spec;
   u8 dim = loop_dim(spec);
   Chain chain(as, call, true);
@@ -38,12 +38,15 @@ void emit_loop(Assembler& as, const PlanCall& call) {
 /// Copies a register tile to memory, or from there, element by element.
 class TileCopy {
  public:
-  TileCopy(Assembler& as, const PlanCall& call)
+  TileCopy(Vectors& as, const PlanCall& call)
       : as_(as),
         tile_(register_operand(call.spec)),
         spec_(call.spec),
         memory_(call.operand[1 - tile_]),
         first_(call.operand[tile_].first_register),
+        tile_dtype_(spec_.operand[tile_].dtype),
+        memory_dtype_(spec_.operand[1 - tile_].dtype),
+        held_(held_in(spec_, head_of(spec_))),
         quarter_(call.first_free),
         base_(as.pointer(memory_.cursor)) {}
 
@@ -79,17 +82,32 @@ class TileCopy {
       else
         as_.vextractf128(as_.vec(from, 4), Xbyak::Ymm(static_cast<int>(index)), 1);
     }
-    as_.vmovss(as_.at(base_, bytes), as_.vec(from, 4));
-    for (u32 i = 1; i < count; i++)
-      as_.vextractps(as_.at(base_, bytes + i * step), as_.vec(from, 4), static_cast<u8>(i));
+    if (tile_dtype_ != held_) {
+      as_.convert(quarter_, from, 4, tile_dtype_, held_);
+      from = quarter_;
+    }
+    const Assembler::Vec packed =
+        as_.vec(as_.narrow(from, 4, memory_dtype_, held_, quarter_ + 1), 4);
+    for (u8 i = 0; i < count; i++) store_element(packed, i, as_.at(base_, bytes + i * step));
+  }
+
+  void store_element(const Assembler::Vec& x, u8 i, const Assembler::Address& to) {
+    switch (size_of(memory_dtype_)) {
+      case 1:
+        return as_.vpextrb(to, x, i);
+      case 2:
+        return as_.vpextrw(to, x, i);
+      default:
+        i == 0 ? as_.vmovss(to, x) : as_.vextractps(to, x, i);
+    }
   }
 
   void gather(u32 index, u32 quarter, u32 count, i64 bytes, i64 step) {
     u32 to = quarter == 0 ? index : quarter_;
     Assembler::Vec x = as_.vec(to, 4);
-    as_.vmovss(x, as_.at(base_, bytes));
-    for (u32 i = 1; i < count; i++)
-      as_.vinsertps(x, x, as_.at(base_, bytes + i * step), static_cast<u8>(i << 4));
+    if (size_of(memory_dtype_) < 4) as_.zero(to);
+    for (u8 i = 0; i < count; i++) load_element(x, i, as_.at(base_, bytes + i * step));
+    if (memory_dtype_ != held_) as_.widen(x, x, memory_dtype_, held_);
     if (quarter == 0) return;
     if (as_.avx512())
       as_.vinsertf32x4(wide(index), wide(index), x, static_cast<u8>(quarter));
@@ -98,19 +116,32 @@ class TileCopy {
                       1);
   }
 
+  void load_element(const Assembler::Vec& x, u8 i, const Assembler::Address& from) {
+    switch (size_of(memory_dtype_)) {
+      case 1:
+        return as_.vpinsrb(x, x, from, i);
+      case 2:
+        return as_.vpinsrw(x, x, from, i);
+      default:
+        i == 0 ? as_.vmovss(x, from) : as_.vinsertps(x, x, from, static_cast<u8>(i << 4));
+    }
+  }
+
   Xbyak::Zmm wide(u32 index) { return Xbyak::Zmm(as_.full(index).getIdx()); }
 
-  Assembler& as_;
+  Vectors& as_;
   int tile_;
   const Spec& spec_;
   const PlanOperand& memory_;
-  u32 first_, quarter_;
+  u32 first_;
+  Dtype tile_dtype_, memory_dtype_, held_;
+  u32 quarter_;
   Assembler::Reg64 base_;
 };
 
 u32 registers(const PlanCall& call) { return call.spec.operand_count + 1u; }
 
-void emit(Assembler& as, const PlanCall& call) {
+void emit(Vectors& as, const PlanCall& call) {
   if (register_operand(call.spec) >= 0)
     TileCopy(as, call).emit();
   else

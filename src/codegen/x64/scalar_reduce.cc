@@ -2,29 +2,33 @@
 // Contractions and reductions, one element at a time: any strides, any reduced dimensions. The plan
 // loops over the others.
 
-#include "codegen/x64/assembler.hh"
 #include "codegen/x64/emitter.hh"
-#include "spec/roles.hh"
+#include "codegen/x64/vectors.hh"
+#include "cost/held.hh"
 
 namespace morello::x64 {
 namespace {
 
 class ScalarReduce {
  public:
-  ScalarReduce(Assembler& as, const PlanCall& call)
-      : as_(as), call_(call), op_(head_of(call.spec).op), inputs_(call.spec.out_index()) {}
+  ScalarReduce(Vectors& as, const PlanCall& call)
+      : as_(as),
+        call_(call),
+        op_(head_of(call.spec).op),
+        held_(head_of(call.spec).dtype),
+        inputs_(call.spec.out_index()) {}
 
   void emit() {
-    as_.broadcast(sum(), 1, neutral_of(head_of(call_.spec)));
+    as_.fill(sum(), 1, neutral_bits(head_of(call_.spec)));
     for (int o = 0; o < inputs_; o++) in_[o] = as_.moving_pointer(call_.operand[o].cursor);
     loop(0);
     Assembler::Reg64 out = as_.pointer(call_.operand[inputs_].cursor);
     Assembler::Vec x = as_.vec(sum(), 1), before = as_.vec(sum() + 1, 1);
     if (call_.spec.out().access == Access::kInOut) {
       as_.vmovss(before, as_.at(out, 0));
-      as_.binary(op_, x, before, x);
+      as_.binary(op_, held_, x, before, x);
     }
-    as_.vmovss(as_.at(out, 0), x);
+    as_.store(sum(), Lanes{}, call_.spec.out().dtype, held_, out, 0, sum() + 1);
   }
 
  private:
@@ -55,24 +59,42 @@ class ScalarReduce {
   }
 
   void combine(const std::array<i64, 2>& bytes) {
-    Assembler::Vec s = as_.vec(sum(), 1), x = as_.vec(sum() + 1, 1);
-    as_.vmovss(x, as_.at(in_[0], bytes[0]));
+    const Assembler::Vec s = as_.vec(sum(), 1), x = as_.vec(sum() + 1, 1);
+    load(x, source_of(call_.spec), bytes);
     if (op_ == Op::kMulAdd)
-      as_.vfmadd231ss(s, x, as_.at(in_[1], bytes[1]));
+      multiply_add(s, x, bytes);
     else
-      as_.binary(op_, s, s, x);
+      as_.binary(op_, held_, s, s, x);
   }
 
-  Assembler& as_;
+  void multiply_add(const Assembler::Vec& s, const Assembler::Vec& x,
+                    const std::array<i64, 2>& bytes) {
+    const Ref second = factors_of(call_.spec)[1];
+    if (held_ == Dtype::kF32 && is_plain(call_.spec.operand[second].dtype, held_))
+      return as_.vfmadd231ss(s, x, as_.at(in_[second], bytes[second]));
+    const Assembler::Vec y = as_.vec(sum() + 2, 1);
+    load(y, second, bytes);
+    if (held_ == Dtype::kF32) return as_.vfmadd231ss(s, x, y);
+    as_.vpmulld(x, x, y);
+    as_.vpaddd(s, s, x);
+  }
+
+  void load(const Assembler::Vec& to, Ref input, const std::array<i64, 2>& bytes) {
+    as_.load(static_cast<u32>(to.getIdx()), Lanes{}, call_.spec.operand[input].dtype, held_,
+             in_[input], bytes[input]);
+  }
+
+  Vectors& as_;
   const PlanCall& call_;
   Op op_;
+  Dtype held_;
   int inputs_;
   std::array<Assembler::Reg64, 2> in_;
 };
 
 /// Pointers, and a counter per loop.
 u32 registers(const PlanCall&) { return 8; }
-void emit(Assembler& as, const PlanCall& call) { ScalarReduce(as, call).emit(); }
+void emit(Vectors& as, const PlanCall& call) { ScalarReduce(as, call).emit(); }
 
 }  // namespace
 

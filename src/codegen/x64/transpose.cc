@@ -3,8 +3,8 @@
 // them at a time, so that a cache line of the source is read once. The plan loops over them.
 #include <algorithm>
 
-#include "codegen/x64/assembler.hh"
 #include "codegen/x64/emitter.hh"
+#include "codegen/x64/vectors.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
@@ -15,7 +15,7 @@ constexpr u32 kBlock = 8;
 u32 registers(const PlanCall&) { return 2; }
 
 /// Rows in registers in..in+7 become columns in out..out+7; both ranges are overwritten.
-void transpose_block(Assembler& as, u32 in, u32 out) {
+void transpose_block(Vectors& as, u32 in, u32 out) {
   auto a = [&](u32 i) { return as.vec(in + i, kBlock); };
   auto b = [&](u32 i) { return as.vec(out + i, kBlock); };
   for (u32 i = 0; i < 8; i += 2) {
@@ -44,7 +44,7 @@ void transpose_block(Assembler& as, u32 in, u32 out) {
   }
 }
 
-void emit(Assembler& as, const PlanCall& call) {
+void emit(Vectors& as, const PlanCall& call) {
   const Spec& spec = call.spec;
   // Rows of the source run along s, rows of the destination along d.
   const int source = source_of(spec), out_index = spec.out_index();

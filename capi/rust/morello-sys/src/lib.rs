@@ -43,6 +43,9 @@ pub type morello_isa = c_int;
 pub const MORELLO_ISA_AUTO: morello_isa = 0;
 pub const MORELLO_ISA_AVX2: morello_isa = 1;
 pub const MORELLO_ISA_AVX512: morello_isa = 2;
+pub const MORELLO_ISA_AVX2_VNNI: morello_isa = 3;
+pub const MORELLO_ISA_AVX512_VNNI: morello_isa = 4;
+pub const MORELLO_ISA_AVX512_BF16: morello_isa = 5;
 
 pub const MORELLO_MAX_RANK: usize = 8;
 pub const MORELLO_MAX_OPERANDS: usize = 8;

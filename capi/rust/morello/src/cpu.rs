@@ -12,20 +12,31 @@ use std::mem::{size_of, MaybeUninit};
 pub enum Isa {
     /// AVX2 and FMA.
     Avx2,
+    /// AVX2, FMA and AVX-VNNI.
+    Avx2Vnni,
     /// AVX-512 F, BW, VL and DQ.
     Avx512,
+    /// Those, and AVX512-VNNI.
+    Avx512Vnni,
+    /// Those, and AVX512-BF16.
+    Avx512Bf16,
 }
 
 impl Isa {
     pub(crate) fn to_raw(self) -> i32 {
         match self {
             Isa::Avx2 => sys::MORELLO_ISA_AVX2,
+            Isa::Avx2Vnni => sys::MORELLO_ISA_AVX2_VNNI,
             Isa::Avx512 => sys::MORELLO_ISA_AVX512,
+            Isa::Avx512Vnni => sys::MORELLO_ISA_AVX512_VNNI,
+            Isa::Avx512Bf16 => sys::MORELLO_ISA_AVX512_BF16,
         }
     }
 
     pub(crate) fn from_raw(isa: i32) -> Option<Isa> {
-        [Isa::Avx2, Isa::Avx512].into_iter().find(|known| known.to_raw() == isa)
+        [Isa::Avx2, Isa::Avx2Vnni, Isa::Avx512, Isa::Avx512Vnni, Isa::Avx512Bf16]
+            .into_iter()
+            .find(|known| known.to_raw() == isa)
     }
 }
 

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// Vectors: the Assembler with loads and stores that touch no byte outside of their elements, and
+// with what is computed in between. Lanes have 4 bytes, f32 or i32: loads widen narrower elements,
+// and stores round to them.
+#ifndef MORELLO_CODEGEN_X64_VECTORS_HH
+#define MORELLO_CODEGEN_X64_VECTORS_HH
+
+#include "codegen/x64/assembler.hh"
+#include "support/dtype.hh"
+
+namespace morello::x64 {
+
+/// A vector of which `count` elements count. The narrowest register that holds them is used, so
+/// that 1, 2, 4, 8 and 16 need no mask.
+struct Lanes {
+  u32 count = 1;
+  u32 width = 1;  // elements that an unmasked access would touch
+  bool masked() const { return count != width; }
+};
+
+/// What lanes hold is called `held`: f32 or i32, or the type in memory itself, which is no
+/// conversion: of types of less than 4 bytes, lanes then have the bits with zeros above.
+/// cost/held.hh knows what is held, and how many registers conversions take.
+class Vectors : public Assembler {
+ public:
+  using Assembler::Assembler;
+
+  Lanes lanes_of(u32 count) const;
+  /// Elements of vector `j` along a dimension of `size`.
+  Lanes part(u32 size, u32 j) const;
+  /// Readies the mask for `l.count` elements; on AVX2 it lives in vector register `index`.
+  void set_mask(u32 count, u32 index);
+
+  // -- Elements of 4 bytes, as they are
+  /// True if an instruction may name the memory itself as its operand.
+  bool folds(Lanes l) const { return !l.masked() && l.width >= 4; }
+  /// Lanes that do not count become 0.
+  /// REQUIRES: set_mask(l.count) if l.masked().
+  void load(u32 index, Lanes l, const Address& from);
+  /// Overwrites `spare` on AVX2 if more than 4 elements are masked.
+  void store(u32 index, Lanes l, const Reg64& base, i64 bytes, u32 spare);
+
+  // -- Elements of any type
+  bool folds(Lanes l, Dtype from, Dtype held) const {
+    return folds(l) && from == held && size_of(from) == 4;
+  }
+  /// Lanes that do not count become 0.
+  /// REQUIRES: set_mask(l.count) if l.masked(), of narrow elements with mask registers only.
+  void load(u32 index, Lanes l, Dtype from, Dtype held, const Reg64& base, i64 bytes);
+  /// One element in all lanes.
+  void broadcast(u32 index, u32 width, Dtype from, Dtype held, const Reg64& base, i64 bytes);
+  /// @param spare  the first of so many registers as narrowing_registers() says; where nothing is
+  ///     converted, as above.
+  void store(u32 index, Lanes l, Dtype to, Dtype held, const Reg64& base, i64 bytes, u32 spare);
+
+  // -- Parts of these
+  /// Lanes of i32 as f32, or a copy.
+  void convert(u32 to, u32 index, u32 width, Dtype from, Dtype held);
+  /// `bytes` (at most 16) of memory, with zeros above.
+  void load_bytes(u32 index, u32 count, const Reg64& base, i64 bytes);
+  void store_bytes(u32 index, u32 count, const Reg64& base, i64 bytes);
+  /// Elements side by side in `from`, a vector or memory, become lanes.
+  void widen(const Vec& to, const Xbyak::Operand& packed, Dtype from, Dtype held);
+  /// At most 8 lanes become elements side by side, from the start of the register that is returned:
+  /// `index`, or one of those from `spare` on.
+  u32 narrow(u32 index, u32 width, Dtype to, Dtype held, u32 spare);
+
+  // -- Computing
+  void zero(u32 index);
+  /// `bits` in every lane.
+  void fill(u32 index, u32 width, u32 bits);
+  /// a op b for the binary operations and the sums of kMulAdd; the operand order of max and min is
+  /// that of Op.
+  void binary(Op op, Dtype held, const Vec& to, const Vec& a, const Xbyak::Operand& b);
+  /// Combines all elements of vector `index` (of `width`) into element 0.
+  void reduce_lanes(Op op, Dtype held, u32 index, u32 width, u32 spare);
+
+ private:
+  u32 rounded(u32 index, u32 width, Dtype to, Dtype held, u32 spare);
+  void round_bf16(u32 index, u32 width, u32 spare);
+  void round_integer(u32 index, u32 width, Dtype to, u32 spare);
+  void store_packed(u32 index, Lanes l, Dtype to, Dtype held, const Address& at);
+  u32 pack(u32 index, u32 width, Dtype to, Dtype held, u32 spare);
+
+  u32 mask_register_ = 0;
+};
+
+}  // namespace morello::x64
+
+#endif

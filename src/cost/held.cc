@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "cost/held.hh"
+
+namespace morello {
+
+bool is_convertible(const Spec& spec) {
+  for (int s = 0; s < spec.stage_count; s++) {
+    const Stage& stage = spec.stage[s];
+    if (size_of(stage.dtype) != 4) return false;
+    if (!is_operand(stage.out)) continue;
+    const Operand& out = spec.operand[stage.out];
+    if (out.level == Level::kRegister && out.dtype != stage.dtype) return false;
+    // To round to f32 first would be to round twice.
+    const bool narrow_float = !is_integer(out.dtype) && size_of(out.dtype) < 4;
+    if (stage.dtype == Dtype::kI32 && narrow_float) return false;
+  }
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].level == Level::kRegister && size_of(spec.operand[o].dtype) != 4)
+      return false;
+  return true;
+}
+
+u32 narrowing_registers(Dtype to, Dtype held, const Target& t) {
+  if (is_plain(to, held)) return 0;
+  const bool rounds = to != held && held == Dtype::kF32 && to != Dtype::kF16;
+  return rounds && !t.has_masks ? 2 : 1;
+}
+
+i64 conversion_units(const Spec& spec, const Target& t) {
+  i64 units = 0;
+  for (int s = 0; s < spec.stage_count; s++) {
+    const Stage& stage = spec.stage[s];
+    const Dtype held = held_in(spec, stage);
+    auto add = [&](Ref ref, i64 price) {
+      if (!is_operand(ref) || spec.operand[ref].level == Level::kRegister) return;
+      if (!is_plain(spec.operand[ref].dtype, held)) units += price;
+    };
+    for (Ref in : stage.in) add(in, t.prices.widen);
+    const bool rounds = is_operand(stage.out) && spec.operand[stage.out].dtype != held;
+    add(stage.out, rounds ? t.prices.narrow : t.prices.widen);
+    if (accumulates(spec, stage)) add(stage.out, t.prices.widen);
+  }
+  return units;
+}
+
+}  // namespace morello

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// What vectors hold of elements in memory: which conversions microkernels know, the registers that
+// they take, and what they cost. codegen/x64/vectors has the instructions.
+#ifndef MORELLO_COST_HELD_HH
+#define MORELLO_COST_HELD_HH
+
+#include "spec/roles.hh"
+#include "spec/spec.hh"
+#include "target/target.hh"
+
+namespace morello {
+
+/// The element type of a chain's lanes in a stage: what it is computed in. A copy in memory that
+/// converts nothing holds the elements as they are.
+inline Dtype held_in(const Spec& spec, const Stage& stage) {
+  if (stage.op != Op::kCopy || !is_single(spec)) return stage.dtype;
+  const Dtype from = spec.operand[source_of(spec)].dtype;
+  return from == spec.out().dtype && stage.dtype == computed_in(from) ? from : stage.dtype;
+}
+
+/// Do loads and stores know all the conversions? Stages are computed in 4 bytes, register tiles
+/// have what is computed, and numbers are rounded once.
+bool is_convertible(const Spec& spec);
+
+/// An operand is loaded or stored as it is.
+constexpr bool is_plain(Dtype memory, Dtype held) { return memory == held && size_of(held) == 4; }
+
+/// Vector registers that storing what is held takes, besides those of a vector that is stored in
+/// parts.
+u32 narrowing_registers(Dtype to, Dtype held, const Target& target);
+
+/// Units of the conversions of one vector of each operand in memory, or of one element.
+i64 conversion_units(const Spec& spec, const Target& target);
+
+}  // namespace morello
+
+#endif

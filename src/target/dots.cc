@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "target/dots.hh"
+
+#include <algorithm>
+
+namespace morello {
+namespace {
+
+constexpr bool is_byte(Dtype d) { return d == Dtype::kI8 || d == Dtype::kU8; }
+
+bool takes(const Dot& dot, Dtype a, Dtype b, Dtype sum) {
+  switch (dot.form) {
+    case DotForm::kFma:
+      return sum == Dtype::kF32;
+    case DotForm::kMulAdd:
+      return sum == Dtype::kI32;
+    case DotForm::kHalves:
+      return sum == Dtype::kF32 && b == Dtype::kBf16;
+    case DotForm::kPairsDot:
+      return sum == Dtype::kF32 && a == Dtype::kBf16 && b == Dtype::kBf16;
+    case DotForm::kWords:
+    case DotForm::kWordsDot:
+      return sum == Dtype::kI32 && is_byte(a) && is_byte(b);
+    case DotForm::kBytesDot:
+      return sum == Dtype::kI32 && is_byte(a) && is_byte(b) && a != b;
+  }
+  return false;
+}
+
+constexpr Features kNone = kNoFeatures;
+constexpr Features kVnni = features(Feature::kAvx512Vnni), kSmallVnni = features(Feature::kAvxVnni);
+constexpr Features kBf16 = features(Feature::kAvx512Bf16);
+
+// Of those that take the factors, the last one is used.
+//   form, required, group, passes, price, instructions, prepare, spare, latency, whole
+constexpr Dot kDots[] = {
+    {DotForm::kFma, kNone, 1, 1, 2, 1, 0, 0, 0, false},
+    {DotForm::kMulAdd, kNone, 1, 1, 4, 2, 0, 1, 10, false},
+    {DotForm::kHalves, kNone, 2, 2, 2, 1, 1, 1, 0, false},
+    {DotForm::kWords, kNone, 4, 2, 3, 2, 2, 1, 0, true},
+    {DotForm::kWordsDot, kSmallVnni, 4, 2, 2, 1, 2, 0, 5, true},
+    {DotForm::kWordsDot, kVnni, 4, 2, 2, 1, 2, 0, 5, true},
+    {DotForm::kBytesDot, kSmallVnni, 4, 1, 2, 1, 0, 0, 5, true},
+    {DotForm::kBytesDot, kVnni, 4, 1, 2, 1, 0, 0, 5, true},
+    {DotForm::kPairsDot, kBf16, 2, 1, 2, 1, 0, 0, 6, true},
+};
+
+}  // namespace
+
+const Dot* dot_of(const Target& target, Dtype a, Dtype b, Dtype sum, u32 group) {
+  const Dot* found = nullptr;
+  for (const Dot& dot : kDots)
+    if (dot.group == group && includes(target.required, dot.required) && takes(dot, a, b, sum))
+      found = &dot;
+  return found;
+}
+
+LeastDot least_dot(const Target& target, Dtype a, Dtype b, Dtype sum, bool grouped) {
+  LeastDot least{1, 0};
+  u32 of_price = 1;  // products
+  for (const Dot& dot : kDots) {
+    if (!includes(target.required, dot.required) || (dot.group > 1 && !grouped)) continue;
+    if (!takes(dot, a, b, sum) && !takes(dot, b, a, sum)) continue;
+    least.products = std::max(least.products, dot.products());
+    if (least.price == 0 || dot.price * of_price < least.price * dot.products())
+      least.price = dot.price, of_price = dot.products();
+  }
+  least.price = least.price * least.products / of_price;
+  return least;
+}
+
+namespace {
+
+/// Are programs for problems of these types the same?
+bool are_alike(const Target& a, const Target& b, std::span<const Dtype> types) {
+  Target like_b = a;
+  like_b.name = b.name;
+  like_b.number = b.number;
+  like_b.required = b.required;
+  if (like_b != b) return false;
+  for (Dtype x : types)
+    for (Dtype y : types)
+      for (Dtype sum : {Dtype::kF32, Dtype::kI32})
+        for (u32 group : {1u, lane_elements(y)})
+          if (dot_of(a, x, y, sum, group) != dot_of(b, x, y, sum, group)) return false;
+  return true;
+}
+
+}  // namespace
+
+const Target* best_target(Features cpu, Features cap, std::span<const Dtype> types) {
+  const Target* best = best_target(cpu, cap);
+  if (best == nullptr) return nullptr;
+  for (const Target& t : fixed_targets())
+    if (usable(t, cpu, cap) && are_alike(t, *best, types)) return &t;
+  return best;
+}
+
+}  // namespace morello

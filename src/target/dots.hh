@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// The ways to sum products in vectors: which element types an instruction, or a few of them,
+// multiplies, and how many neighbours along the reduced dimension it takes at once. Rows of data:
+// microkernels, bounds and emitters derive from them what they cost and how they are written.
+#ifndef MORELLO_TARGET_DOTS_HH
+#define MORELLO_TARGET_DOTS_HH
+
+#include "support/dtype.hh"
+#include "target/target.hh"
+
+namespace morello {
+
+/// What an emitter writes. Lanes have 4 bytes: sums in f32 or i32.
+enum class DotForm : u8 {
+  kFma,       // one product: factors are widened to f32 when they are loaded
+  kMulAdd,    // one product: factors are widened to i32
+  kHalves,    // a pair of bf16: a shift makes one half of the lane an f32, a mask the other
+  kWords,     // four bytes: a shift makes the even ones words, another one the odd ones
+  kWordsDot,  // the same with one instruction that multiplies and adds
+  kBytesDot,  // four unsigned bytes of one factor by signed ones of the other
+  kPairsDot,  // a pair of bf16, in one instruction, which takes denormals to be zero
+};
+
+struct Dot {
+  DotForm form;
+  Features required;  // besides those of all targets
+  u8 group;           // neighbours that share a lane: these fill its 4 bytes, or 1
+  u8 passes;          // over the lanes: what is prepared anew for each
+  u8 price;           // of adding the products of a vector, in half FMAs, each pass
+  u8 instructions;    // that this takes
+  u8 prepare;         // instructions that make a loaded vector ready, each pass
+  u8 spare;           // registers that this needs
+  u8 latency;         // cycles of one addition; 0: that of an FMA
+  bool whole;         // factors are read a lane at a time, and elements beyond the last are 0
+
+  /// Products that a lane sums per pass.
+  u32 products() const { return group / passes; }
+};
+
+/// The row for factors in memory of types `a` and `b`, summed in `sum`. Nothing where no row of the
+/// target takes them.
+/// @param group  neighbours along the reduced dimension in each lane of the factor that is read in
+///     vectors, or 1.
+const Dot* dot_of(const Target& target, Dtype a, Dtype b, Dtype sum, u32 group);
+/// What products cost at least, by any row for factors of these types in either order.
+struct LeastDot {
+  u32 products = 1;  // of a lane in one step
+  u32 price = 2;     // of as many additions of a vector, in half FMAs
+};
+/// @param grouped  neighbours along the reduced dimension may share lanes, or not at all.
+LeastDot least_dot(const Target& target, Dtype a, Dtype b, Dtype sum, bool grouped);
+
+/// What AUTO means for problems of these element types: of the targets that are as good for them as
+/// best_target(cpu, cap), the first. So what asks for no instruction that others lack is made for
+/// all of them. Nullptr if no target is usable.
+const Target* best_target(Features cpu, Features cap, std::span<const Dtype> types);
+
+/// Elements of a type that share a lane.
+constexpr u32 lane_elements(Dtype d) { return 4 / size_of(d); }
+
+}  // namespace morello
+
+#endif
