@@ -144,6 +144,7 @@ struct Contender {
   bool warm_up = false;  // one call before each turn
   uint64_t calls = 1;
   double spent = 0, processors = 0;  // seconds, of all processors
+  double last = 0;                   // nanoseconds of a call
   uint64_t turns = 0;
 
   double time(uint64_t count) {
@@ -180,8 +181,11 @@ struct Contender {
   }
 
   void take_turn() {
-    if (warm_up) time(1);
+    // Long calls read more than one before them can leave in a cache.
+    constexpr double kLong = 10e6;
+    if (warm_up && last < kLong) time(1);
     const double each = time(calls) * 1e9 / static_cast<double>(calls);
+    last = each;
     ++turns;
     if (figures != nullptr) figures->samples.push_back(each);
     if (probe != nullptr && (probe->best_ns == 0 || each < probe->best_ns)) probe->best_ns = each;
@@ -200,7 +204,7 @@ void take_turns(std::vector<Contender>* contenders, const Effort& effort) {
       Contender& contender = (*contenders)[(i + round) % count];
       // Who is very slow pauses, so that the others have more rounds.
       const bool greedy = contender.spent > 2 * all / static_cast<double>(count);
-      if (contender.turns >= effort.least_rounds && greedy) continue;
+      if (greedy && contender.turns >= effort.least_turns) continue;
       contender.take_turn();
     }
   }
@@ -235,16 +239,17 @@ class Contest {
       if (!entry.method || entry.figures.verdict == Verdict::kWrong) continue;
       contenders.push_back(contender_of(&entry, cold, &weights));
     }
-    Probe* compute = limits_->compute(problem_);
-    Probe* memory = limits_->memory(outcome.bytes, cold);
-    for (Probe* probe : {compute, memory}) {
-      if (probe == nullptr) continue;
-      contenders.push_back({probe->run});
-      contenders.back().probe = probe;
+    const std::vector<Probe*> compute = limits_->compute(problem_);
+    const std::vector<Probe*> memory = limits_->memory(outcome.bytes, cold);
+    for (const std::vector<Probe*>& probes : {compute, memory}) {
+      for (Probe* probe : probes) {
+        contenders.push_back({probe->run});
+        contenders.back().probe = probe;
+      }
     }
     take_turns(&contenders, effort);
     for (Contender& contender : contenders) contender.finish(setting_.threads);
-    set_limit(compute, memory, &outcome);
+    set_limit(fastest(compute), fastest(memory), &outcome);
     for (const Entry& entry : entries_) outcome.figures.push_back(entry.figures);
     return outcome;
   }

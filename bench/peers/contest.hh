@@ -15,7 +15,8 @@ namespace morello::bench {
 struct Effort {
   double seconds = 5;           // for timing one problem, warm or cold, about
   double round_seconds = 2e-3;  // a turn makes as many calls as fit, at least one
-  uint64_t least_rounds = 3;
+  uint64_t least_rounds = 7;
+  uint64_t least_turns = 2;  // of who takes far longer than all others
 };
 
 /// A line of a problem file: a Spec, and behind # the words "cold" or "warm" or both; warm without.

@@ -33,10 +33,8 @@ struct Form {
   int streams;
   size_t ahead;
 };
-constexpr Form kForms[] = {{"", 1, 0},
-                           {", prefetched", 1, 2048},
-                           {", 4 streams", 4, 0},
-                           {", 4 streams, prefetched", 4, 1024}};
+constexpr Form kForms[] = {
+    {"", 1, 0}, {", prefetched", 1, 2048}, {", 4 streams, prefetched", 4, 1024}};
 
 template <bool wide>
 __attribute__((always_inline)) inline void read_line(const char* at) {
@@ -106,9 +104,10 @@ Limits::Limits(const Cap& cap, uint32_t threads, double seconds) {
   add_levels(cap, threads);
   const double share = seconds * 1e9 / static_cast<double>(probes_.size());
   for (Probe& probe : probes_) {
-    // Pieces of 5 ms: a neighbour disturbs some of them. Threads take long to start beside less.
+    // Short pieces, as a neighbour disturbs long ones; but long beside the start of threads.
+    const double piece = threads == 1 ? 5e5 : 5e6;
     uint64_t calls = 1;
-    while (nanoseconds(probe, calls) < 2.5e6) calls *= 2;
+    while (nanoseconds(probe, calls) < piece) calls *= 2;
     for (double spent = 0; spent < share;) {
       const double time = nanoseconds(probe, calls), each = time / static_cast<double>(calls);
       spent += time;
@@ -145,8 +144,8 @@ void Limits::add_levels(const Cap& cap, uint32_t threads) {
     size_t forms;
   } levels[] = {{"L1", l1 / 2, static_cast<double>(l1), 1},
                 {"L2", l2 / 2, static_cast<double>(l2), 2},
-                {"L3", std::max<size_t>(l3 / 4 / threads, 2 * l2), static_cast<double>(l3) / 2, 4},
-                {"memory", cold_bytes_ / threads, 1e300, 4}};
+                {"L3", std::max<size_t>(l3 / 4 / threads, 2 * l2), static_cast<double>(l3) / 2, 3},
+                {"memory", cold_bytes_ / threads, 1e300, 3}};
   for (const auto& level : levels) {
     const auto reader = std::make_shared<Reader>(threads, level.bytes, wide);
     levels_.push_back({level.holds, probes_.size(), level.forms});
@@ -161,20 +160,19 @@ void Limits::add_levels(const Cap& cap, uint32_t threads) {
   }
 }
 
-Probe* Limits::compute(const Problem& problem) {
-  if (!problem.matmul) return nullptr;
+std::vector<Probe*> Limits::compute(const Problem& problem) {
+  std::vector<Probe*> found;
+  if (!problem.matmul) return found;
   const Matmul& p = *problem.matmul;
   const bool pair = p.a_type == MORELLO_BF16 && p.b_type == MORELLO_BF16;
   const int kind = p.c_type == MORELLO_I32 ? kInt8 : pair ? kBf16Pair : kFloat;
-  Probe* best = nullptr;
   for (size_t i = 0; i < probes_.size(); ++i) {
-    if ((kinds_[i] & kind) == 0) continue;
-    if (best == nullptr || probes_[i].rate() > best->rate()) best = &probes_[i];
+    if ((kinds_[i] & kind) != 0) found.push_back(&probes_[i]);
   }
-  return best;
+  return found;
 }
 
-Probe* Limits::memory(double bytes, bool cold) {
+std::vector<Probe*> Limits::memory(double bytes, bool cold) {
   const Level* level = &levels_.back();
   for (const Level& any : levels_) {
     if (!cold && any.holds >= bytes) {
@@ -182,11 +180,15 @@ Probe* Limits::memory(double bytes, bool cold) {
       break;
     }
   }
-  Probe* best = nullptr;
-  for (size_t i = level->first; i < level->first + level->count; ++i) {
-    if (best == nullptr || probes_[i].rate() > best->rate()) best = &probes_[i];
-  }
-  return best;
+  std::vector<Probe*> found;
+  for (size_t i = 0; i < level->count; ++i) found.push_back(&probes_[level->first + i]);
+  return found;
+}
+
+const Probe* fastest(const std::vector<Probe*>& probes) {
+  const auto slower = [](const Probe* a, const Probe* b) { return a->rate() < b->rate(); };
+  const auto found = std::max_element(probes.begin(), probes.end(), slower);
+  return found == probes.end() ? nullptr : *found;
 }
 
 }  // namespace morello::bench

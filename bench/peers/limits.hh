@@ -25,16 +25,19 @@ struct Probe {
   double rate() const { return best_ns > 0 ? work / best_ns : 0; }  // per ns: G/s
 };
 
+/// nullptr: there is none.
+const Probe* fastest(const std::vector<Probe*>& probes);
+
 class Limits {
  public:
   /// Measures all, in about `seconds`.
   Limits(const Cap& cap, uint32_t threads, double seconds);
 
   std::vector<Probe>& all() { return probes_; }
-  /// The fastest way to multiply such types exactly; nullptr for what is no product.
-  Probe* compute(const Problem& problem);
-  /// The nearest level that holds so many bytes; `cold`: memory.
-  Probe* memory(double bytes, bool cold);
+  /// All ways to multiply such types exactly; none for what is no product.
+  std::vector<Probe*> compute(const Problem& problem);
+  /// All ways to read the nearest level that holds so many bytes; `cold`: memory.
+  std::vector<Probe*> memory(double bytes, bool cold);
   /// Bytes that weights are rotated through to be cold.
   size_t cold_bytes() const { return cold_bytes_; }
 
