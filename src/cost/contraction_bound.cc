@@ -83,16 +83,17 @@ double ContractionBound::visit(u64 row) const {
   return std::min(vector / static_cast<double>(lanes_), lone);
 }
 
+// Rows of instructions that cost more than an FMA say so; of others, microkernels declare the rate.
 i64 ContractionBound::product(i64 rate, bool grouped) const {
   const LeastDot& least = grouped ? grouped_ : plain_;
-  const i64 ports = fixed(static_cast<i64>(least.price) * kUnitsPerCycle) /
-                    static_cast<i64>(2 * target_.fma_per_cycle);
+  const i64 ports = least.price <= 2 ? 0
+                                     : fixed(static_cast<i64>(least.price) * kUnitsPerCycle) /
+                                           static_cast<i64>(2 * target_.fma_per_cycle);
   return std::max(rate, ports) / static_cast<i64>(least.products);
 }
 
 i64 ContractionBound::sums(i64 rate, bool grouped) const {
   const LeastDot& least = grouped ? grouped_ : plain_;
-  if (least.products == 1 && least.price == 2) return saturating_mul(depth_, rate);
   return std::max(saturating_mul(ceil_div(depth_, least.products), rate),
                   saturating_mul(depth_, product(0, grouped)));
 }

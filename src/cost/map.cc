@@ -117,8 +117,9 @@ i64 scalar_map_cost(const Spec& spec, const Target& t) {
 
 bool transpose_applies(const Spec& spec, const Target&) {
   if (spec.rank != 2 || !is_single(spec) || head_of(spec).op != Op::kCopy) return false;
-  if (!is_plain(spec.out().dtype, held_in(spec, head_of(spec)))) return false;
+  const Dtype held = held_in(spec, head_of(spec));
   for (int o = 0; o < 2; o++) {
+    if (!is_plain(spec.operand[o].dtype, held)) return false;
     const Operand& x = spec.operand[o];
     if (x.layout.packed() || x.free_layout || x.level == Level::kRegister) return false;
     if (x.dims != 3 || unit_dim(x) == kNoDim) return false;
@@ -168,7 +169,7 @@ Rate scalar_map_rate(Duty duty, const Target& t) {
 }
 
 Rate transpose_rate(Duty duty, const Target& t) {
-  if (duty != Duty::kRelayout) return kNever;
+  if (duty != Duty::kRelayout && duty != Duty::kNarrowRelayout) return kNever;
   return {.call = t.prices.call, .element = t.prices.transpose_block / 64, .rank = 2, .stages = 1};
 }
 

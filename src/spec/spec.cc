@@ -222,8 +222,9 @@ void drop_unit_dims(Spec& spec, Binding* binding) {
   for (u8 d = 0; d < spec.rank; d++) now[d] = spec.size[d] == 1 ? kNoDim : kept++;
   if (binding) *binding = identity_binding();
   for (int o = 0; o < spec.operand_count; o++) {
+    const bool packed = spec.operand[o].layout.packed();
     drop_unit_dims_of(spec, spec.operand[o]);
-    if (spec.operand[o].layout.packed()) forget_pitch(spec.operand[o]);
+    if (packed) forget_pitch(spec.operand[o]);
   }
   if (kept == spec.rank) {
     if (spec.window[0].used()) drop_windows(spec);

@@ -47,6 +47,7 @@ TEST_SUITE("actions") {
     options.free_layouts = true;
     std::set<ActionKind> seen;
     for (int round = 0; round < 400; round++) {
+      options.other_dtypes = round % 4 == 0;
       Spec spec = lower(testing::random_statement(rng, options))->spec;
       Limits limits = limits_of(target);
       // Down a random path of the search space, checking every action of every Spec on the way.

@@ -6,10 +6,12 @@
 #include <xmmintrin.h>
 
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "../support/compare.hh"
 #include "../support/targets.hh"
+#include "cost/microkernel.hh"
 #include "runtime/code_memory.hh"
 #include "target/isa.hh"
 
@@ -17,14 +19,6 @@ namespace morello::testing {
 namespace {
 
 constexpr size_t kPage = 4096;
-
-/// Bytes from the first to past the last element.
-size_t extent(const Spec& spec, const Operand& operand, const View& view) {
-  i64 last = 0;
-  for (int d = 0; d < spec.rank; d++)
-    if (has_dim(operand.dims, d)) last += view.dim[d].at(spec.size[d] - 1);
-  return static_cast<size_t>(last + 1) * sizeof(float);
-}
 
 /// Which elements of the output the Spec has.
 std::vector<bool> written(const Spec& spec, const View& view, size_t elements) {
@@ -41,39 +35,57 @@ std::vector<bool> written(const Spec& spec, const View& view, size_t elements) {
   }
 }
 
+/// Judges the output.
+using Judge = std::function<std::string(const void* out)>;
+
 std::string run_once(const CodeMemory& code, size_t entry, size_t scratch_bytes,
-                     const Problem& problem, GuardedMemory::Side side,
+                     const TypedProblem& problem, GuardedMemory::Side side, const Judge& judge,
                      const morello_executor* executor) {
   const Spec& spec = problem.spec;
   std::vector<GuardedMemory> memory;
   std::array<void*, kMaxOperands> operands{};
-  std::array<const void*, kMaxOperands> before{};
   std::array<size_t, kMaxOperands> bytes{};
   for (int o = 0; o < spec.operand_count; o++) {
-    bytes[o] = extent(spec, spec.operand[o], problem.views[o]);
-    memory.emplace_back(bytes[o], side, sizeof(float));
+    bytes[o] = extent(spec, o, problem.views[o]);
+    memory.emplace_back(bytes[o], side, size_of(spec.operand[o].dtype));
     operands[o] = memory.back().data();
-    before[o] = problem.data[o].data();
-    std::memcpy(operands[o], before[o], bytes[o]);
+    std::memcpy(operands[o], problem.data[o].data(), bytes[o]);
   }
   GuardedMemory scratch(scratch_bytes, side, kScratchAlignment);
   std::memset(scratch.data(), 0xff, scratch_bytes);  // NaN
-  std::vector<Expected> expected = expect(spec, problem.views, before.data());
-  int out = spec.out_index();
-  std::vector<bool> mask = written(spec, problem.views[out], bytes[out] / sizeof(float));
+  const int out = spec.out_index();
+  const size_t size = size_of(spec.out().dtype);
+  char* result = static_cast<char*>(operands[out]);
+  std::vector<bool> mask = written(spec, problem.views[out], bytes[out] / size);
   if (spec.out().access == Access::kOut)
     for (size_t i = 0; i < mask.size(); i++)
-      if (mask[i]) std::memset(static_cast<float*>(operands[out]) + i, 0xff, sizeof(float));
+      if (mask[i]) std::memset(result + i * size, 0xff, size);
 
   if (!call_with_canaries(code.data() + entry, operands.data(), scratch.data(), executor))
     return "a register that must be kept was changed";
   for (int o = 0; o < out; o++)
-    if (std::memcmp(operands[o], before[o], bytes[o]) != 0) return "an input was changed";
+    if (std::memcmp(operands[o], problem.data[o].data(), bytes[o]) != 0)
+      return "an input was changed";
   for (size_t i = 0; i < mask.size(); i++)
-    if (!mask[i] && std::memcmp(static_cast<const float*>(operands[out]) + i,
-                                static_cast<const float*>(before[out]) + i, sizeof(float)) != 0)
+    if (!mask[i] && std::memcmp(result + i * size, problem.data[out].data() + i * size, size) != 0)
       return "the gap at element " + std::to_string(i) + " of the output was written";
-  return compare(expected, static_cast<const float*>(operands[out]));
+  return judge(result);
+}
+
+std::string run_both_sides(const ImplTree& tree, const TypedProblem& problem, const Judge& judge,
+                           const morello_executor* executor) {
+  auto plan = make_plan(tree, problem.views);
+  if (!plan.ok()) return plan.error().message;
+  auto code = emit(*plan, *tree.target);
+  if (!code.ok()) return code.error().message;
+  auto memory = CodeMemory::make(code->bytes);
+  if (!memory.ok()) return memory.error().message;
+  for (auto side : {GuardedMemory::Side::kEnd, GuardedMemory::Side::kStart}) {
+    std::string wrong =
+        run_once(*memory, code->entry, plan->scratch_bytes(), problem, side, judge, executor);
+    if (!wrong.empty()) return wrong + "\n" + print(*plan);
+  }
+  return "";
 }
 
 }  // namespace
@@ -113,18 +125,44 @@ Code code_of(const ImplTree& tree, const Views& views) {
 
 std::string check_tree(const ImplTree& tree, const Problem& problem,
                        const morello_executor* executor) {
-  auto plan = make_plan(tree, problem.views);
-  if (!plan.ok()) return plan.error().message;
-  auto code = emit(*plan, *tree.target);
-  if (!code.ok()) return code.error().message;
-  auto memory = CodeMemory::make(code->bytes);
-  if (!memory.ok()) return memory.error().message;
-  for (auto side : {GuardedMemory::Side::kEnd, GuardedMemory::Side::kStart}) {
-    std::string wrong =
-        run_once(*memory, code->entry, plan->scratch_bytes(), problem, side, executor);
-    if (!wrong.empty()) return wrong + "\n" + print(*plan);
+  TypedProblem p{problem.spec, problem.views, {}};
+  std::array<const void*, kMaxOperands> before{};
+  for (int o = 0; o < p.spec.operand_count; o++) {
+    const char* data = reinterpret_cast<const char*>(problem.data[o].data());
+    p.data[o].assign(data, data + problem.data[o].size() * sizeof(float));
+    before[o] = data;
   }
-  return "";
+  const std::vector<Expected> expected = expect(p.spec, p.views, before.data());
+  auto judge = [&](const void* out) { return compare(expected, static_cast<const float*>(out)); };
+  return run_both_sides(tree, p, judge, executor);
+}
+
+std::string check_tree(const ImplTree& tree, const TypedProblem& problem,
+                       const morello_executor* executor) {
+  const std::vector<char> expected = evaluated(problem);
+  auto judge = [&](const void* out) { return compare_bits(problem, expected, out); };
+  return run_both_sides(tree, problem, judge, executor);
+}
+
+bool select_leaves(ImplTree& tree, NodeId id, u64 registers, Random& random) {
+  ImplNode& node = tree.nodes[id];
+  const Target& target = *tree.target;
+  if (const auto* move = std::get_if<Move>(&node.kind);
+      move && !move->view && move->placed.level == Level::kRegister)
+    registers += vectors(node.spec, move->placed, target.lanes(4));
+  if (std::holds_alternative<Select>(node.kind)) {
+    std::vector<MicrokernelId> fit;
+    for (const Microkernel* m : microkernels())
+      if (m->applies(node.spec, target) &&
+          registers + m->registers(node.spec, target) <= target.vector_registers)
+        fit.push_back(m->id);
+    if (fit.empty()) return false;
+    node.kind = Select{static_cast<u16>(fit[pick(random, 0, static_cast<u32>(fit.size()) - 1)])};
+    return true;
+  }
+  for (const Edge& edge : std::vector<Edge>(node.children))
+    if (!select_leaves(tree, edge.node, registers, random)) return false;
+  return true;
 }
 
 bool call_with_canaries(const void* code, void* const* operands, void* scratch,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../support/random_tree.hh"
+#include "../support/typed_problem.hh"
 #include "codegen/emit.hh"
 #include "impl/microkernel_id.hh"
 
@@ -42,6 +43,14 @@ Code code_of(const ImplTree& tree, const Views& views);
 /// "" if all is well.
 std::string check_tree(const ImplTree& tree, const Problem& problem,
                        const morello_executor* executor = nullptr);
+
+/// The same in any element types, compared with evaluate() bit by bit.
+std::string check_tree(const ImplTree& tree, const TypedProblem& problem,
+                       const morello_executor* executor = nullptr);
+
+/// Gives each leaf a random microkernel that computes it; false if there is none, or no register
+/// for it. `registers`: those of the tiles around node `id`.
+bool select_leaves(ImplTree& tree, NodeId id, u64 registers, Random& random);
 
 /// Calls `code` with patterns in the callee-saved registers; false if one of them, the control bits
 /// of the MXCSR or the stack pointer changed.

@@ -14,29 +14,6 @@
 namespace morello::testing {
 namespace {
 
-/// Gives each leaf a random microkernel that computes it; false if there is none, or no register
-/// for it.
-bool select_leaves(ImplTree& tree, NodeId id, u64 registers, Random& random) {
-  ImplNode& node = tree.nodes[id];
-  const Target& target = *tree.target;
-  if (const auto* move = std::get_if<Move>(&node.kind);
-      move && !move->view && move->placed.level == Level::kRegister)
-    registers += vectors(node.spec, move->placed, target.lanes(4));
-  if (std::holds_alternative<Select>(node.kind)) {
-    std::vector<MicrokernelId> fit;
-    for (const Microkernel* m : microkernels())
-      if (m->applies(node.spec, target) &&
-          registers + m->registers(node.spec, target) <= target.vector_registers)
-        fit.push_back(m->id);
-    if (fit.empty()) return false;
-    node.kind = Select{static_cast<u16>(fit[pick(random, 0, static_cast<u32>(fit.size()) - 1)])};
-    return true;
-  }
-  for (const Edge& edge : std::vector<Edge>(node.children))
-    if (!select_leaves(tree, edge.node, registers, random)) return false;
-  return true;
-}
-
 /// Runs the tasks backwards on the calling thread, after a check of the stack.
 struct Backwards {
   int calls = 0;

@@ -185,6 +185,10 @@ class TreeMaker {
     Move move;
     move.operand = index;
     move.placed = from;
+    if (to == Level::kRegister) {
+      move.placed.dtype = spec.stage[spec.stage_count - 1].dtype;
+      if (is_read(spec, index) && move.placed.dtype != from.dtype) return;
+    }
     move.placed.level = to;
     move.view = to != Level::kRegister && to < from.level && chance(random_, 25);
     Spec body = spec;
@@ -196,7 +200,7 @@ class TreeMaker {
         u8 panel = static_cast<u8>(pick(random_, 2, 8));
         if (panel < spec.size[dim]) layout.append(dim, panel);
       }
-      move.placed = dense_operand(spec, from.dtype, to, from.access, from.dims, layout);
+      move.placed = dense_operand(spec, move.placed.dtype, to, from.access, from.dims, layout);
       binding.operand[index] = new_buffer(0);
     }
     body.operand[index] = move.placed;
@@ -219,7 +223,8 @@ class TreeMaker {
     Spec spec = tree_.nodes[id].spec;
     Op op = spec.stage[0].op;
     if (spec.stage_count != 1 || !is_reduction(spec.stage[0]) ||
-        spec.out().access != Access::kOut || op == Op::kMax || op == Op::kMin)
+        spec.out().access != Access::kOut || op == Op::kMax || op == Op::kMin ||
+        spec.out().dtype != spec.stage[0].dtype)
       return;
     tree_.nodes[id].kind = Block{};
     add_fill(id, spec, depth);
@@ -231,7 +236,9 @@ class TreeMaker {
   void add_fill(NodeId id, const Spec& spec, int depth) {
     Spec fill = over_output(spec);
     fill.operand_count = 1;
-    set_stages(fill, {stage_of_op(Op::kFill)});
+    Stage zero = stage_of_op(Op::kFill);
+    zero.dtype = spec.stage[0].dtype;
+    set_stages(fill, {zero});
     fill.operand[0] = spec.out();
     Binding binding = identity_binding();
     binding.operand[0] = static_cast<u8>(spec.out_index());
@@ -251,8 +258,8 @@ class TreeMaker {
   void grow_bufferize(NodeId id, int depth) {
     Spec spec = tree_.nodes[id].spec;
     Layout layout = plain_layout(spec.out().layout);
-    Operand buffer =
-        dense_operand(spec, Dtype::kF32, Level::kL1, Access::kOut, spec.out().dims, layout);
+    Operand buffer = dense_operand(spec, computed_dtype(spec), Level::kL1, Access::kOut,
+                                   spec.out().dims, layout);
     if (spec.out().access != Access::kOut) return;
     tree_.nodes[id].kind = Block{1, {buffer}};
     Binding head_binding, tail_binding;
@@ -268,6 +275,7 @@ class TreeMaker {
   void grow_in_place(NodeId id, int depth) {
     Spec spec = tree_.nodes[id].spec;
     if (spec.stage_count < 2 || spec.out().access != Access::kOut) return;
+    if (spec.out().dtype != computed_dtype(spec)) return;  // it would be rounded
     tree_.nodes[id].kind = Block{};
     Binding head_binding, tail_binding;
     Spec head = first_of(spec, spec.out(), static_cast<u8>(spec.out_index()), &head_binding);

@@ -86,7 +86,7 @@ class DotProduct {
           fma(hold_b_ ? accumulator(i, 0, chain) : accumulator(0, i, chain), held_, l, from);
           continue;
         }
-        if (few == 1 && !code.is_f32() && !hold_b_ && code.folds_b(l)) {
+        if (few == 1 && !code.is_f32() && !hold_b_ && l.width == as_.lanes() && code.folds_b(l)) {
           code.add(as_.full(accumulator(0, i, chain)), as_.full(held_), as_.at(b_, b_at(i, at)));
           continue;
         }

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Conversions of f32 to every other element type, against support/number.hh. Without arguments a
+// sample of some blocks of 65,536 numbers that follow one another.
+//
+//   morello-conversions --all        all 4,294,967,296 numbers (minutes)
+//   morello-conversions --seed N     the sample of a run that failed
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "../support/converter.hh"
+#include "../support/targets.hh"
+#include "target/isa.hh"
+
+namespace morello::testing {
+namespace {
+
+constexpr u32 kBlock = 65536;
+constexpr u32 kBlocks = 65536;
+constexpr u32 kSample = 150;
+constexpr int kSkip = 77;
+
+struct Way {
+  const Target* target;
+  Dtype to;
+  Converter converter;
+};
+
+std::vector<Way> make_ways() {
+  std::vector<Way> ways;
+  for (const Target* t : targets_of({Dtype::kF32})) {
+    if (!usable(*t, read_machine().features, kAllFeatures)) continue;
+    for (Dtype to : kAllDtypes)
+      if (to != Dtype::kF32)
+        ways.push_back({t, to, Converter(*t, MicrokernelId::kMap, Dtype::kF32, to, kBlock)});
+  }
+  return ways;
+}
+
+/// Blocks in which something begins or ends: zeros, the smallest and largest numbers, infinity,
+/// NaN, and what integers and f16 end at. Then any.
+std::vector<u32> sample(u64 seed) {
+  std::vector<u32> blocks;
+  for (u32 sign : {0u, 0x8000u})
+    for (u32 high :
+         {0x0000u, 0x0001u, 0x007fu, 0x0080u, 0x3300u, 0x3380u, 0x387fu, 0x3880u, 0x3effu, 0x3f00u,
+          0x42feu, 0x4300u, 0x437fu, 0x477fu, 0x4effu, 0x4f00u, 0x7f7fu, 0x7f80u, 0x7fbfu, 0x7fffu})
+      blocks.push_back(sign | high);
+  std::mt19937_64 random(seed);
+  while (blocks.size() < kSample) blocks.push_back(static_cast<u32>(random() % kBlocks));
+  return blocks;
+}
+
+class Run {
+ public:
+  explicit Run(std::vector<u32> blocks) : blocks_(std::move(blocks)), ways_(make_ways()) {}
+
+  bool empty() const { return ways_.empty(); }
+  /// How many ways are wrong.
+  size_t all(unsigned threads) {
+    std::vector<std::thread> pool;
+    for (unsigned t = 0; t < threads; t++) pool.emplace_back([this] { work(); });
+    for (std::thread& t : pool) t.join();
+    return wrong_;
+  }
+
+ private:
+  void work() {
+    for (size_t i; (i = next_++) < blocks_.size();) {
+      const std::vector<char> in = consecutive_bits(Dtype::kF32, u64{blocks_[i]} << 16, kBlock);
+      for (Dtype to : kAllDtypes) {
+        if (to == Dtype::kF32) continue;
+        const std::vector<u32> expected = converted(Dtype::kF32, to, in, kBlock);
+        for (const Way& way : ways_)
+          if (way.to == to) check(way, in, expected);
+      }
+    }
+  }
+
+  void check(const Way& way, const std::vector<char>& in, const std::vector<u32>& expected) {
+    std::vector<char> out(size_t{kBlock} * size_of(way.to));
+    way.converter.run(in.data(), out.data());
+    const std::string wrong = compare_converted(Dtype::kF32, way.to, in, expected, out);
+    if (wrong.empty()) return;
+    std::lock_guard lock(mutex_);
+    if (wrong_++ < 20)
+      std::printf("%s: %s\n", std::string(way.target->name).c_str(), wrong.c_str());
+  }
+
+  std::vector<u32> blocks_;
+  std::vector<Way> ways_;
+  std::atomic<size_t> next_ = 0;
+  std::mutex mutex_;
+  size_t wrong_ = 0;
+};
+
+int run(int count, char** values) {
+  u64 seed = static_cast<u64>(std::chrono::steady_clock::now().time_since_epoch().count());
+  const bool all = count == 2 && std::strcmp(values[1], "--all") == 0;
+  if (count == 3 && std::strcmp(values[1], "--seed") == 0)
+    seed = std::strtoull(values[2], nullptr, 0);
+  else if (count != 1 && !all) {
+    std::printf("usage: morello-conversions [--all | --seed N]\n");
+    return 2;
+  }
+  std::vector<u32> blocks;
+  if (all)
+    for (u32 b = 0; b < kBlocks; b++) blocks.push_back(b);
+  else
+    blocks = sample(seed);
+  const size_t tried = blocks.size();
+  Run conversions(std::move(blocks));
+  if (conversions.empty()) {
+    std::printf("skipped: no kernel can run on this CPU\n");
+    return kSkip;
+  }
+  const size_t wrong = conversions.all(std::max(1u, std::thread::hardware_concurrency()));
+  std::printf("%zu of %u blocks of %u numbers, %zu wrong", tried, kBlocks, kBlock, wrong);
+  if (!all) std::printf("; --seed %llu", static_cast<unsigned long long>(seed));
+  std::printf("\n");
+  return wrong == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace morello::testing
+
+int main(int count, char** values) { return morello::testing::run(count, values); }
