@@ -159,11 +159,11 @@ struct Contender {
     return seconds;
   }
 
-  void calibrate(double round_seconds) {
-    time(1);
-    for (;;) {
-      const double seconds = time(calls);
-      if (seconds >= round_seconds / 2) break;
+  /// Finds how many calls fit into a turn, after one that took `first` seconds.
+  void calibrate(double first, double round_seconds) {
+    constexpr double kSlow = 20e-3;  // not worth a second call, which may be faster
+    double seconds = first < kSlow ? time(1) : first;
+    for (; seconds < round_seconds / 2; seconds = time(calls)) {
       calls *= seconds > round_seconds / 64 ? 2 : 16;
     }
     spent = processors = 0;
@@ -194,7 +194,9 @@ struct Contender {
 
 void take_turns(std::vector<Contender>* contenders, const Effort& effort) {
   const auto start = Clock::now();
-  for (Contender& contender : *contenders) contender.calibrate(effort.round_seconds);
+  for (Contender& contender : *contenders) {
+    contender.calibrate(contender.time(1), effort.round_seconds);
+  }
   const size_t count = contenders->size();
   for (uint64_t round = 0; round < effort.least_rounds || since(start) < effort.seconds; ++round) {
     double all = 0;

@@ -95,6 +95,10 @@ int run_child(const Settings& settings) {
   size_t left = 0;  // measurements
   for (size_t i = settings.from; i < lines.size(); ++i) left += lines[i].warm + lines[i].cold;
   for (size_t i = settings.from; i < lines.size(); ++i) {
+    if (seconds_until(end) < 0) {
+      say({{"left_out", lines.size() - i}});
+      break;
+    }
     say({{"begins", i}});
     Effort effort;
     effort.round_seconds = settings.round_ms / 1e3;
@@ -180,6 +184,9 @@ Told listen(FILE* output, const std::vector<Line>& lines, Group* group) {
                  lines[*told.problem].spec);
     } else if (json.contains("outcome")) {
       group->add(outcome_from(json.at("outcome")));
+    } else if (json.contains("left_out")) {
+      group->add_missing(
+          fmt::format("the last {} lines: --minutes was over", json.at("left_out").get<size_t>()));
     } else if (json.contains("limits")) {
       for (const Json& any : json.at("limits")) {
         group->add(MeasuredLimit{any.at("name"), any.at("is_memory"), any.at("rate")});

@@ -53,7 +53,7 @@ std::string mark(double share, int y, const std::string& colour, bool ours,
 
 std::string legend(const std::vector<std::string>& peers, int y) {
   std::string text;
-  int x = kLabels;
+  int x = 10;
   const auto add = [&](const std::string& name, const std::string& colour) {
     text += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"9\" height=\"9\" fill=\"{}\"/>\n", x,
                         y - 9, colour);
