@@ -23,10 +23,10 @@ const Figures* Outcome::of(const std::string& peer) const {
   return found;
 }
 
-const Figures* Outcome::best_peer() const {
+const Figures* Outcome::best_peer(Verdict worst) const {
   const Figures* found = nullptr;
   for (const Figures& any : figures) {
-    if (any.peer == kOurs || !any.measured() || any.verdict != Verdict::kRight) continue;
+    if (any.peer == kOurs || !any.measured() || any.verdict > worst) continue;
     if (found == nullptr || any.best() < found->best()) found = &any;
   }
   return found;
@@ -61,7 +61,8 @@ std::vector<std::string> Group::peers() const {
   for (const Outcome& outcome : outcomes) {
     for (const Figures& any : outcome.figures) {
       const bool known = std::find(names.begin(), names.end(), any.peer) != names.end();
-      if (any.peer != kOurs && !known) names.push_back(any.peer);
+      const bool computed = any.measured() || any.verdict != Verdict::kAbsent;
+      if (any.peer != kOurs && computed && !known) names.push_back(any.peer);
     }
   }
   return names;

@@ -50,8 +50,8 @@ struct Outcome {
   const Figures& ours() const { return figures.front(); }
   /// The fastest way of a peer, or if none was measured the first; nullptr: it was not there.
   const Figures* of(const std::string& peer) const;
-  /// The fastest of all peers that are right; nullptr without any.
-  const Figures* best_peer() const;
+  /// The fastest of all peers whose verdict is at most `worst`; nullptr without any.
+  const Figures* best_peer(Verdict worst = Verdict::kRight) const;
   /// Is bandwidth its measure, or the rate of operations?
   bool by_bytes() const { return operations < 4 * bytes; }
   double work() const { return by_bytes() ? bytes : operations; }
@@ -75,7 +75,7 @@ struct Group {
   std::vector<MeasuredLimit> limits;
   std::vector<Outcome> outcomes;
 
-  /// Names of all peers, in the order in which they were met.
+  /// Names of all peers that computed something, in the order in which they were met.
   std::vector<std::string> peers() const;
   void add_missing(const std::string& text);  // once
   void add(const Outcome& outcome);

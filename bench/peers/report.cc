@@ -57,13 +57,14 @@ std::string limits_of(const Group& group) {
   return text + "\n";
 }
 
-/// The geometric mean of the ratios, and the worst of them.
-std::string summary_of(const Group& group) {
+/// Best rounds against those of the best peers whose verdict is at most `worst_verdict`: the
+/// geometric mean of the ratios, and the worst of them.
+std::string summary_of(const Group& group, Verdict worst_verdict) {
   double logs = 0, worst = 0;
   int compared = 0, behind = 0;
   std::string where;
   for (const Outcome& outcome : group.outcomes) {
-    const Figures* peer = outcome.best_peer();
+    const Figures* peer = outcome.best_peer(worst_verdict);
     if (peer == nullptr || !outcome.ours().measured()) continue;
     const double ratio = peer->best() / outcome.ours().best();
     logs += std::log(ratio);
@@ -74,12 +75,23 @@ std::string summary_of(const Group& group) {
       where = title_of(outcome);
     }
   }
-  if (compared == 0) return "\nmorello and a peer met on no Spec.\n";
-  return fmt::format(
-      "\nmorello against the best peer of each line, best rounds: geometric mean {:.2f} of {} "
-      "lines, "
-      "worst {:.2f} ({}), {} below 0.85.\n",
-      std::exp(logs / compared), compared, worst, where, behind);
+  if (compared == 0) return "morello and a peer met on no Spec.\n";
+  return fmt::format("geometric mean {:.2f} of {} lines, worst {:.2f} ({}), {} below 0.85.\n",
+                     std::exp(logs / compared), compared, worst, where, behind);
+}
+
+std::string summaries_of(const Group& group) {
+  std::string text = "\nmorello against the best peer of each line, best rounds: " +
+                     summary_of(group, Verdict::kRight);
+  const auto saturates = [](const Outcome& outcome) {
+    return std::any_of(outcome.figures.begin(), outcome.figures.end(),
+                       [](const Figures& any) { return any.verdict == Verdict::kSaturates; });
+  };
+  if (std::any_of(group.outcomes.begin(), group.outcomes.end(), saturates)) {
+    text +=
+        "With those that are right below 128 only (~): " + summary_of(group, Verdict::kSaturates);
+  }
+  return text;
 }
 
 /// Why there is a "-" or a "wrong", each reason once.
@@ -98,8 +110,10 @@ std::string notes_of(const Group& group) {
   }
   std::string text;
   for (const auto& [reason, specs] : reasons) {
-    text += fmt::format("- {} ({}{})\n", reason, specs[0],
-                        specs.size() > 1 ? fmt::format(" and {} more", specs.size() - 1) : "");
+    const bool all = specs.size() == group.outcomes.size();
+    text +=
+        fmt::format("- {} ({}{})\n", reason, all ? "all" : specs[0],
+                    specs.size() > 1 && !all ? fmt::format(" and {} more", specs.size() - 1) : "");
   }
   return text.empty() ? text : "\nNot measured, or not right:\n\n" + text;
 }
@@ -145,7 +159,7 @@ std::string table_of(const Group& group) {
   }
   text += " limit | morello of limit | times the best peer |\n" + rule + "---|---|---|\n";
   for (const Outcome& outcome : group.outcomes) text += row_of(outcome, peers);
-  return text + summary_of(group) + notes_of(group) + "\n";
+  return text + summaries_of(group) + notes_of(group) + "\n";
 }
 
 std::string csv_of(const std::vector<Group>& groups) {
