@@ -67,6 +67,39 @@ TEST_SUITE("cost") {
     }
   }
 
+  TEST_CASE(
+      "a rate comes to what it says of calls, rows, vectors, elements, and groups of products") {
+    const Target& t = *fixed_target(Isa::kAvx2);
+    auto leaf = [](const char* text) {
+      Spec spec = lower(*parse(text))->spec;
+      for (int o = 0; o < spec.operand_count; o++) spec.operand[o].level = Level::kL1;
+      return spec;
+    };
+    const Spec product = leaf("matmul f32[3,10] f32[10,20]"), map = leaf("add f32[60] f32[60]");
+    const Spec sum = leaf("reduce_sum f32[30,80] axis=1");
+    Spec tile = product;
+    tile.out().level = Level::kRegister;
+    tile.out().access = Access::kInOut;
+    const Rate rate = {
+        .call = 7, .row = 5, .vector = 3, .odd = 2, .element = 1, .group = 4, .group_units = 11};
+    CHECK(least_units(rate, product, t) == 7 + 3 * (5 + 2) + 3 * 3 * 3 + 60 + 60 * 3 * 11);
+    CHECK(least_units(rate, map, t) == 7 + (5 + 2) + 8 * 3 + 60);
+    CHECK(least_units(rate, leaf("add f32[64] f32[64]"), t) == 7 + 5 + 8 * 3 + 64);
+    CHECK(least_units(rate, sum, t) == 7 + 30 * 80 / 8 * 3 + 30 * 80);
+    CHECK(least_units(rate, tile, t) == 7);
+    const Rate steps = {.call = 7, .step = [](u64 rows, u64 vecs, const Target&) {
+                          return static_cast<i64>(100 * rows + vecs);
+                        }};
+    CHECK(least_units(steps, tile, t) == 7 + 10 * 303);
+    const Rate ops = {.vector = 1, .element = 1, .vector_ops = 32, .element_ops = 24};
+    CHECK(least_units(ops, map, t) ==
+          8 * 2 * t.prices.op[0] + 60 * (24 * t.prices.scalar_op[0] / 16));
+    for (const Spec& spec : {product, map, sum, tile}) {
+      CHECK(least_units({}, spec, t) == 0);  // of what nothing is said
+      CHECK(least_units(kNever, spec, t) == kInfinite);
+    }
+  }
+
   TEST_CASE("a select that applies has a finite price and declares its registers") {
     for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
       for (const char* text :

@@ -60,7 +60,9 @@ TEST_CASE("the interpreter refuses operands that are too small") {
   Problem p = matmul(4, 4, 4, Access::kOut);
   ImplTree tree = tiled(p.spec, 0, 2, MicrokernelId::kDotProduct);
   p.data[1].pop_back();
-  CHECK(contains(failure(tree, p), "operand 1 has element 15 outside of its memory"));
+  const std::string message = failure(tree, p);
+  CHECK(contains(message, "node 0, muladd"));
+  CHECK(contains(message, "operand 1 has element 15 outside of its memory"));
   auto memory = p.memory();
   memory.pop_back();
   CHECK(interpret(tree, p.views, memory).error().status == MORELLO_INVALID_ARGUMENT);
@@ -93,7 +95,9 @@ TEST_CASE("the interpreter finds elements that nothing wrote") {
   ImplTree tree = tiled(p.spec, 0, 2, MicrokernelId::kDotProduct);
   ImplTree short_loop = tree;
   short_loop.nodes[0].children.pop_back();
-  CHECK(contains(failure(short_loop, p), "operand 2 leaves element 16 unwritten"));
+  const std::string message = failure(short_loop, p);
+  CHECK(contains(message, "node 0, muladd"));
+  CHECK(contains(message, "operand 2 leaves element 16 unwritten"));
 
   tree.nodes[1].spec.out().access = Access::kInOut;
   CHECK(contains(failure(tree, p), "operand 2 is read at element 0 which nothing wrote before"));
@@ -103,6 +107,15 @@ TEST_CASE("the interpreter finds elements that nothing wrote") {
   CHECK(interpret(registers, q.views, q.memory()).ok());
   registers.nodes[0].children.erase(registers.nodes[0].children.begin());
   CHECK(contains(failure(registers, q), "which nothing wrote before"));
+}
+
+TEST_CASE("the interpreter finds operands of another element type than what they are") {
+  Problem p = matmul(4, 4, 4, Access::kOut);
+  ImplTree tree = tiled(p.spec, 0, 2, MicrokernelId::kDotProduct);
+  tree.nodes[1].spec.operand[1].dtype = Dtype::kI32;
+  const std::string message = failure(tree, p);
+  CHECK(contains(message, "node 1, muladd"));
+  CHECK(contains(message, "operand 1 has another element type than its memory, at 0"));
 }
 
 TEST_CASE("the interpreter finds writes to inputs and bindings to nothing") {

@@ -39,6 +39,10 @@ TEST_CASE("validate finds wrong loops") {
        {"does not fit its dimension", [&](ImplTree& t) { loop(t).tile = 7; }},
        {"does not cover", [&](ImplTree& t) { loop(t).trips = 1; }},
        {"wrong number of children", [](ImplTree& t) { t.nodes[0].children.pop_back(); }},
+       {"operand 2, which is in registers",
+        [](ImplTree& t) { t.nodes[0].spec.out().level = Level::kRegister; }},
+       {"starts inside a panel",
+        [](ImplTree& t) { t.nodes[0].spec.operand[0].layout.append(0, 2); }},
        {"should compute",
         [&](ImplTree& t) {
           loop(t).dim = 1;
@@ -87,6 +91,47 @@ TEST_CASE("validate finds wrong moves") {
           std::swap(move(t).placed.layout.dim[0], move(t).placed.layout.dim[1]);
         }},
        {"writes an input", [](ImplTree& t) { t.nodes[0].children[2].binding.operand[1] = 0; }}});
+}
+
+/// Operand 0 as its body sees it: at L1, in a buffer, or where it is.
+ImplTree moved(const Spec& spec, bool view) {
+  ImplTree tree;
+  tree.target = fixed_target(Isa::kAvx2);
+  Operand placed = spec.operand[0];
+  placed.level = Level::kL1;
+  Spec body = spec;
+  body.operand[0] = placed;
+  forget_pitch(body.operand[0]);
+  Binding copy, same = identity_binding();
+  if (!view) same.operand[0] = new_buffer(0);
+  tree.nodes = {{spec, Move{0, view, placed}, {{1, same}}, 500, {}},
+                leaf(body, MicrokernelId::kDotProduct)};
+  if (view) return tree;
+  tree.nodes.push_back(leaf(move_spec(spec, 0, placed, true, &copy), MicrokernelId::kMap));
+  tree.nodes[0].children.insert(tree.nodes[0].children.begin(), {2, copy});
+  return tree;
+}
+
+TEST_CASE("validate finds wrong views and buffers") {
+  const Spec spec = matmul(4, 8, 3, Access::kOut).spec;
+  auto from = [](ImplTree& t) -> Operand& { return t.nodes[0].spec.operand[0]; };
+  auto to = [](ImplTree& t) -> Operand& { return std::get<Move>(t.nodes[0].kind).placed; };
+  check_defects(moved(spec, true),
+                {{"more than the level", [&](ImplTree& t) { to(t).level = Level::kMemory; }},
+                 {"more than the level", [&](ImplTree& t) { to(t).contig--; }},
+                 {"should compute", [](ImplTree& t) { t.nodes[1].spec.operand[0].contig--; }},
+                 {"another access", [&](ImplTree& t) { to(t).dims = 0b11; }},
+                 {"another access", [&](ImplTree& t) { from(t).free_layout = true; }},
+                 {"another access", [&](ImplTree& t) { to(t).free_layout = true; }},
+                 {"another access", [&](ImplTree& t) { to(t).windows = 1; }}});
+  check_defects(
+      moved(spec, false),
+      {{"farther level",
+        [&](ImplTree& t) { to(t).level = Level::kMemory, from(t).level = Level::kL2; }},
+       {"input is moved to registers", [&](ImplTree& t) { to(t).level = Level::kRegister; }},
+       {"is not dense", [&](ImplTree& t) { to(t).contig--; }},
+       {"should compute", [](ImplTree& t) { t.nodes[2].spec.size[0]--; }},
+       {"wrong number of children", [](ImplTree& t) { t.nodes[0].children.pop_back(); }}});
 }
 
 TEST_CASE("validate finds wrong blocks") {

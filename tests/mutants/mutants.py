@@ -1,138 +1,264 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Do the tests notice? Changes one place of src at random, builds, runs the suites, and reports what survived.
+"""Do the tests notice? Changes one place of src at random, builds, runs the tests, and reports what survived.
 
-    python3 tests/mutants/mutants.py --seed 1 --count 9
+    nice python3 tests/mutants/mutants.py --seed 1 --count 20
 
-Each mutant is drawn from its seed and layer alone, so a survivor is made again by `--seed S --only N`. The work
-is done in a copy of the last commit under --folder, whose build is used again. A mutant that does not compile is
-no mutant: the next one is drawn. Equivalent ones (no program could tell) are for the reader to judge.
-Exit status: 0 if at most a tenth survived.
+Places are drawn by lines over all of src, or over --layers. A mutant follows from the commit, the seed and its
+number alone, so that a survivor is made again by `--seed S --only N`. The work is done in a copy of the last commit
+under --folder, whose build is used again. What does not compile is no mutant, and the next one is drawn.
+
+The tests of a mutant are those of the layer first, then the quickest, up to the first that fails. How long each
+takes is measured once for a commit; a mutant that takes many times as long hangs, and is found by that.
+
+Left out is what no test could notice: assertions, capacities, comments, text, and what only the compiler reads.
+Other mutants that are equivalent are for the reader to judge. Exit status: 0 if at most a tenth survived.
 """
 import argparse
+import collections
+import json
 import os
 import pathlib
 import random
 import re
+import resource
+import shutil
 import signal
 import subprocess
 import sys
+import time
 
 LAYERS = ["support", "target", "runtime", "spec", "impl", "cost", "actions", "table", "search", "precompute",
           "codegen", "compiler", "capi"]
-SUITES = ["unit", "golden", "kernel"]
-TARGETS = ["tests/morello-unit", "tests/hostile/morello-hostile", "tests/golden/morello-golden",
-           "tests/kernel/morello-kernel", "tests/runtime/run-only", "tests/table/table-format",
-           "tests/fuzz/fuzz-spec", "tests/fuzz/fuzz-table"]
-OPERATORS = {" < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " == ": " != ", " != ": " == ",
-             " + ": " - ", " - ": " + ", " * ": " / ", " / ": " * ", " && ": " || ", " || ": " && ",
-             " += ": " -= ", " *= ": " /= ", "std::min": "std::max", "std::max": "std::min",
-             "++;": "--;", " ? ": " ? !", "true": "false", "false": "true"}
-SECONDS = 900  # a mutant that takes longer hangs, and is found by that
+SUITES = {"unit", "golden", "kernel"}
+ROUNDS = "0.2"  # of the random tests
+LIBRARY = "src/libmorello-core.a"
+GIGABYTE = 1 << 30
+OPERATORS = [(" < ", " <= "), (" <= ", " < "), (" > ", " >= "), (" >= ", " > "), (" == ", " != "), (" != ", " == "),
+             (" + ", " - "), (" - ", " + "), (" * ", " / "), (" / ", " * "), (" % ", " / "), (" << ", " >> "),
+             (" && ", " || "), (" || ", " && "), (" | ", " & "), (" & ", " | "), (" += ", " -= "), (" -= ", " += "),
+             (" *= ", " /= "), (" /= ", " *= "), (" |= ", " &= "), (" &= ", " |= "), ("++;", "--;"), ("++)", "--)"),
+             ("std::min", "std::max"), ("std::max", "std::min"), ("continue;", "break;"), ("break;", "continue;")]
+WORDS = [("true", "false"), ("false", "true")]
+UNNOTICED = re.compile(r"\s*(#|static_assert|assert\(|assert_canonical\(|using |friend |template|namespace |extern |class |public:|private:)"
+                       r"|.*(\breserve\(|shrink_to_fit\(|__builtin_expect|alignas|\boperator(<<|&&|\|\|))")
 
 
-def places(line):
-    """All (what, changed line) of one line."""
-    code = line.split("//")[0].rstrip()
-    if not code.strip() or code.lstrip().startswith(("#", "static_assert", "template", "using", "}")):
-        return
-    for old, new in OPERATORS.items():
-        at = code.find(old)
-        while at >= 0:
-            if not (old == " < " and "template" in code):
-                yield f"{old.strip()} to {new.strip()}", code[:at] + new + code[at + len(old):]
-            at = code.find(old, at + 1)
-    for number in re.finditer(r"(?<![\w.])(\d+)(?![\w.\"'])", code):
-        value = int(number.group(1)) + 1
-        yield f"{number.group(1)} to {value}", code[:number.start()] + str(value) + code[number.end():]
-    condition = re.match(r"(\s*(?:\} else )?if \()(.*)(\)(?: \{| [^;]+;)?)$", code)
-    if condition and condition.group(2).count("(") == condition.group(2).count(")") and ";" not in condition.group(2):
-        yield "condition negated", f"{condition.group(1)}!({condition.group(2)}){condition.group(3)}"
-    if re.match(r"\s+[\w.>\-\[\]]+(\(.*\)| [-+*/|&]?= .*);$", code) and not re.match(r"\s+(return|throw|break)", code):
-        yield "statement left out", ""
+def hidden(text):
+    """The same text with comments and the insides of literals blanked, so that places stay where they are."""
+    blank = lambda match: re.sub(r"[^\n]", "~", match.group())
+    return re.sub(r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'', blank, text, flags=re.S)
 
 
-def draw(source, layer, rng):
+def mutable_lines(text):
+    """(number, code) of the lines that may be changed. Statements that nobody notices go up to their semicolon."""
+    inside = False
+    for number, code in enumerate(hidden(text).split("\n")):
+        if inside or UNNOTICED.match(code):
+            first = code.lstrip()
+            inside = inside or first.startswith(("assert", "static_assert", "using ", "friend "))
+            inside = inside and ";" not in code
+        elif code.strip("~ }"):
+            yield number, code
+
+
+def places(old, code):
+    """All (what, changed line) of one line; `code` is what of it is no comment and no literal."""
+    for pairs, edge in ((OPERATORS, ""), (WORDS, r"\b")):
+        for word, other in pairs:
+            for at in re.finditer(edge + re.escape(word) + edge, code):
+                if word == " + " and "~" in code[at.start() - 1] + code[at.end():at.end() + 1]:
+                    continue  # of text
+                yield f"{word.strip()} to {other.strip()}", old[:at.start()] + other + old[at.end():]
+    for at in re.finditer(r"(?<![\w.~'])\d+(?![\w.~'])", code):
+        more = str(int(at.group()) + 1)
+        yield f"{at.group()} to {more}", old[:at.start()] + more + old[at.end():]
+    condition = re.match(r"(\s*(?:\} else )?(?:if|while) \()([^;]*)(\)(?: \{| [^;()]+(?:\(.*\))?;)?)\s*~*$", code)
+    if condition and balanced(condition.group(2)):
+        begin, end = condition.span(2)
+        yield "condition negated", f"{old[:begin]}!({old[begin:end]}){old[end:]}"
+    if re.match(r"\s+[\w.>\-\[\]]+(\(.*\)| [-+*/|&]?= .*);\s*~*$", code) and balanced(code):
+        if not re.match(r"\s+(return|throw|break|continue)\b", code):
+            yield "statement left out", ""
+
+
+def balanced(code):
+    depth = 0
+    for letter in code:
+        depth += (letter == "(") - (letter == ")")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def lines_of(source, layers):
+    """(path, number, code) of all mutable lines."""
+    for layer in layers:
+        for path in sorted((source / "src" / layer).rglob("*")):
+            if path.suffix in (".cc", ".hh"):
+                for number, code in mutable_lines(path.read_text(encoding="utf-8")):
+                    yield path, number, code
+
+
+def draw(lines, rng):
     """(path, line number, what, old line, new line) of one mutant."""
-    files = sorted(path for path in (source / "src" / layer).rglob("*") if path.suffix in (".cc", ".hh"))
-    weights = [len(path.read_text().splitlines()) for path in files]
     while True:
-        path = rng.choices(files, weights)[0]
-        lines = path.read_text().splitlines()
-        number = rng.randrange(len(lines))
-        found = list(places(lines[number]))
+        path, number, code = rng.choice(lines)
+        old = path.read_text(encoding="utf-8").split("\n")[number]
+        found = list(places(old, code))
         if found:
             what, new = rng.choice(found)
-            return path, number, what, lines[number], new
+            return path, number, what, old, new
 
 
-def run(command, folder, log):
-    """Exit status; what hangs is killed and counts as failed."""
+def run(command, folder, log, seconds, cpu_seconds=None, environment=None):
+    """Exit status; what hangs is killed and counts as failed, and so does what takes too much of anything."""
+    def limit():
+        if cpu_seconds is not None:
+            resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+            resource.setrlimit(resource.RLIMIT_AS, (8 * GIGABYTE, 8 * GIGABYTE))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (GIGABYTE // 4, GIGABYTE // 4))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    log.write("+ " + " ".join(command) + "\n")
+    log.flush()
     with subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                          env=dict(os.environ, MORELLO_TEST_ROUNDS="0.2"), start_new_session=True) as process:
+                          env=dict(os.environ, **(environment or {})), start_new_session=True,
+                          preexec_fn=limit) as process:
         try:
-            return process.wait(timeout=SECONDS)
+            status = process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return "hangs"
+            status = "hangs"
+        try:
+            os.killpg(process.pid, signal.SIGKILL)  # and what it started
+        except ProcessLookupError:
+            pass
+    return status
 
 
-def prepare(folder):
-    """A copy of the last commit with a build that passes."""
-    top = subprocess.run(["git", "rev-parse", "--show-toplevel"], capture_output=True, text=True, check=True).stdout.strip()
-    source = folder / "source"
-    if not source.is_dir():
-        subprocess.run(["git", "clone", "-q", top, source], check=True)
-    else:
-        subprocess.run(["git", "fetch", "-q"], cwd=source, check=True)
-    subprocess.run(["git", "checkout", "-qf", "origin/HEAD"], cwd=source, check=True)
-    build = source / "build"
-    if not (build / "build.ninja").is_file():
-        subprocess.run(["meson", "setup", build, "-Dcli=disabled", "-Dbenches=disabled", "-Db_ndebug=false",
-                        "-Doptimization=1"], cwd=source, check=True, stdout=subprocess.DEVNULL)
-    return source, build
+class Tests:
+    """The copy, its build, and its tests with the times that they take."""
 
+    def __init__(self, folder, jobs, log):
+        self.source, self.build, self.log, self.jobs = folder / "source", folder / "source/build", log, jobs
+        self.scratch, self.times = folder / "tmp", folder / "times.json"
+        self.commit = self.checkout()
+        if not (self.build / "build.ninja").is_file():
+            subprocess.run(["meson", "setup", self.build, "-Dcli=disabled", "-Dbenches=disabled", "-Db_ndebug=false",
+                            "-Doptimization=1"], cwd=self.source, check=True, stdout=subprocess.DEVNULL)
+        if not self.compiles(LIBRARY):
+            sys.exit(f"the library does not compile: see {log.name}")
+        introspected = subprocess.run(["meson", "introspect", "--tests", self.build], check=True, capture_output=True)
+        self.tests = [test for test in json.loads(introspected.stdout)
+                      if SUITES & {name.split(":")[-1] for name in test["suite"]}]
+        self.measure()
 
-def survives(build, log):
-    """None if it does not compile, else whether all suites pass."""
-    if run(["ninja", *TARGETS], build, log) != 0:
-        return None
-    suites = [word for suite in SUITES for word in ("--suite", suite)]
-    return run(["meson", "test", "--no-rebuild", "--timeout-multiplier", "2", *suites], build, log) == 0
+    def checkout(self):
+        """The last commit."""
+        git = lambda *words, where=self.source: subprocess.run(["git", *words], cwd=where, check=True,
+                                                               capture_output=True, text=True).stdout.strip()
+        top = git("rev-parse", "--show-toplevel", where=None)
+        commit = git("rev-parse", "HEAD", where=None)
+        if not self.source.is_dir():
+            git("clone", "-q", top, str(self.source), where=None)
+        git("fetch", "-q", top, commit)
+        git("checkout", "-qf", commit)
+        return commit
+
+    def compiles(self, *targets):
+        return run(["ninja", "-j", str(self.jobs), *targets], self.build, self.log, 3600) == 0
+
+    def passes(self, test, seconds, cpu_seconds):
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.scratch.mkdir()
+        words = test["cmd"]
+        if os.path.basename(words[0]) in ("morello-unit", "morello-kernel", "morello-hostile"):
+            words = [*words, "--abort-after=1"]
+        environment = dict(test["env"], MORELLO_TEST_ROUNDS=ROUNDS, TMPDIR=str(self.scratch))
+        return run(words, test["workdir"] or self.build, self.log, seconds, cpu_seconds, environment) == 0
+
+    def program(self, test):
+        return os.path.relpath(test["cmd"][0], self.build)
+
+    def measure(self):
+        """All tests, on the commit as it is."""
+        known = json.loads(self.times.read_text(encoding="utf-8")) if self.times.is_file() else {}
+        if known.get("commit") == self.commit:
+            self.seconds = known["seconds"]
+            return
+        self.seconds = {}
+        for test in self.tests:
+            if not self.compiles(self.program(test)):
+                sys.exit(f"{test['name']} does not compile: see {self.log.name}")
+            begin = time.monotonic()
+            if not self.passes(test, 3600, 3600):
+                sys.exit(f"{test['name']} does not pass without a mutant: see {self.log.name}")
+            self.seconds[test["name"]] = time.monotonic() - begin
+        self.times.write_text(json.dumps({"commit": self.commit, "seconds": self.seconds}), encoding="utf-8")
+
+    def killer(self, layer):
+        """What notices the mutant that is there now: "" if nothing does, None if it does not compile."""
+        if not self.compiles(LIBRARY):
+            return None
+        for test in sorted(self.tests, key=lambda t: self.seconds[t["name"]] / (8 if t["name"] == layer else 1)):
+            if not self.compiles(self.program(test)):
+                return f"the compiler, of {self.program(test)}"
+            usual = self.seconds[test["name"]]
+            if not self.passes(test, int(60 + 10 * usual), int(20 + 4 * usual)):
+                return f"test {test['name']}"
+        return ""
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=11, help="how many, dealt out to the layers in turn")
-    parser.add_argument("--only", type=int, help="this one of them")
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first of them")
+    parser.add_argument("--only", type=int, help="this one")
+    parser.add_argument("--layers", default=",".join(LAYERS), help="folders of src, with commas")
+    parser.add_argument("--jobs", type=int, default=2, help="of the compiler")
+    parser.add_argument("--list", action="store_true", help="draws, and builds nothing")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("build-mutants"))
     arguments = parser.parse_args()
     folder = arguments.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    source, build = prepare(folder)
+    numbers = range(arguments.first, arguments.first + arguments.count)
+    if arguments.only is not None:
+        numbers = [arguments.only]
+    drawn, survived = collections.Counter(), collections.Counter()
     with open(folder / "log.txt", "w", encoding="utf-8") as log:
-        if not survives(build, log):
-            sys.exit(f"the suites do not pass without a mutant: see {log.name}")
-        survivors, made = [], 0
-        for n in range(arguments.count) if arguments.only is None else [arguments.only]:
+        tests = None if arguments.list else Tests(folder, arguments.jobs, log)
+        source = tests.source if tests else pathlib.Path(".").resolve()
+        lines = list(lines_of(source, arguments.layers.split(",")))
+        for n in numbers:
             rng = random.Random(f"{arguments.seed}.{n}")
-            survived = None
-            while survived is None:
-                path, number, what, old, new = draw(source, LAYERS[n % len(LAYERS)], rng)
-                text = path.read_text()
-                lines = text.splitlines()
-                lines[number] = new
-                path.write_text("\n".join(lines) + "\n")
-                survived = survives(build, log)
-                path.write_text(text)
-            made += 1
-            line = f"{n}: {path.relative_to(source)}:{number + 1}: {what}: {old.strip()}"
-            print(("SURVIVED " if survived else "killed   ") + line, flush=True)
-            if survived:
-                survivors.append(line)
-    print(f"{made} mutants from seed {arguments.seed}, {made - len(survivors)} killed, {len(survivors)} survived")
-    sys.exit(0 if 10 * len(survivors) <= made else 1)
+            killer = None
+            while killer is None:
+                path, number, what, old, new = draw(lines, rng)
+                where = path.relative_to(source)
+                layer = where.parts[1]
+                text = path.read_text(encoding="utf-8")
+                changed = text.split("\n")
+                changed[number] = new
+                if tests is None:
+                    break
+                log.write(f"{n}: {where}:{number + 1}: {what}\n")
+                try:
+                    path.write_text("\n".join(changed), encoding="utf-8")
+                    killer = tests.killer(layer)
+                finally:
+                    path.write_text(text, encoding="utf-8")
+            drawn[layer] += 1
+            survived[layer] += killer == ""
+            verdict = "" if killer is None else "SURVIVED " if killer == "" else f"killed by {killer}: "
+            print(f"{n}: {verdict}{where}:{number + 1}: {what}: {old.strip()}", flush=True)
+    made, left = sum(drawn.values()), sum(survived.values())
+    if arguments.list:
+        return
+    for layer in LAYERS:
+        if drawn[layer]:
+            print(f"{layer:12} {drawn[layer]:3} drawn {survived[layer]:3} survived")
+    print(f"{made} mutants of {tests.commit[:12]}, seed {arguments.seed}: {made - left} killed, {left} survived")
+    sys.exit(0 if 10 * left <= made else 1)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 
 #include "../support/random_statement.hh"
 #include "../support/targets.hh"
+#include "../support/typed_problem.hh"
 #include "brute_force.hh"
 #include "cost/shared.hh"
 #include "search/best_first.hh"
@@ -66,19 +67,20 @@ constexpr Microkernel kSilent = {kNew, TwiceAsFast<MicrokernelId::kOuterProduct>
                                  TwiceAsFast<MicrokernelId::kOuterProduct>::registers,
                                  TwiceAsFast<MicrokernelId::kOuterProduct>::cost, whole};
 
-/// A contraction in memory with the steps behind it, in one leaf: no other microkernel has a chain.
+/// A contraction in memory with the steps behind it, if any, in one leaf. No other microkernel has
+/// a chain, or needs no visits to results in registers and is worth it.
 struct Fused {
   static bool applies(const Spec& s, const Target&) {
-    if (s.stage[0].op != Op::kMulAdd || s.stage_count < 2) return false;
+    if (s.stage[0].op != Op::kMulAdd) return false;
     for (int o = 0; o < s.operand_count; o++)
       if (s.operand[o].level == Level::kRegister) return false;
     return true;
   }
   static u32 registers(const Spec&, const Target&) { return 2; }
   static i64 cost(const Spec& s, const Target& t) { return 16 + traffic(s, t) + work(s); }
-  static i64 work(const Spec& s) { return saturating_mul(volume(s), 4); }
+  static i64 work(const Spec& s) { return saturating_mul(volume(s), 2); }
   static Rate rate(Duty duty, const Target&) {
-    return duty == Duty::kContract ? Rate{.call = 16, .group_units = 4} : kNever;
+    return duty == Duty::kContract ? Rate{.call = 16, .group_units = 2} : kNever;
   }
   static constexpr Microkernel kernel = {kNew, applies, registers, cost, whole, rate};
 };
@@ -303,11 +305,19 @@ TEST_SUITE("search") {
           CHECK_MESSAGE(wrong == "", wrong);
         }
       };
-      each_probe(t, [&](const Spec& spec) {
+      testing::Random types(seed);
+      auto check_types = [&](Spec spec) {  // the same with other element types
+        testing::draw_dtypes(spec, types);
         check(spec);
-        check(on_register_tile(spec));
+      };
+      each_probe(t, [&](const Spec& spec) {
+        for (const Spec& s : {spec, on_register_tile(spec)}) {
+          check(s);
+          for (int i = 0; i < 8; i++) check_types(s);
+        }
       });
       std::mt19937_64 rng(seed);
+      int turn = 0;
       for (int i = 0, n = rounds(15); i < n; i++) {
         const Statement statement = small_statement(rng);
         INFO("seed " << seed << ", round " << i << ": " << print(statement));
@@ -315,7 +325,10 @@ TEST_SUITE("search") {
         ActionContext context{&tiny};
         testing::BruteForce brute(context);
         brute.solve(lower(statement)->spec, limits_of(tiny));
-        brute.each([&](const Spec& s, const Limits&, const auto&) { check(s); });
+        brute.each([&](const Spec& s, const Limits&, const auto&) {
+          check(s);
+          if (++turn % 4 == 0) check_types(s);
+        });
       }
     }
     CHECK(checked > 10000);
@@ -381,6 +394,9 @@ TEST_SUITE("search") {
     const std::vector<const Target*> targets = testing::targets_of({Dtype::kF32});
     for (const Named& added : kAdded) {
       const std::vector<const Microkernel*> kernels = with(added.kernel);
+      // Where visits of results are most of the work.
+      const Spec thin = lower(*parse("matmul f32[2000,2] f32[2,8]"))->spec;
+      CHECK_MESSAGE(against_bounds(thin, fixed_targets()[0], kernels) == "", added.name);
       for (int i = 0, n = rounds(20); i < n; i++) {
         std::mt19937_64 rng(seed + static_cast<u64>(i));
         testing::RandomStatementOptions options;

@@ -246,6 +246,28 @@ TEST_SUITE("spec") {
     CHECK(lowered("matmul f32[3,4] f32[4,5]{*}").bytes[1] == 80);
   }
 
+  TEST_CASE("one line says everything of a Spec of the general form") {
+    Spec spec = lowered("matmul f32[4,6] f32[6,8] + f32[8] -> f32[4,8]").spec;
+    spec.window[1] = {.outer = 0, .inner = 2, .step = 2, .dilation = 3};
+    Operand &a = spec.operand[0], &b = spec.operand[1], &c = spec.operand[2];
+    a.dtype = Dtype::kBf16;
+    a.windows = 2;
+    a.contig = 1;
+    a.level = Level::kL1;
+    b.layout.append(1, 16);
+    b.free_layout = b.far = true;
+    c.level = Level::kRegister;
+    c.bank = Bank::kTile;
+    c.far = true;
+    spec.out().access = Access::kInOut;
+    const std::string rest =
+        "[4,8,/6] w1=2*d0+3*d2 bf16(d0,d2) w1 near1@L1 f32(d2,d1,d1:16) far2 free@mem"
+        " f32(d1) far@reg tiles += f32(d0,d1)@mem";
+    CHECK(describe(spec) == "muladd+add" + rest);
+    spec.stage[1].dtype = Dtype::kI32;
+    CHECK(describe(spec) == "muladd.f32(o0,o1) over d2; add.i32(s0,o2) -> o3" + rest);
+  }
+
   TEST_CASE("lower: equal problems have equal Specs") {
     const std::string_view kEqual[][2] = {
         {"relu f32[4,8]", "relu f32[32]"},

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 
 #include "table/box_index.hh"
+#include "table/point_tree.hh"
 
 namespace morello {
 namespace {
@@ -115,6 +117,31 @@ TEST_SUITE("table") {
     CHECK(boxes_of({}).empty());
   }
 
+  TEST_CASE("a tree of points counts the nodes that it looks at, whatever it is asked") {
+    std::vector<DecidedPoint> points;
+    for (u32 i = 0; i < 400; i++) {
+      Coordinates at{};
+      at[kAxisSize] = i % 20;
+      at[kAxisLimit] = i / 20;
+      points.push_back({at, action_of(i % 3)});
+    }
+    PointTree tree(points);
+    GridBox box{points[0].at, points[399].at, action_of(0)};
+    box.lo[kAxisSize] = 3;
+    auto steps_of = [&](auto&& ask) {
+      const u64 before = tree.steps();
+      ask();
+      return tree.steps() - before;
+    };
+    const u64 steps[] = {steps_of([&] { tree.count_uncovered(box); }),
+                         steps_of([&] { tree.free_below(box, kAxisSize, 0); }),
+                         steps_of([&] { tree.cover(box); })};
+    for (u64 n : steps) {
+      CHECK(n > 10);
+      CHECK(n < 2 * points.size());
+    }
+  }
+
   TEST_CASE("the index finds the boxes that contain a point, all of them, in a fixed order") {
     const u64 seed = 8;
     Rng rng(seed);
@@ -153,6 +180,30 @@ TEST_SUITE("table") {
         index->each_at(at, [&](size_t) { return ++seen < 2; });
         CHECK(seen == std::min<size_t>(2, wanted.size()));
       }
+    }
+  }
+
+  TEST_CASE("a look-up compares with few of many boxes, whatever their order") {
+    // Sorted along any axis but the one with most places, more than kMostCompared would be left.
+    Rng rng(9);
+    std::vector<GridBox> boxes(30000);
+    std::vector<u32> values(boxes.size());
+    std::iota(values.begin(), values.end(), 0u);
+    std::shuffle(values.begin(), values.end(), rng);
+    for (size_t i = 0; i < boxes.size(); i++) {
+      for (size_t a = 2; a < 6; a++) boxes[i].lo[a] = static_cast<u32>(rng() % 2);
+      boxes[i].lo[4] = values[i];
+      boxes[i].hi = boxes[i].lo;
+    }
+    const std::optional<BoxIndex> index = BoxIndex::make(boxes, values);
+    REQUIRE(index);
+    for (const GridBox& box : boxes) {
+      u32 found = ~0u;
+      index->each_at(box.lo, [&](size_t i) {
+        found = index->value(i);
+        return false;
+      });
+      REQUIRE(found == box.lo[4]);
     }
   }
 

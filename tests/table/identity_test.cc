@@ -17,6 +17,9 @@ TEST_SUITE("table") {
       TableIdentity identity = identity_of(target);
       CHECK(identity == identity_of(target));
       CHECK(difference(identity, identity) == "");
+      CHECK(identity.cost_model_fingerprint != 0);
+      CHECK(identity.action_fingerprint != 0);
+      CHECK(identity.cost_model_fingerprint != identity.action_fingerprint);
       for (const TableIdentity& other : all) {
         CHECK(identity.target_fingerprint != other.target_fingerprint);
         CHECK(identity.cost_model_fingerprint == other.cost_model_fingerprint);

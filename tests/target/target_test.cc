@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <set>
 
 #include "morello/morello.h"
 #include "target/dots.hh"
@@ -173,6 +174,22 @@ TEST_CASE("the fixed models") {
   CHECK(fixed_target(Isa::kAvx512)->lanes(4) == 16);
   CHECK(fixed_target(Isa::kAvx2)->vector_registers == 16);
   CHECK(fixed_target(Isa::kAvx512)->vector_registers == 32);
+}
+
+TEST_CASE("each_field() comes to every field of a target, in their order") {
+  const Target& target = *fixed_target(Isa::kAvx2);
+  const char* const begin = reinterpret_cast<const char*>(&target);
+  size_t end = 0;
+  std::set<std::string_view> names;
+  each_field(target, [&]<class T>(std::string_view name, const T& field) {
+    const size_t at = static_cast<size_t>(reinterpret_cast<const char*>(&field) - begin);
+    INFO(name);
+    CHECK(at >= end);
+    CHECK(at - end < alignof(T));  // there is no room for a field between
+    end = at + sizeof field;
+    CHECK(names.insert(name).second);
+  });
+  CHECK(sizeof target - end < alignof(Target));
 }
 
 TEST_CASE("with_machine changes what it is given, and names the model by whose caches it has") {
