@@ -117,7 +117,9 @@ class Judge {
     figures.verdict = Verdict::kWrong;
     if (!problem_.matmul || problem_.matmul->a_type != MORELLO_U8) return;
     if (!mild_) mild_.emplace(problem_, 2, true);
-    if (wrong(*entry->method, *mild_).empty()) figures.verdict = Verdict::kSaturates;
+    if (!wrong(*entry->method, *mild_).empty()) return;
+    figures.verdict = Verdict::kSaturates;
+    figures.note = "products of all values overflow 16 bits";
   }
 
  private:
@@ -225,7 +227,7 @@ class Contest {
   }
 
   void enter(const std::vector<Peer>& peers) {
-    add_entries(kOurs, our_offer(spec_, setting_.threads), &entries_);
+    add_entries(kOurs, our_offer(spec_, setting_), &entries_);
     for (const Peer& peer : peers) add_entries(peer.name, offer_of(peer, problem_), &entries_);
     for (Entry& entry : entries_) {
       if (entry.method) judge_.judge(&entry);
@@ -354,7 +356,7 @@ std::vector<Outcome> hold_contest(const Line& line, const Setting& setting,
     outcome.cap = setting.cap;
     outcome.threads = setting.threads;
     outcome.spec = line.spec;
-    const Offer offer = our_offer(line.spec, setting.threads);
+    const Offer offer = our_offer(line.spec, setting);
     const std::string note = offer.methods.empty() ? offer.reason : "unknown to this program";
     outcome.figures.push_back({kOurs, "", Verdict::kAbsent, note, {}});
     return {outcome};

@@ -34,6 +34,7 @@ struct Settings {
   uint64_t repetitions = 3;
   double minutes = 10;
   double round_ms = 2;
+  double search_seconds = 10;
   std::string csv, svg;
   std::vector<std::string> without;
   // Of a child.
@@ -79,7 +80,7 @@ int run_child(const Settings& settings) {
       Clock::now() + std::chrono::duration_cast<Clock::duration>(
                          std::chrono::duration<double>(settings.child_seconds));
   const Cap& cap = *find_cap(settings.child_cap);
-  const Setting setting = {settings.child_cap, settings.child_threads};
+  const Setting setting = {settings.child_cap, settings.child_threads, settings.search_seconds};
   std::vector<std::string> missing, about;
   const std::vector<Peer> peers = load_peers(
       setting, settings.without,
@@ -212,6 +213,7 @@ bool pass(const Settings& settings, const Cap& cap, double seconds, Group* group
     for (const std::string& filter : settings.filters) arguments.push_back("--filter=" + filter);
     for (const std::string& name : without) arguments.push_back("--without=" + name);
     arguments.push_back(fmt::format("--round-ms={}", settings.round_ms));
+    arguments.push_back(fmt::format("--search-seconds={}", settings.search_seconds));
     arguments.push_back(fmt::format("--child-cap={}", cap.name));
     arguments.push_back(fmt::format("--child-threads={}", group->threads));
     arguments.push_back(fmt::format("--child-seconds={}", std::max(1.0, seconds_until(end))));
@@ -331,6 +333,9 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, 1000));
   app.add_option("--without", settings.without, "not this peer, as it is named when it is loaded");
   app.add_option("--round-ms", settings.round_ms)->check(CLI::Range(0.01, 1e4));
+  app.add_option("--search-seconds", settings.search_seconds,
+                 "most that each search of ours may take; 0: no limit")
+      ->check(CLI::Range(0.0, 1e6));
   app.add_option("--csv", settings.csv, "write every figure to this file");
   app.add_option("--svg", settings.svg, "draw the best rounds into this file");
   app.add_option("--child-cap", settings.child_cap)->group("");

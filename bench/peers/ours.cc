@@ -40,7 +40,8 @@ tools::SpecPtr parse(morello_context* context, const std::string& text, std::str
 
 }  // namespace
 
-Offer our_offer(const std::string& text, uint32_t threads) {
+Offer our_offer(const std::string& text, const Setting& setting) {
+  const uint32_t threads = setting.threads;
   std::string reason;
   const tools::ContextPtr context = make_context(&reason);
   const tools::SpecPtr spec = context ? parse(context.get(), text, &reason) : nullptr;
@@ -48,6 +49,7 @@ Offer our_offer(const std::string& text, uint32_t threads) {
   morello_options options;
   morello_options_init(&options, sizeof options);
   options.threads = threads;
+  options.time_budget = static_cast<uint64_t>(setting.search_seconds * 1e6);
   morello_kernel* kernel = nullptr;
   morello_error* error = nullptr;
   if (morello_synthesize(context.get(), spec.get(), &options, &kernel, &error) != MORELLO_OK) {
@@ -65,7 +67,11 @@ Offer our_offer(const std::string& text, uint32_t threads) {
     ours->executor = morello_pool_executor(pool);
   }
 
-  Method method{morello_kernel_name(kernel)};
+  morello_search_stats stats = {};
+  morello_kernel_stats(kernel, &stats, sizeof stats);
+  Method method{fmt::format("{}, searched {:.1f} s{}", morello_kernel_name(kernel),
+                            static_cast<double>(stats.search_microseconds) / 1e6,
+                            stats.optimal != 0 ? "" : ", not to the end")};
   method.run = [ours, function = morello_kernel_function(kernel)](void* const* operands) {
     function(operands, ours->scratch ? ours->scratch->get() : nullptr, ours->executor);
   };

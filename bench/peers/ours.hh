@@ -10,7 +10,7 @@
 namespace morello::bench {
 
 /// The Spec of `text` for the best instruction set that the environment allows.
-Offer our_offer(const std::string& text, uint32_t threads);
+Offer our_offer(const std::string& text, const Setting& setting);
 
 /// Operands of a Spec that parse_problem() does not know; none if the library refuses it.
 Problem problem_of(const std::string& text);

@@ -43,6 +43,7 @@ struct Peer {
 struct Setting {
   std::string cap;  // name of the Cap
   uint32_t threads = 1;
+  double search_seconds = 0;  // for our kernels; 0: no limit
 };
 
 /// A module exports this under kModuleEntry, and never goes away.

@@ -43,7 +43,8 @@ void Outcome::add(const Outcome& other) {
   }
   for (const Figures& theirs : other.figures) {
     const auto same = std::find_if(figures.begin(), figures.end(), [&](const Figures& any) {
-      return any.peer == theirs.peer && any.way == theirs.way;
+      // Ours tells in its way how long the search took.
+      return any.peer == theirs.peer && (any.peer == kOurs || any.way == theirs.way);
     });
     if (same == figures.end()) {
       figures.push_back(theirs);

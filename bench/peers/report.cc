@@ -100,9 +100,10 @@ std::string notes_of(const Group& group) {
   for (const Outcome& outcome : group.outcomes) {
     for (const Figures& any : outcome.figures) {
       if (any.note.empty()) continue;
-      const char* what = any.verdict == Verdict::kWrong       ? " is wrong: "
-                         : any.verdict == Verdict::kSaturates ? " (~) is right below 128 only: "
-                                                              : ": ";
+      const char* what = any.verdict == Verdict::kWrong ? " is wrong: "
+                         : any.verdict == Verdict::kSaturates
+                             ? " (~) is right for u8 below 128 only: "
+                             : ": ";
       auto& specs = reasons[any.peer + what + any.note];
       const std::string title = title_of(outcome);
       if (std::find(specs.begin(), specs.end(), title) == specs.end()) specs.push_back(title);
