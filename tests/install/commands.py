@@ -31,6 +31,8 @@ NOT_RUN = {
     "python3 tests/install/clean_root.py": "takes minutes, as root: is a test of its own",
     "CC=clang CXX=clang++ meson setup build-fuzz -Dfuzz=enabled -Db_sanitize=address,undefined"
     " && ninja -C build-fuzz fuzzers": "compiles for minutes: .ci/test does it",
+    "pip install --no-deps --prefix PREFIX mkl onednn-cpu-gomp onednn-devel-cpu-gomp": "downloads 200 MB",
+    "meson setup build -Dpeer_prefixes=PREFIX": "wants what the command before it installs",
     "build-fuzz/tests/fuzz/libfuzzer-table NEW_INPUTS tests/fuzz/corpus/table":
         "runs until it is stopped: .ci/test does it",
 }
@@ -50,9 +52,10 @@ CHANGED = {
         "MORELLO_TEST_ROUNDS=0.05 build/tests/morello-unit --test-case='random Specs of real sizes*'",
     "morello precompute 'matmul f32[<=512,<=512] f32[<=512,<=512]' --out t.mtab":
         "morello precompute 'matmul f32[<=24,<=24] f32[<=24,<=24]' --out t.mtab",
-    "build/bench/bench-kernels bench/problems/matmul.txt bench/problems/memory.txt":
-        "build/bench/bench-kernels bench/problems/matmul.txt bench/problems/memory.txt"
-        " --filter 'f32[64,64] f32[64,64]' --rounds 1 --repetitions 1",
+    "build/bench/peers/bench-peers bench/problems/bf16.txt bench/problems/int8.txt --minutes 20 --csv peers.csv"
+    " --svg peers.svg":
+        "build/bench/peers/bench-peers bench/problems/matmul.txt --filter 'f32[64,64] f32[64,64]' --minutes 0.02"
+        " --repetitions 1 --csv peers.csv --svg peers.svg",
     "build/bench/bench-search bench/problems/search.txt":
         "build/bench/bench-search bench/problems/search.txt --repetitions 1 --time-budget 0.01",
     "build/bench/bench-table 128": "build/bench/bench-table 8",

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// The library's own kernel as one more Method.
+#ifndef MORELLO_BENCH_PEERS_OURS_HH
+#define MORELLO_BENCH_PEERS_OURS_HH
+
+#include <string>
+
+#include "peer.hh"
+
+namespace morello::bench {
+
+/// The Spec of `text` for the best instruction set that the environment allows.
+Offer our_offer(const std::string& text, const Setting& setting);
+
+/// Operands of a Spec that parse_problem() does not know; none if the library refuses it.
+Problem problem_of(const std::string& text);
+
+/// Evaluates the Spec on `operands`, slowly. Empty, or why not.
+std::string evaluate(const std::string& text, void* const* operands);
+
+}  // namespace morello::bench
+
+#endif
