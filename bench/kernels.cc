@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <memory>
 
@@ -92,8 +93,9 @@ Subject prepare(const std::string& text, int32_t isa) {
     return subject;
   }
   for (Peer& peer : peers_for(spec, &operands)) {
-    tools::Buffer result(operands.result().count() * sizeof(float));
-    std::copy(operands.initial_output().begin(), operands.initial_output().end(), result.begin());
+    const tools::Buffer& initial = operands.initial_output();
+    tools::Buffer result(initial.bytes(), initial.dtype());
+    std::memcpy(result.memory(), initial.memory(), initial.bytes());
     peer.run(result.data());
     if (const tools::Check check = reference.check(result, nullptr); !check.ok) {
       subject.problem = peer.name + " is WRONG: " + check.describe();
