@@ -37,14 +37,14 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
       chain_(!is_single(spec) && !rates.fuses()),
       moves_(rates.moves(spec.out().access == Access::kInOut && is_single(spec))) {
   for (int d = 0; d < spec.rank; d++) (has_dim(reduced_, d) ? depth_ : results_) *= spec.size[d];
-  plain_ = rates.products(spec, false);
-  grouped_ = rates.products(spec, true);
   if (v_ != kNoDim) columns_ = spec.size[v_];
   rows_ = results_ / columns_;
+  plain_ = rates.products(spec, false, rows_);
+  grouped_ = rates.products(spec, true, rows_);
   if (chain_) find_steps();
   if (v_ != kNoDim && rates.tiles_along()) {
     repack_ = repack(v_);
-    if (grouped_.products > 1) regroup_ = repack(v_, true);
+    if (grouped_ != plain_) regroup_ = repack(v_, true);
   }
   if (!in_registers_) per_other_ = per_other_result();
 }
@@ -104,7 +104,7 @@ i64 ContractionBound::part(u64 vecs, u64 columns, bool first) const {
 // no less than the cheaper of the two.
 i64 ContractionBound::vectors(u64 vecs, u64 columns, bool first) const {
   const i64 plain = vectors(vecs, columns, first, false);
-  if (grouped_.products == 1) return plain;
+  if (grouped_ == plain_) return plain;
   return std::min(plain, vectors(vecs, columns, first, true));
 }
 

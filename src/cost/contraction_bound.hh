@@ -25,7 +25,7 @@ class ContractionBound {
   /// Of the steps alone: at most what units() has of them.
   i64 step_units() const;
   /// Of copies of factors without which no groups of neighbours are summed.
-  i64 grouping_units() const { return grouped_.products > 1 ? regroup_ : kInfinite; }
+  i64 grouping_units() const { return grouped_ != plain_ ? regroup_ : kInfinite; }
   /// Of one product of a vector, where they are summed in groups, or not. Fixed point.
   i64 product(i64 rate, bool grouped) const;
   /// Of visiting one result: storing it, and loading it where it had a value, in tiles as large as

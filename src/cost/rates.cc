@@ -66,37 +66,49 @@ Rates::Rates(const Target& target, Microkernels kernels)
   find_products();
 }
 
-// The best register tile of all, as if all registers were there.
+// The best register tile, as if all registers were there.
 void Rates::find_products() {
   for (const Dot& dot : dots()) {
-    i64 best = kInfinite;
-    for (u64 rows = 1; rows <= registers_; rows++)
-      for (u64 vecs = 1; rows * vecs <= registers_; vecs++) {
-        const u64 sums = rows * vecs;
-        if (sums + dot.spare + outer_product_registers(rows, vecs, false, target_) > registers_)
-          continue;
-        const i64 step = dot_step(dot, rows, vecs, false, false, target_) << kFraction;
-        best = std::min(best, step / static_cast<i64>(sums * dot.group));
+    auto& of_dot = product_.emplace_back();
+    for (bool widens : {false, true}) {
+      i64 best = kInfinite;
+      of_dot[widens].push_back(best);
+      for (u64 rows = 1; rows <= registers_; rows++) {
+        for (u64 vecs = 1; rows * vecs <= registers_; vecs++) {
+          const u64 sums = rows * vecs;
+          if (sums + dot.spare + outer_product_registers(rows, vecs, false, target_) > registers_)
+            continue;
+          const i64 step = dot_step(dot, rows, vecs, false, widens, target_) << kFraction;
+          best = std::min(best, step / static_cast<i64>(sums * dot.group));
+        }
+        // A copy of the factor may be widened instead, and stored at least.
+        const i64 fma = (kUnitsPerCycle << kFraction) / target_.fma_per_cycle;
+        const i64 stored = (kUnitsPerCycle << kFraction) / target_.stores_per_cycle;
+        const i64 copied = fma + stored / static_cast<i64>(rows);
+        const bool is_fma = dot.form == DotForm::kFma;
+        of_dot[widens].push_back(!is_fma ? best : widens ? std::min(best, copied) : 0);
       }
-    product_.push_back(dot.form == DotForm::kFma ? 0 : best);
+    }
   }
 }
 
-ProductPrice Rates::products(Dtype a, Dtype b, Dtype sum, bool grouped) const {
+ProductPrice Rates::products(const Spec& spec, bool grouped, u64 rows) const {
+  const auto [first, second] = factors_of(spec);
+  if (!is_operand(first) || !is_operand(second)) return {lane_elements(Dtype::kI8), 0};
+  const Operand &a = spec.operand[first], &b = spec.operand[second];
+  const Dtype sum = computed_dtype(spec);
+  const u8 v = unit_dim(spec.out());
+  auto widens = [&](const Operand& x) { return x.dtype != sum && has_dim(x.dims, v); };
+  const size_t most = static_cast<size_t>(std::min(rows, registers_));
   ProductPrice price{1, kInfinite};
   for (size_t i = 0; i < dots().size(); i++) {
     const Dot& dot = dots()[i];
-    if (!takes(dot, target_, a, b, sum) || (dot.group > 1 && !grouped)) continue;
+    if (!takes(dot, target_, a.dtype, b.dtype, sum) || (dot.group > 1 && !grouped)) continue;
     price.products = std::max(price.products, dot.products());
-    price.units = std::min(price.units, product_[i]);
+    const bool widened = dot.group == 1 && (widens(a) || widens(b));
+    price.units = std::min(price.units, product_[i][widened][most]);
   }
   return price;
-}
-
-ProductPrice Rates::products(const Spec& spec, bool grouped) const {
-  const auto [a, b] = factors_of(spec);
-  if (!is_operand(a) || !is_operand(b)) return {lane_elements(Dtype::kI8), 0};
-  return products(spec.operand[a].dtype, spec.operand[b].dtype, computed_dtype(spec), grouped);
 }
 
 void Rates::find_moves(const Target& target) {

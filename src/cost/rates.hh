@@ -52,6 +52,7 @@ struct StepPrices {
 struct ProductPrice {
   u32 products = 1;  // the most of a lane in one step
   i64 units = 0;     // of one product of each lane of a vector, at least; fixed point
+  friend bool operator==(const ProductPrice&, const ProductPrice&) = default;
 };
 
 /// Immutable; for one target.
@@ -76,10 +77,10 @@ class Rates {
 
   /// What products cost at least, wherever factors come from. Of what an FMA does, nothing: rates
   /// of microkernels say it.
+  /// Of the contraction that a Spec begins with.
   /// @param grouped  neighbours along the reduced dimension may share lanes, or not at all.
-  ProductPrice products(Dtype a, Dtype b, Dtype sum, bool grouped) const;
-  /// The same of the contraction that a Spec begins with.
-  ProductPrice products(const Spec& spec, bool grouped) const;
+  /// @param rows     results that use each element of the factor that is read in vectors.
+  ProductPrice products(const Spec& spec, bool grouped, u64 rows = ~u64{0}) const;
 
   std::span<const MemoryWay> memory_ways() const { return memory_ways_; }
   const TileMoves& moves(bool loads) const { return moves_[loads]; }
@@ -113,7 +114,9 @@ class Rates {
   std::array<TileMoves, 2> moves_;
   std::vector<MemoryWay> memory_ways_;
   const Target& target_;
-  std::vector<i64> product_;  // of each of dots(): units, fixed point
+  /// Units of each of dots(), fixed point: with a factor that is widened when it is read in
+  /// vectors, or not; with tiles of at most so many rows.
+  std::vector<std::array<std::vector<i64>, 2>> product_;
   i64 loop_;
   std::array<i64, 3> relayout_{kInfinite, kInfinite, kInfinite};  // of 1, 2, 4 bytes
   bool tiles_along_ = true, tiles_add_ = true, fuses_ = false;

@@ -350,6 +350,10 @@ TEST_SUITE("search") {
           wrong += !dishonest(s, t, {&one, 1}, checked).empty();
       };
       each_probe(t, check);
+      ActionContext context{&t};
+      testing::BruteForce copies(context);
+      copies.solve(lower(*parse("matmul u8[2,9] i8[9,4] -> i32[2,4]"))->spec, limits_of(t));
+      copies.each([&](const Spec& s, const Limits&, const auto&) { check(s); });
       // Wide enough to be no matter of latency.
       check(lower(*parse("reduce_sum f32[30,80] axis=0 -> f32[80]"))->spec);
       INFO("microkernel " << &one - all + 1);
