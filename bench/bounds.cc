@@ -30,6 +30,7 @@ std::string kind_of(const Spec& spec) {
     case Duty::kStore:
       return "move of a register tile";
     case Duty::kRelayout:
+    case Duty::kNarrowRelayout:
       return "transpose";
     case Duty::kMap:
       return "map, copy or fill";

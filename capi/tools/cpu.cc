@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // morello cpu: this machine as the library sees it, and the versions of the library.
 #include "command.hh"
+#include "fmt/ranges.h"
 #include "output.hh"
 
 namespace morello::tools {
@@ -15,9 +16,13 @@ int cpu_command(const Arguments& arguments) {
       status != MORELLO_OK) {
     return report_status(arguments, "", status);
   }
+  std::vector<const char*> usable;
+  for (const auto& [name, number] : kTargets)
+    if (number != MORELLO_ISA_AUTO && info.usable_isas >> number & 1) usable.push_back(name);
   if (arguments.json) {
     print_json({{"name", info.name},
                 {"isa", isa_name(info.isa)},
+                {"usable_isas", usable},
                 {"processors", info.processors},
                 {"l1_bytes", info.l1_bytes},
                 {"l2_bytes", info.l2_bytes},
@@ -33,6 +38,7 @@ int cpu_command(const Arguments& arguments) {
   };
   print("cpu         {}\n", info.name);
   print("isa         {}\n", isa_name(info.isa));
+  print("usable      {}\n", usable.empty() ? "none" : fmt::format("{}", fmt::join(usable, ", ")));
   print("processors  {}\n", info.processors);
   print("caches      L1 {}, L2 {}, L3 {}\n", size(info.l1_bytes), size(info.l2_bytes),
         size(info.l3_bytes));

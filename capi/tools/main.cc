@@ -8,14 +8,18 @@
 #include "checked_run.hh"
 #include "command.hh"
 #include "flags.hh"
+#include "fmt/ranges.h"
 #include "output.hh"
 #include "usage.hh"
 
 namespace morello::tools {
 
 void add_target_options(CLI::App* command, Arguments* arguments) {
-  add_choice(command, "--target,--isa", "what to make kernels for: auto, avx2, avx512",
-             {std::begin(kTargets), std::end(kTargets)}, &arguments->target, "ISA");
+  std::vector<const char*> words;
+  for (const auto& [word, number] : kTargets) words.push_back(word);
+  const std::string what = fmt::format("what to make kernels for: {}", fmt::join(words, ", "));
+  add_choice(command, "--target,--isa", what.c_str(), {std::begin(kTargets), std::end(kTargets)},
+             &arguments->target, "ISA");
   add_whole(command, "--threads", "most threads that the kernel may use", {1, 1024},
             &arguments->threads);
   command->add_flag("--read-machine", arguments->read_machine,

@@ -117,8 +117,7 @@ void check_random_programs(u64 count, bool mixed, const char* test) {
 
 TEST_CASE("random programs") { check_random_programs(4000, false, "random programs"); }
 
-// Reports and does not fail until free layouts in groups are planned ("spans several blocks").
-TEST_CASE("random programs of mixed element types" * doctest::may_fail()) {
+TEST_CASE("random programs of mixed element types") {
   check_random_programs(1200, true, "random programs of mixed element types");
 }
 

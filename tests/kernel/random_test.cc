@@ -56,8 +56,7 @@ TEST_CASE("random statements with free layouts") {
   check_random(300, options, "random statements with free layouts");
 }
 
-// Reports and does not fail until free layouts in groups are planned ("spans several blocks").
-TEST_CASE("random statements of mixed element types" * doctest::may_fail()) {
+TEST_CASE("random statements of mixed element types") {
   RandomStatementOptions options;
   options.max_elements = 1 << 12;
   options.max_flops = 1 << 15;

@@ -186,9 +186,10 @@ def changelog(root):
 
 def names(root):
     """Constants of morello.h are in morello-sys, names of operations and element types in the language's grammar."""
-    header, sys_path = root / "include/morello/morello.h", root / "capi/rust/morello-sys/src/lib.rs"
+    header, sys_path = root / "include/morello/morello.h", root / "capi/rust/morello-sys/src"
     ours = re.findall(r"^ +(MORELLO_\w+) = (-?\d+)", header.read_text(), re.M)
-    theirs = set(re.findall(r"^pub const (MORELLO_\w+): \w+ = (-?\d+);", sys_path.read_text(), re.M))
+    text = "".join(path.read_text() for path in sys_path.glob("*.rs"))
+    theirs = set(re.findall(r"^pub const (MORELLO_\w+): \w+ = (-?\d+);", text, re.M))
     bad = [f"{sys_path} lacks {name} = {number}" for name, number in ours if (name, number) not in theirs]
     page = root / "docs/spec-language.md"
     grammar = page.read_text().split("```")[3]

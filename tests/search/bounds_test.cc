@@ -82,6 +82,28 @@ TEST_SUITE("search") {
               text);
   }
 
+  TEST_CASE("random Specs of mixed element types: no pair costs less than its bound") {
+    const u64 seed = 20261201;
+    for (int i = 0, n = rounds(100); i < n; i++) {
+      std::mt19937_64 rng(seed + static_cast<u64>(i));
+      testing::RandomStatementOptions options;
+      options.max_elements = 1 << 16;
+      options.max_flops = i64{1} << (10 + rng() % 10);
+      options.max_size = rng() % 2 ? 512 : 0;
+      options.free_layouts = rng() % 4 == 0;
+      options.other_dtypes = true;
+      const Statement statement = testing::random_statement(rng, options);
+      const auto all = fixed_targets();
+      const Target& target = all[static_cast<size_t>(i) % all.size()];
+      const u32 percent = i / 5 % 2 ? 100 : 70;
+      const std::string why =
+          wrong_bounds(lower(statement)->spec, target, percent, 2000, nullptr);
+      CHECK_MESSAGE(why == "", why << "; seed " << seed + static_cast<u64>(i) << ": "
+                                   << print(statement) << " on " << target.name << ", " << percent
+                                   << "%");
+    }
+  }
+
   TEST_CASE("a bound above a cost is an error that names the Spec, never an answer") {
     for (u32 threads : {1u, 3u})
       for (const char* text : {"matmul f32[20,24] f32[24,34]", "transpose f32[24,40]"}) {

@@ -23,6 +23,8 @@ pub enum Isa {
 }
 
 impl Isa {
+    const ALL: [Isa; 5] = [Isa::Avx2, Isa::Avx2Vnni, Isa::Avx512, Isa::Avx512Vnni, Isa::Avx512Bf16];
+
     pub(crate) fn to_raw(self) -> i32 {
         match self {
             Isa::Avx2 => sys::MORELLO_ISA_AVX2,
@@ -34,9 +36,7 @@ impl Isa {
     }
 
     pub(crate) fn from_raw(isa: i32) -> Option<Isa> {
-        [Isa::Avx2, Isa::Avx2Vnni, Isa::Avx512, Isa::Avx512Vnni, Isa::Avx512Bf16]
-            .into_iter()
-            .find(|known| known.to_raw() == isa)
+        Isa::ALL.into_iter().find(|known| known.to_raw() == isa)
     }
 }
 
@@ -47,6 +47,8 @@ pub struct CpuInfo {
     pub name: String,
     /// The best instruction set that CPU, system and the variable `MORELLO_MAX_ISA` allow.
     pub isa: Option<Isa>,
+    /// All whose kernels can run here.
+    pub usable: Vec<Isa>,
     pub processors: u32,
     /// Data cache sizes of one core; 0 where unknown.
     pub l1_bytes: u64,
@@ -68,6 +70,10 @@ pub fn cpu_info() -> Result<CpuInfo> {
         Ok(CpuInfo {
             name: CStr::from_ptr(info.name.as_ptr()).to_string_lossy().into_owned(),
             isa: Isa::from_raw(info.isa),
+            usable: Isa::ALL
+                .into_iter()
+                .filter(|isa| info.usable_isas >> isa.to_raw() & 1 != 0)
+                .collect(),
             processors: info.processors,
             l1_bytes: info.l1_bytes,
             l2_bytes: info.l2_bytes,

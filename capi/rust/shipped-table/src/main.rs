@@ -8,7 +8,7 @@ static AVX2: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/avx2.mtab"));
 static AVX512: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/avx512.mtab"));
 
 fn table() -> Result<Table> {
-    Table::from_bytes(if cpu_info()?.isa == Some(Isa::Avx512) { AVX512 } else { AVX2 })
+    Table::from_bytes(if cpu_info()?.usable.contains(&Isa::Avx512) { AVX512 } else { AVX2 })
 }
 
 fn layer(rows: usize) -> Result<Spec> {
