@@ -8,7 +8,7 @@
 //! if there is no such file, and to a temporary one if none is named. `ffn.c` among the examples in
 //! C does the same, with the same files.
 
-use morello::{Bf16, Kernel, Options, Pool, Spec};
+use morello::{Bf16, Kernel, Options, Packed, Pool, Spec};
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -245,10 +245,10 @@ struct Block {
 }
 
 /// The weights as the kernels like them, and room for what is between.
-struct Packed {
-    gate: Vec<Bf16>,
-    up: Vec<Bf16>,
-    down: Vec<Bf16>,
+struct Memory {
+    gate: Packed<Bf16>,
+    up: Packed<Bf16>,
+    down: Packed<Bf16>,
     gated: Vec<f32>,
     hidden: Vec<Bf16>,
 }
@@ -273,9 +273,9 @@ impl Block {
         })
     }
 
-    fn pack(&self, setup: &Setup, weights: &Weights) -> Result<Packed> {
+    fn pack(&self, setup: &Setup, weights: &Weights) -> Result<Memory> {
         let inner = setup.tokens * setup.hidden;
-        Ok(Packed {
+        Ok(Memory {
             gate: self.gate.pack(1, weights.gate())?,
             up: self.up.pack(1, weights.up())?,
             down: self.down.pack(1, weights.down())?,
@@ -284,7 +284,7 @@ impl Block {
         })
     }
 
-    fn run(&self, setup: &Setup, p: &mut Packed, x: &[Bf16], out: &mut [f32]) -> Result<()> {
+    fn run(&self, setup: &Setup, p: &mut Memory, x: &[Bf16], out: &mut [f32]) -> Result<()> {
         let pool = self.pool.as_ref();
         let gated = p.gated.as_mut_slice();
         self.gate.run_any_with(&[x.into(), (&p.gate).into()], gated.into(), None, pool)?;
