@@ -2,8 +2,7 @@
  * The feed-forward block of a Gemma-2B layer in bf16, for a few tokens: weights are packed once
  * from a memory-mapped file, and the result, time and bandwidth stand beside those of plain loops.
  *
- *     cc -O2 ffn.c $(pkg-config --cflags --libs morello) -lm -o ffn && ./ffn --width 256 --hidden
- * 1024
+ *     cc -O2 ffn.c $(pkg-config --cflags --libs morello) -lm -o ffn && ./ffn --hidden 512
  *     ./ffn weights.bin
  *     ./ffn --tokens 8 weights.bin
  *
