@@ -447,8 +447,9 @@ MORELLO_API size_t morello_kernel_operand_size(const morello_kernel *kernel, uin
 MORELLO_API size_t morello_kernel_scratch_size(const morello_kernel *kernel);
 MORELLO_API size_t morello_kernel_scratch_alignment(const morello_kernel *kernel);
 /** Free layouts: writes operand `index` in the layout that the kernel expects. `src` is dense
- *  row-major; `dst` has morello_kernel_operand_size() bytes. Pack once, run often. For an operand
- *  whose layout was not free the packed form is the given layout.
+ *  row-major; `dst` has morello_kernel_operand_size() bytes. Pack once, run often. Align `dst` to
+ * 64 bytes: where memory is the limit, loads that straddle cache lines take up to twice as long.
+ * For an operand whose layout was not free the packed form is the given layout.
  *  @return MORELLO_INVALID_ARGUMENT (index, search_only), MORELLO_NULL_OPERAND,
  *  MORELLO_MISALIGNED, MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_kernel_pack(const morello_kernel *kernel, int operand,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! Elements of tensors as Rust types, and slices of them.
 
-use crate::Dtype;
+use crate::{Dtype, Packed};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
@@ -119,6 +119,12 @@ impl<'a, T: Element> From<&'a mut [T]> for SliceMut<'a> {
 impl<'a, T: Element> From<&'a Vec<T>> for Slice<'a> {
     fn from(vec: &'a Vec<T>) -> Slice<'a> {
         vec.as_slice().into()
+    }
+}
+
+impl<'a, T: Element> From<&'a Packed<T>> for Slice<'a> {
+    fn from(packed: &'a Packed<T>) -> Slice<'a> {
+        (**packed).into()
     }
 }
 

@@ -3,8 +3,8 @@
 
 use crate::cpu::Isa;
 use crate::{
-    error, text_of, Context, Dtype, Element, Error, Options, Pool, Result, Slice, SliceMut, Spec,
-    Status, Tensor,
+    error, text_of, Context, Dtype, Element, Error, Options, Packed, Pool, Result, Slice, SliceMut,
+    Spec, Status, Tensor,
 };
 use morello_sys as sys;
 use std::alloc::{alloc, dealloc, Layout as AllocLayout};
@@ -140,7 +140,7 @@ impl Kernel {
 
     /// Rearranges a dense row-major operand to what the kernel reads. For operands whose layout is
     /// [`crate::Layout::Free`]; pack once, run often.
-    pub fn pack<T: Element>(&self, index: usize, source: &[T]) -> Result<Vec<T>> {
+    pub fn pack<T: Element>(&self, index: usize, source: &[T]) -> Result<Packed<T>> {
         let tensor = self.0.operands.get(index).ok_or_else(|| {
             let message =
                 format!("operand {} of a kernel that has {}", index, self.0.operands.len());
@@ -150,7 +150,7 @@ impl Kernel {
         if source.len() < tensor.elements() {
             return Err(too_small(index, source.len(), tensor.elements()));
         }
-        let mut packed = vec![T::default(); self.0.lengths[index]];
+        let mut packed = Packed::<T>::zeros(self.0.lengths[index]);
         // SAFETY: `source` has an element for every place of the shape, `packed` the size that the
         // kernel asks for.
         unsafe {

@@ -80,6 +80,7 @@ fn packed_weights_have_the_elements_of_the_operand() {
     let a: Vec<Bf16> = (0..40).map(|i| Bf16::from_f32(i as f32 - 20.0)).collect();
     let b: Vec<Bf16> = (0..40 * 33).map(|i| Bf16::from_f32((i % 7) as f32 - 3.0)).collect();
     let packed = kernel.pack(1, &b).unwrap();
+    assert_eq!(packed.clone().as_ptr() as usize % 64, 0, "a load may straddle two cache lines");
     let (mut c, mut want) = (vec![0.0f32; 33], vec![0.0f32; 33]);
     kernel.run_any(&[(&a).into(), (&packed).into()], (&mut c).into()).unwrap();
     spec.evaluate_any(&[(&a).into(), (&b).into()], (&mut want).into()).unwrap();
