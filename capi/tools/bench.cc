@@ -14,6 +14,7 @@ struct Figures {
   Timing kernel, peak;
   double flops, bytes, peak_flops;
   std::vector<Timing> rivals;
+  const char* unit;  // GFLOP/s, or GOP/s where all is integers
 
   double gflops() const { return flops / kernel.best(); }
   double median_gflops() const { return flops / kernel.median(); }
@@ -44,7 +45,8 @@ Figures measure_job(const Arguments& arguments, const Job& job, Operands* operan
           morello_spec_flops(job.spec.get()),
           operands->compulsory_bytes(),
           fma_peak_flops(isa),
-          {timings.begin() + 2, timings.end()}};
+          {timings.begin() + 2, timings.end()},
+          operands->are_integers() ? "GOP/s" : "GFLOP/s"};
 }
 
 Json figures_json(const Figures& figures) {
@@ -66,11 +68,11 @@ void print_figures(const Arguments& arguments, const Job& job, const Figures& fi
   print("time     best {}, median {}, spread {:.0f}% over {} rounds of {} calls\n",
         human_time(figures.kernel.best()), human_time(figures.kernel.median()),
         100 * figures.kernel.spread(), figures.kernel.samples.size(), figures.kernel.calls);
-  print("rate     best {:.1f} GFLOP/s, median {:.1f}; {:.2f} GB/s of compulsory traffic\n",
-        figures.gflops(), figures.median_gflops(), figures.gbytes());
+  print("rate     best {:.1f} {}, median {:.1f}; {:.2f} GB/s of compulsory traffic\n",
+        figures.gflops(), figures.unit, figures.median_gflops(), figures.gbytes());
   print(
-      "peak     best {:.1f}%, median {:.1f}% of this core's {:.1f} GFLOP/s ({} FMA, measured "
-      "between the rounds){}\n",
+      "peak     best {:.1f}%, median {:.1f}% of this core's {:.1f} GFLOP/s ({} FMA in f32, "
+      "measured between the rounds){}\n",
       figures.percent(), figures.median_percent(), figures.peak_gflops(),
       isa_name(morello_kernel_isa(job.kernel.get())),
       arguments.threads > 1 ? fmt::format("; {} threads", arguments.threads) : "");
@@ -83,9 +85,6 @@ void print_figures(const Arguments& arguments, const Job& job, const Figures& fi
 int bench_command(const Arguments& arguments, const std::string& text) {
   const std::optional<Job> job = make_job(arguments, text, false);
   if (!job) return kExitLibrary;
-  if (const std::string problem = unsupported(job->spec.get()); !problem.empty()) {
-    return report_failure(arguments, text, problem);
-  }
   const std::string tree =
       arguments.tree
           ? text_of(morello_kernel_print, static_cast<const morello_kernel*>(job->kernel.get()))

@@ -25,9 +25,9 @@ double work_of(const morello_spec* spec, uint64_t elements) {
   return morello_spec_flops(spec) + kWorkPerElement * static_cast<double>(elements);
 }
 
-bool same(float got, float want) { return got == want || (std::isnan(got) && std::isnan(want)); }
+bool same(double got, double want) { return got == want || (std::isnan(got) && std::isnan(want)); }
 
-float absolute_finite(float x) { return std::isfinite(x) ? std::fabs(x) : 0.0f; }
+double absolute_finite(double x) { return std::isfinite(x) ? std::fabs(x) : 0; }
 
 std::string grouped_count(uint64_t count) {
   std::string digits = std::to_string(count);
@@ -111,7 +111,9 @@ void Reference::find_elements(Extent extent, uint64_t seed) {
 
 morello_status Reference::compute(Extent extent, uint64_t seed, const CheckProgress& progress,
                                   morello_error** error) {
-  want_.assign(operands_->initial_output().begin(), operands_->initial_output().end());
+  const Buffer& initial = operands_->initial_output();
+  want_.resize(initial.count());
+  for (size_t i = 0; i < want_.size(); ++i) want_[i] = initial.at(i);
   find_elements(extent, seed);
   const uint64_t all = sample_.empty() ? element_count(output_) : sample_.size();
   const size_t most = chunk();
@@ -125,8 +127,7 @@ morello_status Reference::compute(Extent extent, uint64_t seed, const CheckProgr
     values.resize(offsets.size());
     status = morello_spec_evaluate_at(spec_.get(), operands_->given_pointers(), offsets.data(),
                                       offsets.size(), values.data(), error);
-    for (size_t i = 0; i < offsets.size(); ++i)
-      want_[static_cast<size_t>(offsets[i])] = static_cast<float>(values[i]);
+    for (size_t i = 0; i < offsets.size(); ++i) want_[static_cast<size_t>(offsets[i])] = values[i];
     done += offsets.size();
     if (progress) progress(done, all);
     offsets.clear();
@@ -144,11 +145,12 @@ morello_status Reference::compute(Extent extent, uint64_t seed, const CheckProgr
 void Reference::make_absolute() {
   for (uint32_t i = 0; i < operands_->count(); ++i) {
     const Buffer& given = operands_->given_buffer(i);
-    absolute_.emplace_back(given.count() * sizeof(float));
-    std::transform(given.begin(), given.end(), absolute_.back().begin(), absolute_finite);
-    if (i + 1 < operands_->count())
-      largest_input_ = std::max(
-          largest_input_, *std::max_element(absolute_.back().begin(), absolute_.back().end()));
+    absolute_.emplace_back(given.bytes(), given.dtype());
+    for (size_t at = 0; at < given.count(); ++at) {
+      const double value = absolute_finite(given.at(at));
+      absolute_.back().set(at, value);
+      if (i + 1 < operands_->count()) largest_input_ = std::max(largest_input_, value);
+    }
   }
 }
 
@@ -158,7 +160,7 @@ void Reference::judge(const Buffer& result, const std::vector<int64_t>& differin
   for (int64_t at : differing)
     if (gap_.empty() || !gap_[static_cast<size_t>(at)]) elements.push_back(at);
   std::vector<void*> pointers;
-  for (Buffer& buffer : absolute_) pointers.push_back(buffer.data());
+  for (Buffer& buffer : absolute_) pointers.push_back(buffer.memory());
   std::vector<double> sizes(elements.size());
   if (morello_spec_evaluate_at(spec_.get(), pointers.data(), elements.data(), elements.size(),
                                sizes.data(), nullptr) != MORELLO_OK)
@@ -170,15 +172,18 @@ void Reference::judge(const Buffer& result, const std::vector<int64_t>& differin
   size_t next = 0;  // of `elements`
   for (int64_t at : differing) {
     const size_t e = static_cast<size_t>(at);
-    const float got = result.data()[e], want = want_[e];
+    const double got = result.at(e), want = want_[e];
     double allowed = 0;
     if (next < elements.size() && elements[next] == at) {
       // A difference of two steps can cancel in both; what is left is then as small as an input.
-      allowed = relative *
-                static_cast<double>(std::max({largest_input_, absolute_finite(want),
-                                              absolute_finite(static_cast<float>(sizes[next++]))}));
+      const double size =
+          std::max({largest_input_, absolute_finite(want), absolute_finite(sizes[next++])});
+      if (!operands_->sums_are_exact()) allowed = relative * size;
+      // What differs in f32 may be rounded to neighbours.
+      if (allowed > 0 && output_.dtype != MORELLO_F32)
+        allowed += spacing(output_.dtype, std::max(std::fabs(got), std::fabs(want)));
     }
-    const double error = std::fabs(static_cast<double>(got) - want);
+    const double error = std::fabs(got - want);
     // Not finite where one of the two is NaN or infinite, or nothing is allowed.
     const double share =
         std::isfinite(error / allowed) ? error / allowed : std::numeric_limits<double>::max();
@@ -201,8 +206,7 @@ Check Reference::check(const Buffer& result, const CheckProgress& progress) {
   std::vector<int64_t> differing;
   const size_t most = chunk();
   for (size_t e = 0; e < want_.size(); ++e) {
-    if (compared(e) && !same(result.data()[e], want_[e]))
-      differing.push_back(static_cast<int64_t>(e));
+    if (compared(e) && !same(result.at(e), want_[e])) differing.push_back(static_cast<int64_t>(e));
     if (differing.size() < most && e + 1 < want_.size()) continue;
     if (differing.empty()) continue;
     judge(result, differing, &check);

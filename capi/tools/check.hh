@@ -25,12 +25,12 @@ using CheckProgress = std::function<void(uint64_t done, uint64_t all)>;
 /// What was compared, what one output element may differ by, and where it differed most.
 struct Check {
   bool ok = false;
-  uint64_t checked = 0;     // elements
-  uint64_t results = 0;     // that the output has
-  double worst_error = 0;   // of those checked: |got - want|
-  double worst_share = 0;   // of those checked: error as a share of what that element may differ by
-  size_t worst_index = 0;   // element of the output's buffer where worst_share was seen
-  float got = 0, want = 0;  // there
+  uint64_t checked = 0;    // elements
+  uint64_t results = 0;    // that the output has
+  double worst_error = 0;  // of those checked: |got - want|
+  double worst_share = 0;  // of those checked: error as a share of what that element may differ by
+  size_t worst_index = 0;  // element of the output's buffer where worst_share was seen
+  double got = 0, want = 0;  // there
   std::string describe() const;
 };
 
@@ -61,9 +61,9 @@ class Reference {
   std::vector<int64_t> sample_;   // offsets; empty: all elements
   std::vector<bool> skipped_;     // by offset: an element that is not compared; empty: none
   std::vector<bool> gap_;         // by offset: no element; empty: there are none
-  std::vector<float> want_;       // by offset
+  std::vector<double> want_;      // by offset
   std::vector<Buffer> absolute_;  // the operands' absolute values; empty until needed
-  float largest_input_ = 0;
+  double largest_input_ = 0;
 };
 
 }  // namespace morello::tools

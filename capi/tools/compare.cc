@@ -17,7 +17,9 @@ std::optional<Product> as_product(const std::string& text, const Operands& opera
   if (head != "matmul" || arrow != "->" || operands.count() != 3) return std::nullopt;
   for (uint32_t i = 0; i < 3; ++i) {
     const morello_tensor& tensor = operands.tensor(i);
-    if (tensor.rank != 2 || tensor.layout != MORELLO_LAYOUT_ROW_MAJOR) return std::nullopt;
+    if (tensor.rank != 2 || tensor.layout != MORELLO_LAYOUT_ROW_MAJOR ||
+        tensor.dtype != MORELLO_F32)
+      return std::nullopt;
   }
   return Product{operands.tensor(0).shape[0], operands.tensor(1).shape[1],
                  operands.tensor(0).shape[1], operands.given(0), operands.given(1)};
@@ -30,9 +32,10 @@ Comparison::Comparison(const Arguments& arguments, const Job& job, Operands* ope
   if (!arguments.compare) return;
   const std::optional<Product> product = as_product(job.text, *operands);
   if (!product) {
-    entries_.push_back({{"nothing", "only `matmul` of two row-major matrices can be compared"},
-                        Buffer(0),
-                        "does not apply"});
+    entries_.push_back(
+        {{"nothing", "only `matmul` of two row-major matrices of f32 can be compared"},
+         Buffer(0),
+         "does not apply"});
     return;
   }
   const int32_t isa = morello_kernel_isa(job.kernel.get());

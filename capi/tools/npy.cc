@@ -45,17 +45,25 @@ bool parse_shape(std::string_view text, std::vector<int64_t>* shape) {
   return true;
 }
 
+/// How files call element types; of several names, the first is written.
+constexpr struct {
+  std::string_view name;
+  int32_t dtype;
+} kTypes[] = {{"'<f4'", MORELLO_F32},  {"'<f2'", MORELLO_F16}, {"'<V2'", MORELLO_BF16},
+              {"'|V2'", MORELLO_BF16}, {"'|i1'", MORELLO_I8},  {"'|u1'", MORELLO_U8},
+              {"'<i4'", MORELLO_I32}};
+
 /// `values` has axis 0 fastest; makes the last axis fastest.
-std::vector<float> to_row_major(const std::vector<int64_t>& shape,
-                                const std::vector<float>& values) {
-  std::vector<float> result(values.size());
+std::vector<char> to_row_major(const std::vector<int64_t>& shape, size_t bytes,
+                               const std::vector<char>& values) {
+  std::vector<char> result(values.size());
   std::vector<int64_t> index(shape.size(), 0);
-  for (float& value : result) {
+  for (size_t at = 0; at < result.size(); at += bytes) {
     size_t offset = 0;
     for (size_t axis = shape.size(); axis-- > 0;) {
       offset = offset * static_cast<size_t>(shape[axis]) + static_cast<size_t>(index[axis]);
     }
-    value = values[offset];
+    std::memcpy(&result[at], &values[offset * bytes], bytes);
     for (size_t axis = shape.size(); axis-- > 0;) {
       if (++index[axis] < shape[axis]) break;
       index[axis] = 0;
@@ -86,11 +94,19 @@ std::string read_npy(const std::string& path, Array* array) {
   if (length > all.size() - start) return fmt::format("{}: the header is cut off", path);
 
   const std::string_view header = all.substr(start, length);
-  const std::string_view type = value_of(header, "descr", ',');
-  if (type != "'<f4',") {
-    return fmt::format("{}: element type {} is not '<f4' (little-endian f32)", path,
-                       type.empty() ? "?" : type.substr(0, type.size() - 1));
+  std::string_view type = value_of(header, "descr", ',');
+  type = type.substr(0, type.empty() ? 0 : type.size() - 1);
+  const auto row = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                [&](const auto& known) { return known.name == type; });
+  if (row == std::end(kTypes)) {
+    return fmt::format(
+        "{}: element type {} is none of '<f4' (little-endian f32), '<f2', '<V2' (bf16 of "
+        "ml_dtypes), "
+        "'|i1', '|u1', '<i4'",
+        path, type.empty() ? "?" : type);
   }
+  array->dtype = row->dtype;
+  const size_t bytes_each = size_of(array->dtype);
   array->shape.clear();
   if (!parse_shape(value_of(header, "shape", ')'), &array->shape)) {
     return fmt::format("{}: the header has no usable shape", path);
@@ -98,14 +114,13 @@ std::string read_npy(const std::string& path, Array* array) {
   size_t count = 1;
   for (const int64_t size : array->shape) count *= static_cast<size_t>(size);
   const std::string_view data = all.substr(start + length);
-  if (data.size() != count * sizeof(float)) {
+  if (data.size() != count * bytes_each) {
     return fmt::format("{}: {} bytes of data where the shape needs {}", path, data.size(),
-                       count * sizeof(float));
+                       count * bytes_each);
   }
-  array->values.resize(count);
-  std::memcpy(array->values.data(), data.data(), data.size());
+  array->elements.assign(data.begin(), data.end());
   if (value_of(header, "fortran_order", ',').substr(0, 4) == "True") {
-    array->values = to_row_major(array->shape, array->values);
+    array->elements = to_row_major(array->shape, bytes_each, array->elements);
   }
   return {};
 }
@@ -115,8 +130,10 @@ std::string write_npy(const std::string& path, const Array& array) {
   for (const int64_t size : array.shape) shape += fmt::format("{}, ", size);
   if (array.shape.size() > 1) shape.resize(shape.size() - 2);
   if (array.shape.size() == 1) shape.resize(shape.size() - 1);
+  const auto row = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                [&](const auto& known) { return known.dtype == array.dtype; });
   std::string header =
-      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}), }}", shape);
+      fmt::format("{{'descr': {}, 'fortran_order': False, 'shape': ({}), }}", row->name, shape);
   // The data starts at a multiple of 64 bytes, and the header ends with a newline.
   const size_t unpadded = kMagic.size() + 4 + header.size() + 1;
   header.append((64 - unpadded % 64) % 64, ' ');
@@ -127,8 +144,7 @@ std::string write_npy(const std::string& path, const Array& array) {
   return write_file(path, {kMagic,
                            {version_and_length, sizeof version_and_length},
                            header,
-                           {reinterpret_cast<const char*>(array.values.data()),
-                            array.values.size() * sizeof(float)}});
+                           {array.elements.data(), array.elements.size()}});
 }
 
 }  // namespace morello::tools

@@ -3,15 +3,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <random>
-
-#include "fmt/format.h"
 
 namespace morello::tools {
 namespace {
 
-/// Floats from the first to past the last element.
+/// Elements from the first to past the last element.
 size_t extent(const morello_tensor& tensor) {
   const std::vector<int64_t> strides = strides_of(tensor);
   int64_t last = 0;
@@ -23,15 +22,15 @@ size_t extent(const morello_tensor& tensor) {
 
 }  // namespace
 
-Buffer::Buffer(size_t bytes, size_t alignment) : count_((bytes + 3) / 4) {
+Buffer::Buffer(size_t bytes, int32_t dtype, size_t alignment) : bytes_(bytes), dtype_(dtype) {
   alignment = std::max<size_t>(alignment, 64);
   const size_t rounded = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, rounded);
   if (memory == nullptr) throw std::bad_alloc();
-  data_.reset(static_cast<float*>(memory));
+  data_.reset(memory);
 }
 
-void Buffer::Free::operator()(float* p) const { std::free(p); }
+void Buffer::Free::operator()(void* p) const { std::free(p); }
 
 uint64_t element_count(const morello_tensor& tensor) {
   uint64_t count = 1;
@@ -63,58 +62,74 @@ size_t offset_of(const morello_tensor& tensor, uint64_t number) {
   return offset;
 }
 
-std::string unsupported(const morello_spec* spec) {
-  for (uint32_t i = 0; i < morello_spec_operand_count(spec); ++i) {
-    morello_tensor tensor = {};
-    if (morello_spec_operand(spec, i, &tensor) != MORELLO_OK || tensor.dtype != MORELLO_F32) {
-      return fmt::format("operand {} is not f32: this version of the tool runs f32 only", i);
-    }
-  }
-  return {};
-}
-
 Operands::Operands(const morello_spec* spec, const morello_kernel* kernel)
-    : scratch_(morello_kernel_scratch_size(kernel), morello_kernel_scratch_alignment(kernel)) {
+    : scratch_(morello_kernel_scratch_size(kernel), MORELLO_U8,
+               morello_kernel_scratch_alignment(kernel)) {
   for (uint32_t i = 0; i < morello_spec_operand_count(spec); ++i) {
     morello_tensor tensor = {};
     morello_spec_operand(spec, i, &tensor);
     tensors_.push_back(tensor);
-    given_.emplace_back(extent(tensor) * sizeof(float));
-    packed_.emplace_back(morello_kernel_operand_size(kernel, i));
-    given_pointers_.push_back(given_.back().data());
-    pointers_.push_back(packed_.back().data());
+    given_.emplace_back(extent(tensor) * size_of(tensor.dtype), tensor.dtype);
+    packed_.emplace_back(morello_kernel_operand_size(kernel, i), tensor.dtype);
+    given_pointers_.push_back(given_.back().memory());
+    pointers_.push_back(packed_.back().memory());
   }
 }
 
 void Operands::fill_random(uint64_t seed) {
   std::mt19937_64 random(seed);
+  const double largest = sums_are_exact() ? 1.0 / 1024 : 1;
   for (Buffer& buffer : given_) {
-    for (float& value : buffer) value = (static_cast<float>(random() % 129) - 64.0f) / 64.0f;
+    const int32_t dtype = buffer.dtype();
+    for (size_t i = 0; i < buffer.count(); ++i) {
+      const uint64_t draw = random();
+      double value = (static_cast<double>(draw % 129) - 64.0) / 64.0 * largest;
+      if (dtype == MORELLO_I32) value = static_cast<double>(draw % 2001) - 1000;
+      if (dtype == MORELLO_I8) value = static_cast<double>(draw % 256) - 128;
+      if (dtype == MORELLO_U8) value = static_cast<double>(draw % 256);
+      buffer.set(i, value);
+    }
   }
 }
 
-void Operands::set(uint32_t index, const std::vector<float>& values) {
-  size_t next = 0;
-  float* data = given_[index].data();
-  for_each_element(tensors_[index], [&](size_t offset) { data[offset] = values[next++]; });
+bool Operands::sums_are_exact() const {
+  return is_integer(tensors_[0].dtype) && (count() == 2 || is_integer(tensors_[1].dtype));
 }
 
-std::vector<float> Operands::output() const {
-  std::vector<float> values;
-  values.reserve(output_elements());
-  const float* data = result().data();
-  for_each_element(tensors_.back(), [&](size_t offset) { values.push_back(data[offset]); });
-  return values;
+bool Operands::are_integers() const {
+  return std::all_of(tensors_.begin(), tensors_.end(),
+                     [](const morello_tensor& t) { return is_integer(t.dtype); });
+}
+
+void Operands::set(uint32_t index, const void* elements) {
+  const size_t bytes = size_of(tensors_[index].dtype);
+  const char* next = static_cast<const char*>(elements);
+  char* data = static_cast<char*>(given_[index].memory());
+  for_each_element(tensors_[index], [&](size_t offset) {
+    std::memcpy(data + offset * bytes, next, bytes);
+    next += bytes;
+  });
+}
+
+std::vector<char> Operands::output() const {
+  const size_t bytes = size_of(tensors_.back().dtype);
+  std::vector<char> elements;
+  elements.reserve(output_elements() * bytes);
+  const char* data = static_cast<const char*>(result().memory());
+  for_each_element(tensors_.back(), [&](size_t offset) {
+    elements.insert(elements.end(), data + offset * bytes, data + (offset + 1) * bytes);
+  });
+  return elements;
 }
 
 morello_status Operands::pack(const morello_kernel* kernel) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (tensors_[i].layout == MORELLO_LAYOUT_FREE) {
       const morello_status status =
-          morello_kernel_pack(kernel, static_cast<int>(i), given_[i].data(), packed_[i].data());
+          morello_kernel_pack(kernel, static_cast<int>(i), given_[i].memory(), packed_[i].memory());
       if (status != MORELLO_OK) return status;
     } else {
-      std::copy(given_[i].begin(), given_[i].end(), packed_[i].begin());
+      std::memcpy(packed_[i].memory(), given_[i].memory(), given_[i].bytes());
     }
   }
   return MORELLO_OK;
@@ -123,11 +138,11 @@ morello_status Operands::pack(const morello_kernel* kernel) {
 uint64_t Operands::output_elements() const { return element_count(tensors_.back()); }
 
 double Operands::compulsory_bytes() const {
-  double elements = 0;
+  double bytes = 0;
   for (const morello_tensor& tensor : tensors_) {
-    elements += static_cast<double>(element_count(tensor));
+    bytes += static_cast<double>(element_count(tensor) * size_of(tensor.dtype));
   }
-  return elements * sizeof(float);
+  return bytes;
 }
 
 }  // namespace morello::tools

@@ -9,44 +9,50 @@
 #include <string>
 #include <vector>
 
+#include "element.hh"
 #include "handles.hh"
 
 namespace morello::tools {
 
-/// An aligned array of f32, owned.
+/// An aligned array of one element type, owned.
 class Buffer {
  public:
-  explicit Buffer(size_t bytes, size_t alignment = 64);
-  float* data() { return data_.get(); }
-  const float* data() const { return data_.get(); }
-  size_t count() const { return count_; }
-  float* begin() { return data(); }
-  float* end() { return data() + count_; }
-  const float* begin() const { return data(); }
-  const float* end() const { return data() + count_; }
+  explicit Buffer(size_t bytes, int32_t dtype = MORELLO_F32, size_t alignment = 64);
+  /// As f32, for those who know that it is.
+  float* data() { return static_cast<float*>(data_.get()); }
+  const float* data() const { return static_cast<const float*>(data_.get()); }
+  void* memory() { return data_.get(); }
+  const void* memory() const { return data_.get(); }
+  size_t bytes() const { return bytes_; }
+  int32_t dtype() const { return dtype_; }
+  size_t count() const { return bytes_ / size_of(dtype_); }
+  double at(size_t index) const { return load(dtype_, data_.get(), index); }
+  void set(size_t index, double value) { store(dtype_, data_.get(), index, value); }
 
  private:
   struct Free {
-    void operator()(float* p) const;
+    void operator()(void* p) const;
   };
-  size_t count_;
-  std::unique_ptr<float, Free> data_;
+  size_t bytes_;
+  int32_t dtype_;
+  std::unique_ptr<void, Free> data_;
 };
 
 /// Operands of one kernel. `given` are as the Spec states them (free layouts: row-major); the
 /// kernel reads `packed`, which differ from them only where a layout was free.
 class Operands {
  public:
-  /// REQUIRES: every operand of `spec` is f32 (see unsupported()).
   Operands(const morello_spec* spec, const morello_kernel* kernel);
 
-  /// Fills everything, the output too (an accumulating Spec reads it), with multiples of 1/64 in
-  /// [-1, 1]: sums of thousands of their products are exact in f32 in any order.
+  /// Fills everything, the output too (an accumulating Spec reads it). Floats: multiples of 1/64
+  /// in [-1, 1], of which sums of thousands of products are exact in f32 in any order; 1/1024 of
+  /// that as scales of a product of integers, for it not to saturate. Bytes: all there are. i32:
+  /// from -1000 to 1000.
   void fill_random(uint64_t seed);
-  /// Writes `values`, in row-major order of the shape, into operand `index`.
-  void set(uint32_t index, const std::vector<float>& values);
+  /// Writes elements of its type, in row-major order of the shape, into operand `index`.
+  void set(uint32_t index, const void* elements);
   /// Reads the output, in row-major order of its shape.
-  std::vector<float> output() const;
+  std::vector<char> output() const;
 
   /// Operand `index` as the Spec states it; the output as it was before the kernel ran.
   const float* given(uint32_t index) const { return given_[index].data(); }
@@ -57,12 +63,16 @@ class Operands {
   /// Copies the given operands to what the kernel reads. Call after the last change of an input.
   morello_status pack(const morello_kernel* kernel);
   void* const* pointers() const { return pointers_.data(); }
-  void* scratch() { return scratch_.count() != 0 ? scratch_.data() : nullptr; }
+  void* scratch() { return scratch_.bytes() != 0 ? scratch_.memory() : nullptr; }
   const morello_tensor& tensor(uint32_t index) const { return tensors_[index]; }
   uint32_t count() const { return static_cast<uint32_t>(tensors_.size()); }
   uint64_t output_elements() const;
   /// Bytes that must be read and written at least once.
   double compulsory_bytes() const;
+  /// All that is multiplied, added or reduced first is integers, so nothing depends on an order.
+  bool sums_are_exact() const;
+  /// All operands are integers.
+  bool are_integers() const;
 
   const Buffer& result() const { return packed_.back(); }
   const Buffer& initial_output() const { return given_.back(); }
@@ -73,9 +83,6 @@ class Operands {
   std::vector<void*> given_pointers_, pointers_;
   Buffer scratch_;
 };
-
-/// Empty, or why the tool cannot run this Spec.
-std::string unsupported(const morello_spec* spec);
 
 /// Elements of a tensor.
 uint64_t element_count(const morello_tensor& tensor);

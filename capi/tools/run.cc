@@ -31,7 +31,11 @@ std::string load_inputs(const Arguments& arguments, Operands* operands) {
       return fmt::format("{}: shape {} where operand {} is {}", arguments.inputs[i],
                          shape_text(array.shape), i, shape_text(wanted));
     }
-    operands->set(i, array.values);
+    if (const int32_t dtype = operands->tensor(i).dtype; array.dtype != dtype) {
+      return fmt::format("{}: elements of {} where operand {} is {}", arguments.inputs[i],
+                         dtype_name(array.dtype), i, dtype_name(dtype));
+    }
+    operands->set(i, array.elements.data());
   }
   return {};
 }
@@ -41,9 +45,6 @@ std::string load_inputs(const Arguments& arguments, Operands* operands) {
 int run_command(const Arguments& arguments, const std::string& text) {
   const std::optional<Job> job = make_job(arguments, text, false);
   if (!job) return kExitLibrary;
-  if (const std::string problem = unsupported(job->spec.get()); !problem.empty()) {
-    return report_failure(arguments, text, problem);
-  }
   Operands operands(job->spec.get(), job->kernel.get());
   operands.fill_random(arguments.seed);
   if (const std::string problem = load_inputs(arguments, &operands); !problem.empty()) {
@@ -52,8 +53,9 @@ int run_command(const Arguments& arguments, const std::string& text) {
   const Outcome outcome = run_checked(arguments, text, *job, &operands);
   if (outcome.exit_code != kExitOk) return outcome.exit_code;
   if (!arguments.output.empty()) {
-    const std::string problem = write_npy(
-        arguments.output, {shape_of(operands.tensor(operands.count() - 1)), operands.output()});
+    const morello_tensor& out = operands.tensor(operands.count() - 1);
+    const std::string problem =
+        write_npy(arguments.output, {shape_of(out), out.dtype, operands.output()});
     if (!problem.empty()) return report_failure(arguments, text, problem);
   }
 

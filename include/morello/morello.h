@@ -204,7 +204,7 @@ typedef struct morello_spec morello_spec;
 /** Element types. Numbers are pinned. Each operand has its own. Floats are computed and summed in
  *  f32, integers in i32 modulo 2^32, a mixture in f32; operands are converted when they are loaded,
  *  and results when they are stored: to the nearest, ties to even, integers saturating.
- *  docs/spec-language.md has every detail. A target that has no kernels for a combination refuses it in
+ *  docs/numerics.md has every detail. A target that has no kernels for a combination refuses it in
  *  morello_synthesize(). */
 typedef enum morello_dtype {
   MORELLO_F32 = 1,
@@ -291,7 +291,7 @@ MORELLO_API morello_status morello_spec_transpose(morello_context *context,
                                                   const morello_tensor *in,
                                                   const morello_tensor *out, morello_spec **spec,
                                                   morello_error **err);
-/** out = value everywhere. */
+/** out = value everywhere, which must be a number that out can hold. */
 MORELLO_API morello_status morello_spec_fill(morello_context *context, float value,
                                              const morello_tensor *out, morello_spec **spec,
                                              morello_error **err);
@@ -314,7 +314,8 @@ MORELLO_API uint32_t morello_spec_operand_count(const morello_spec *spec);
  *  @return MORELLO_INVALID_ARGUMENT if index is out of range; MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_spec_operand(const morello_spec *spec, uint32_t index,
                                                 morello_tensor *tensor);
-/** Floating-point operations of one run: 2 per multiply-add, 1 per other scalar operation. */
+/** Operations of one run, of floats or integers: 2 per multiply-add, 1 per other scalar operation;
+ *  conversions do not count. */
 MORELLO_API double morello_spec_flops(const morello_spec *spec);
 /** Computes the Spec slowly, in double precision, on any machine: the reference to check kernels
  *  against. `operands` as for morello_kernel_run(), FREE layouts being row-major.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Microkernels without a reduction: elementwise chains, copies, fills, transposes.
 #include <algorithm>
+#include <bit>
 
 #include "cost/held.hh"
 #include "cost/map_registers.hh"
@@ -119,7 +120,7 @@ bool transpose_applies(const Spec& spec, const Target&) {
   if (spec.rank != 2 || !is_single(spec) || head_of(spec).op != Op::kCopy) return false;
   const Dtype held = held_in(spec, head_of(spec));
   for (int o = 0; o < 2; o++) {
-    if (!is_plain(spec.operand[o].dtype, held)) return false;
+    if (spec.operand[o].dtype != held) return false;
     const Operand& x = spec.operand[o];
     if (x.layout.packed() || x.free_layout || x.level == Level::kRegister) return false;
     if (x.dims != 3 || unit_dim(x) == kNoDim) return false;
@@ -129,13 +130,33 @@ bool transpose_applies(const Spec& spec, const Target&) {
 
 u32 transpose_registers(const Spec&, const Target&) { return 16; }
 
-/// Two blocks at a time each way, so that a cache line of the source is read once.
+/// Several blocks at a time, so that a cache line of the source is read once.
 Portions transpose_portions(const Spec&) { return {16, 16}; }
+
+/// Narrow elements cost at least a third of others: pairs of bytes, 32 by two shuffles, less.
+i64 narrow_element(const Target& t) { return t.prices.transpose_block / 192; }
+
+/// Up to 8 rows of 16 bytes: as many registers are shuffled once for each doubling of the rows.
+i64 narrow_transpose_units(const Spec& spec, const Target& t) {
+  const u64 from = spec.size[unit_dim(spec.operand[source_of(spec)])];
+  const u64 to = spec.size[unit_dim(spec.out())], bytes = size_of(spec.out().dtype);
+  auto shuffles = [](u64 rows) {
+    const u64 all = std::bit_ceil(rows);
+    return all * std::max<u64>(1, static_cast<u64>(std::countr_zero(all)));
+  };
+  const u64 rows = to / 8 * shuffles(8) + (to % 8 != 0 ? shuffles(to % 8) : 0);
+  i64 c = saturating_mul(ceil_div(from * bytes, 16) * rows, t.prices.transpose_block / 24);
+  // Columns that do not fill registers are stored one by one.
+  if (to > 8 || !std::has_single_bit(to))
+    c = std::max(c, saturating_mul(from * ceil_div(to, 8), kUnitsPerCycle / t.stores_per_cycle));
+  return std::max(c, saturating_mul(volume(spec), narrow_element(t)));
+}
 
 i64 transpose_cost(const Spec& spec, const Target& t) {
   // Blocks of 8x8: 8 loads, 24 shuffles, 8 stores.
   u64 blocks = ceil_div(spec.size[0], 8) * ceil_div(spec.size[1], 8);
-  i64 c = saturating_mul(blocks, t.prices.transpose_block);
+  i64 c = size_of(spec.out().dtype) < 4 ? narrow_transpose_units(spec, t)
+                                        : saturating_mul(blocks, t.prices.transpose_block);
   c = saturating_add(c, loop_units(spec, transpose_portions(spec), t));
   return saturating_add(saturating_add(c, t.prices.call), all_traffic(spec, t));
 }
@@ -169,8 +190,10 @@ Rate scalar_map_rate(Duty duty, const Target& t) {
 }
 
 Rate transpose_rate(Duty duty, const Target& t) {
+  Rate r = {.call = t.prices.call, .rank = 2, .stages = 1};
   if (duty != Duty::kRelayout && duty != Duty::kNarrowRelayout) return kNever;
-  return {.call = t.prices.call, .element = t.prices.transpose_block / 64, .rank = 2, .stages = 1};
+  r.element = duty == Duty::kRelayout ? t.prices.transpose_block / 64 : narrow_element(t);
+  return r;
 }
 
 }  // namespace

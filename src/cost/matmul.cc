@@ -94,7 +94,8 @@ bool outer_product_applies(const Spec& spec, const Target& t) {
   if (!r || spec.out().dtype != computed_dtype(spec)) return false;
   const Operand &a = spec.operand[r->a], &b = spec.operand[r->b];
   if (!in_memory_unpacked(a) || !in_memory(b)) return false;
-  if (r->group == 1 && b.layout.packed()) return false;
+  // Groups are the only blocks.
+  if (b.layout.count() != std::popcount(b.dims) + (r->group > 1)) return false;
   if (r->v != kNoDim && lane_dim(b) != r->v) return false;
   const Dot* dot = dot_of(spec, *r, t);
   return dot && (!dot->whole || unit_dim(a) == r->k);

@@ -144,7 +144,8 @@ class Synthesis {
     if (stop_ == Stop::kNone)
       return {MORELLO_NO_IMPLEMENTATION,
               "no program for " + describe(root_) + " fits the memory limits of target " +
-                  std::string(target_.name) + " (" + std::string(target_.machine) + ")"};
+                  std::string(target_.name) + " (" + std::string(target_.machine) +
+                  "), or its microkernels do not take these element types"};
     std::string what =
         stop_ == Stop::kTime
             ? "time budget of " + std::to_string(options_.time_budget_us) + " microseconds"

@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
 
@@ -37,7 +39,7 @@ struct Subject {
       std::vector<float> values;
       for_each_element(operands->tensor(i),
                        [&](size_t at) { values.push_back(operands->given(i)[at] * scale); });
-      operands->set(i, values);
+      operands->set(i, values.data());
     }
     REQUIRE(operands->pack(made) == MORELLO_OK);
     REQUIRE(morello_kernel_run(made, operands->pointers(), operands->scratch(), nullptr) ==
@@ -51,8 +53,9 @@ struct Subject {
   }
 
   Buffer copy() const {
-    Buffer result(operands->result().count() * sizeof(float));
-    std::copy(operands->result().begin(), operands->result().end(), result.begin());
+    const Buffer& from = operands->result();
+    Buffer result(from.bytes(), from.dtype());
+    std::memcpy(result.memory(), from.memory(), from.bytes());
     return result;
   }
 };
@@ -165,6 +168,50 @@ TEST_CASE("rounding is allowed for, and no more") {
     CHECK_FALSE(reference.check(result, nullptr).ok);
     result.data()[check.worst_index] = check.want + static_cast<float>(allowed * 0.9);
     CHECK(reference.check(result, nullptr).ok);
+  }
+}
+
+TEST_CASE("elements are doubles and back") {
+  for (const int32_t dtype : {MORELLO_BF16, MORELLO_F16, MORELLO_I8, MORELLO_U8}) {
+    const uint32_t all = size_of(dtype) == 1 ? 256 : 65536;
+    for (uint32_t bits = 0; bits < all; ++bits) {
+      uint32_t back = 0;
+      const double value = load(dtype, &bits, 0);
+      store(dtype, &back, 0, value);
+      REQUIRE((back == bits || std::isnan(value)));
+    }
+  }
+  const auto stored = [](int32_t dtype, double value) {
+    uint32_t bits = 0;
+    store(dtype, &bits, 0, value);
+    return bits;
+  };
+  CHECK(stored(MORELLO_BF16, 1 + 0x1p-8) == 0x3f80);  // to even
+  CHECK(stored(MORELLO_BF16, 1 + 3 * 0x1p-8) == 0x3f82);
+  CHECK(stored(MORELLO_F16, 65519) == 0x7bff);
+  CHECK(stored(MORELLO_F16, -65520) == 0xfc00);
+  CHECK(stored(MORELLO_U8, -1) == 0);
+  CHECK(stored(MORELLO_I8, 127.5) == 127);
+  CHECK(stored(MORELLO_I32, 3e9) == 0x7fffffff);
+  CHECK(stored(MORELLO_I32, std::numeric_limits<double>::quiet_NaN()) == 0);
+}
+
+TEST_CASE("results of every element type are checked") {
+  for (const char* text :
+       {"matmul bf16[5,7] bf16[7,9] -> f32[5,9]", "matmul f32[5,7] f16[7,9] -> f16[5,9]",
+        "matmul u8[5,7] i8[7,9] -> i32[5,9]", "matmul u8[5,7] i8[7,9] * f32[9] -> u8[5,9]",
+        "matmul bf16[5,7] i8[7,9] * f32[1,9] -> bf16[5,9]", "move f32[5,9] -> i8[5,9]"}) {
+    INFO(text);
+    const Subject subject(text);
+    Reference reference = subject.reference(Extent::kFull);
+    CHECK(reference.check(subject.operands->result(), nullptr).ok);
+    Buffer result = subject.copy();
+    for (size_t at = 0; at < result.count(); ++at) {
+      const double before = result.at(at);
+      result.set(at, before > 0 ? before - 40 : before + 40);  // wherever it is: another number
+      CHECK_FALSE(reference.check(result, nullptr).ok);
+      result.set(at, before);
+    }
   }
 }
 

@@ -25,12 +25,18 @@ def morello(*arguments, stdin=""):
                           capture_output=True, timeout=240)
 
 
-def npy(shape, values, order="C", version=1):
-    header = f"{{'descr': '<f4', 'fortran_order': {order == 'F'}, 'shape': {shape}, }}"
+# By element type: as .npy files call it, as struct does. NumPy has no bf16, of which these are bits.
+NPY_TYPES = {"f32": ("<f4", "f"), "f16": ("<f2", "e"), "bf16": ("<V2", "H"), "i8": ("|i1", "b"),
+             "u8": ("|u1", "B"), "i32": ("<i4", "i")}
+
+
+def npy(shape, values, order="C", version=1, dtype="f32"):
+    descr, code = NPY_TYPES[dtype]
+    header = f"{{'descr': '{descr}', 'fortran_order': {order == 'F'}, 'shape': {shape}, }}"
     length = "<H" if version == 1 else "<I"
     header += " " * (-(8 + struct.calcsize(length) + len(header) + 1) % 64) + "\n"
     return (b"\x93NUMPY" + bytes([version, 0]) + struct.pack(length, len(header))
-            + header.encode() + struct.pack(f"<{len(values)}f", *values))
+            + header.encode() + struct.pack(f"<{len(values)}{code}", *values))
 
 
 def read_npy(path):
@@ -39,7 +45,9 @@ def read_npy(path):
     start = 10 + struct.unpack("<H", data[8:10])[0]
     assert start % 64 == 0
     header = eval(data[10:start])  # a literal that this repository wrote
-    return header["shape"], list(struct.unpack(f"<{(len(data) - start) // 4}f", data[start:]))
+    code = {descr: code for descr, code in NPY_TYPES.values()}[header["descr"]]
+    count = (len(data) - start) // struct.calcsize(code)
+    return header["shape"], list(struct.unpack(f"<{count}{code}", data[start:]))
 
 
 class Cli(unittest.TestCase):
@@ -150,7 +158,11 @@ class Cli(unittest.TestCase):
             for spec in [SMALL, FUSED, "matmul f32[5,7]{0,1} f32[7,9]{*} += f32[5,9]",
                          "matmul f32[5,7] f32[7,1]{*} -> f32[5,1]",
                          "transpose f32[9,4] -> f32[4,9]", "reduce_sum f32[9,4] axis=1 -> f32[9]",
-                         "add f32[3,5]{strides=8,1} f32[5] -> f32[3,5]", "fill 2.5 -> f32[11]"]:
+                         "add f32[3,5]{strides=8,1} f32[5] -> f32[3,5]", "fill 2.5 -> f32[11]",
+                         "matmul bf16[5,7] bf16[7,9] -> bf16[5,9]",
+                         "matmul u8[5,7] i8[7,9] + i32[9] * f32[9] + f32[] -> u8[5,9]",
+                         "matmul f32[1,37] i8[37,50]{*} * f32[1,50] -> f32[1,50]",
+                         "move f32[77] -> f16[77]", "reduce_sum u8[9,4] axis=1"]:
                 report = self.json_of("run", spec, "--target", isa, "--seed", 7)
                 self.assertTrue(report["ok"], spec)
                 self.assertEqual(report["seed"], 7)
@@ -184,6 +196,32 @@ class Cli(unittest.TestCase):
             problem = self.text_of("run", spec, "--output", folder / "no" / "c.npy",
                                    exit_code=FAILED)
             self.assertIn("cannot be written", problem)
+
+    def test_npy_of_every_element_type(self):
+        values = {"f32": [0.5, -2.0, 3.0], "f16": [0.5, -2.0, 3.0],
+                  "bf16": [0x3f00, 0xc000, 0x4040], "i8": [-128, 5, 127], "u8": [0, 7, 255],
+                  "i32": [-2**31, 16777217, 9]}
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            for dtype, given in values.items():
+                (folder / "x.npy").write_bytes(npy((3,), given, dtype=dtype))
+                self.text_of("run", f"move {dtype}[3] -> {dtype}[3]", "--input", folder / "x.npy",
+                             "--output", folder / "y.npy")
+                self.assertEqual(read_npy(folder / "y.npy"), ((3,), given))
+                other = "i8" if dtype != "i8" else "bf16"
+                problem = self.text_of("run", f"move {other}[3] -> {other}[3]", "--input",
+                                       folder / "x.npy", exit_code=FAILED)
+                self.assertIn(f"elements of {dtype} where operand 0 is {other}", problem)
+            bytes_ = npy((3,), values["f32"]).replace(b"<f4", b"<f8")
+            (folder / "x.npy").write_bytes(bytes_)
+            problem = self.text_of("run", "relu f32[3]", "--input", folder / "x.npy",
+                                   exit_code=FAILED)
+            self.assertIn("'<f8' is none of '<f4'", problem)
+
+    def test_rates_of_integers_are_no_flops(self):
+        self.assertIn(" GOP/s", self.text_of("bench", "matmul u8[8,16] i8[16,32]", "--rounds", 3))
+        self.assertIn(" GFLOP/s, median", self.text_of(
+            "bench", "matmul bf16[8,16] bf16[16,32]", "--rounds", 3))
 
     def test_bench(self):
         report = self.json_of("bench", SMALL, "--rounds", 3, "--show")

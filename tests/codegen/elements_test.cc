@@ -7,6 +7,8 @@
 
 #include "cost/microkernel.hh"
 #include "harness.hh"
+#include "search/synthesize.hh"
+#include "spec/statement.hh"
 
 namespace morello::testing {
 namespace {
@@ -16,6 +18,33 @@ void check(const ImplTree& tree, const TypedProblem& p) {
   CAPTURE(tree.target->name);
   const std::string wrong = check_tree(tree, p);
   CHECK_MESSAGE(wrong.empty(), wrong);
+}
+
+/// A copy of elements of `dtype`, whose rows run along dimension 0 before and 1 after; `gap`
+/// elements are between rows.
+TypedProblem transpose_of(Dtype dtype, u32 m, u32 n, u32 gap) {
+  TypedProblem p;
+  Spec& s = p.spec;
+  s.rank = 2;
+  s.size = {m, n};
+  s.operand_count = 2;
+  s.stage_count = 1;
+  s.stage[0] = {Op::kCopy, computed_in(dtype), {0, kNoRef, kNoRef}, 0, 1};
+  for (u8 o = 0; o < 2; o++) {
+    Operand& x = s.operand[o];
+    x.dtype = dtype;
+    x.dims = 3;
+    x.access = o == 0 ? Access::kIn : Access::kOut;
+    const u8 fastest = o;
+    x.layout.append(static_cast<u8>(1 - fastest));
+    x.layout.append(fastest);
+    x.contig = gap == 0 ? 2 : 1;
+    p.views[o].dim[fastest].stride[0] = 1;
+    p.views[o].dim[1 - fastest].stride[0] = s.size[fastest] + gap;
+  }
+  Random random(m * n);
+  p.fill(random);
+  return p;
 }
 
 }  // namespace
@@ -47,6 +76,48 @@ TEST_SUITE("codegen") {
         CHECK(loaded.contains({id, dtype}));
         CHECK(stored.contains({id, dtype}));
       }
+  }
+
+  TEST_CASE("element types: transposes") {
+    for (Dtype dtype : kAllDtypes)
+      for (u32 m : {2u, 3u, 4u, 5u, 7u, 8u, 9u, 15u, 16u, 17u, 23u, 31u, 32u, 33u})
+        for (u32 n : {2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 11u, 16u, 17u, 24u, 29u})
+          for (u32 gap : {0u, 3u})
+            for (const Target* target : targets()) {
+              const TypedProblem p = transpose_of(dtype, m, n, gap);
+              REQUIRE(microkernel(MicrokernelId::kTranspose).applies(p.spec, *target));
+              ImplTree tree;
+              tree.target = target;
+              tree.nodes.push_back(
+                  {p.spec, Select{static_cast<u16>(MicrokernelId::kTranspose)}, {}, 0, {}});
+              check(tree, p);
+            }
+  }
+
+  TEST_CASE("element types: what a search finds") {
+    for (const char* text :
+         {"add bf16[37,50] bf16[50] -> relu -> bf16[37,50]", "move f32[300] -> i8[300]",
+          "move u8[7,33] -> f16[7,33]", "transpose bf16[33,47]", "transpose i8[20,70]",
+          "mul i32[133] i32[133]", "sub i8[9,31] u8[9,31] -> i32[9,31]", "fill 3.5 -> bf16[99]",
+          "reduce_sum i8[20,70] axis=1 -> i32[20]", "reduce_max f16[40,17] axis=0 -> f16[17]",
+          "reduce_sum bf16[9,200] axis=1 -> bf16[9]",
+          "reduce_sum u8[30,64] axis=0 -> sqrt -> f16[64]",
+          "matmul bf16[5,9] bf16[9,17] -> bf16[5,17]", "matmul f16[12,20] f32[20,33] -> f32[12,33]",
+          "matmul i8[7,30] i8[30,16] + i32[16] -> relu -> i8[7,16]"}) {
+      CAPTURE(text);
+      const Result<Statement> statement = parse(text);
+      REQUIRE_MESSAGE(statement.ok(), statement.error().message);
+      const Result<Lowered> lowered = lower(*statement);
+      REQUIRE_MESSAGE(lowered.ok(), lowered.error().message);
+      TypedProblem p{lowered->spec, lowered->view, {}};
+      Random random(1);
+      p.fill(random);
+      for (const Target* target : targets()) {
+        const Result<ImplTree> tree = synthesize(p.spec, *target, SearchOptions{}, nullptr);
+        REQUIRE_MESSAGE(tree.ok(), tree.error().message);
+        check(*tree, p);
+      }
+    }
   }
 
   TEST_CASE("element types: random trees") {

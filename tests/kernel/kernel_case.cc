@@ -32,7 +32,8 @@ std::string repeat_command(const KernelRequest& r) {
       "repeat: MORELLO_TEST_SPEC='" + r.text + "' MORELLO_TEST_ISA=" + isa_text(r.isa);
   command += " MORELLO_TEST_SEED=" + std::to_string(r.seed);
   if (r.threads > 1) command += " MORELLO_TEST_THREADS=" + std::to_string(r.threads);
-  if (r.values == Values::kSpecial) command += " MORELLO_TEST_VALUES=special";
+  if (r.values != Values::kUniform)
+    command += " MORELLO_TEST_VALUES=" + std::to_string(static_cast<int>(r.values));
   return command + " tests/kernel/morello-kernel --test-case='one kernel'";
 }
 
@@ -70,45 +71,45 @@ std::string KernelCase::make_trial() {
   const Spec& spec = lowered_.spec;
   std::mt19937_64 random(request_.seed);
   trial_.operand_count = spec.operand_count;
-  int out = spec.out_index();
+  trial_.dtype = spec.out().dtype;
   std::array<const void*, kMaxOperands> pointers{};
   for (int o = 0; o < spec.operand_count; o++) {
-    trial_.data[o].resize(lowered_.bytes[o] / sizeof(float));
-    fill(trial_.data[o], request_.values, random);
+    trial_.data[o].resize(lowered_.bytes[o]);
     pointers[o] = trial_.data[o].data();
   }
-  if (spec.out().access == Access::kOut)
-    std::fill(trial_.data[out].begin(), trial_.data[out].end(),
-              std::numeric_limits<float>::quiet_NaN());
-  trial_.expected = expect(spec, lowered_.view, pointers.data());
+  fill(trial_, spec, request_.values, random);
+  if (spec.out().access == Access::kOut)  // NaN, or all bits set
+    std::fill(trial_.output().begin(), trial_.output().end(), '\xff');
+  trial_.expected = expect(spec, lowered_.view, pointers.data(),
+                           denormals_of(*fixed_target(static_cast<Isa>(request_.isa))));
   std::string wrong = check_evaluate(trial_.data);
   if (!wrong.empty()) return "morello_spec_evaluate: " + wrong;
   for (int o = 0; o < spec.operand_count; o++) {
     if (spec.operand[o].free_layout && wrong.empty()) wrong = pack(o);
     size_t bytes = morello_kernel_operand_size(kernel_.get(), static_cast<u32>(o));
-    if (bytes != trial_.data[o].size() * sizeof(float))
+    if (bytes != trial_.data[o].size())
       return "operand " + std::to_string(o) + " should have " + std::to_string(bytes) + " bytes";
   }
   return wrong;
 }
 
 /// The reference that users have agrees with ours, and leaves the inputs alone.
-std::string KernelCase::check_evaluate(std::array<std::vector<float>, kMaxOperands> data) const {
+std::string KernelCase::check_evaluate(std::array<Bytes, kMaxOperands> data) const {
   std::array<void*, kMaxOperands> pointers{};
   for (int o = 0; o < trial_.operand_count; o++) pointers[o] = data[o].data();
   morello_error* error = nullptr;
   if (morello_spec_evaluate(spec_.get(), pointers.data(), &error) != MORELLO_OK) return take(error);
   int out = trial_.operand_count - 1;
   for (int o = 0; o < out; o++)
-    if (std::memcmp(data[o].data(), trial_.data[o].data(), data[o].size() * sizeof(float)) != 0)
+    if (std::memcmp(data[o].data(), trial_.data[o].data(), data[o].size()) != 0)
       return "input " + std::to_string(o) + " was changed";
-  return compare(trial_.expected, data[out].data());
+  return compare(trial_.expected, trial_.dtype, data[out].data());
 }
 
 /// Replaces the data of an operand whose layout was free by its packed form.
 std::string KernelCase::pack(int operand) {
   size_t bytes = morello_kernel_operand_size(kernel_.get(), static_cast<u32>(operand));
-  Guarded from(trial_.data[operand].size() * sizeof(float), Guarded::Side::kEnd);
+  Guarded from(trial_.data[operand].size(), Guarded::Side::kEnd);
   Guarded to(bytes, Guarded::Side::kEnd);
   std::memcpy(from.data(), trial_.data[operand].data(), from.size());
   struct Job {
@@ -126,8 +127,8 @@ std::string KernelCase::pack(int operand) {
   if (crash.signal) return "packing operand " + std::to_string(operand) + " crashed";
   if (job.status != MORELLO_OK || !from.intact() || !to.intact())
     return "packing operand " + std::to_string(operand) + " failed or wrote outside";
-  const float* packed = static_cast<const float*>(to.data());
-  trial_.data[operand].assign(packed, packed + bytes / sizeof(float));
+  const char* packed = static_cast<const char*>(to.data());
+  trial_.data[operand].assign(packed, packed + bytes);
   return "";
 }
 
@@ -142,13 +143,12 @@ Call KernelCase::call(const morello_executor* executor) const {
 std::string KernelCase::check_runs(const morello_executor* executor) const {
   Call direct = call(executor), checked = direct;
   checked.kernel = kernel();
-  std::vector<float> first, second;
+  Bytes first, second;
   std::string wrong = run(trial_, direct, Guarded::Side::kEnd, &first);
   if (!wrong.empty()) return "operands against the page after them: " + wrong;
   wrong = run(trial_, checked, Guarded::Side::kStart, &second);
   if (!wrong.empty()) return "operands against the page before them: " + wrong;
-  if (std::memcmp(first.data(), second.data(), first.size() * sizeof(float)) != 0)
-    return "two runs differ";
+  if (first != second) return "two runs differ";
   return "";
 }
 
@@ -167,10 +167,11 @@ std::string KernelCase::check_tree() const {
   if (print(*tree) != text) return "two searches found different programs:\n" + print(*tree);
   auto data = trial_.data;
   std::vector<OperandMemory> memory;
-  for (int o = 0; o < trial_.operand_count; o++) memory.push_back({data[o].data(), data[o].size()});
+  for (int o = 0; o < trial_.operand_count; o++)
+    memory.push_back({data[o].data(), data[o].size() / size_of(lowered_.spec.operand[o].dtype)});
   Result<InterpretStats> stats = interpret(*tree, lowered_.view, memory);
   if (!stats) return "interpreter: " + stats.error().message;
-  wrong = compare(trial_.expected, data[trial_.operand_count - 1].data());
+  wrong = compare(trial_.expected, trial_.dtype, data[trial_.operand_count - 1].data());
   return wrong.empty() ? "" : "interpreter: " + wrong;
 }
 

@@ -48,7 +48,7 @@ class KernelCase {
  private:
   std::string make();
   std::string make_trial();
-  std::string check_evaluate(std::array<std::vector<float>, kMaxOperands> data) const;
+  std::string check_evaluate(std::array<Bytes, kMaxOperands> data) const;
   std::string pack(int operand);
 
   KernelRequest request_;

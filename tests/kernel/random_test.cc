@@ -22,7 +22,7 @@ bool is_elementwise(const Statement& s) {
 }
 
 void check_random(u64 count, const RandomStatementOptions& options, const char* test) {
-  for (morello_isa isa : usable_isas()) {
+  for (morello_isa isa : options.other_dtypes ? all_usable_isas() : usable_isas()) {
     u64 skipped = 0;
     std::vector<u64> all = seeds(count);
     for (u64 seed : all) {
@@ -54,6 +54,17 @@ TEST_CASE("random statements with free layouts") {
   options.max_flops = 1 << 15;
   options.free_layouts = true;
   check_random(300, options, "random statements with free layouts");
+}
+
+TEST_CASE("random statements of mixed element types") {
+  RandomStatementOptions options;
+  options.max_elements = 1 << 12;
+  options.max_flops = 1 << 15;
+  options.other_dtypes = true;
+  check_random(400, options, "random statements of mixed element types");
+  options.free_layouts = true;
+  options.max_size = 256;
+  check_random(100, options, "random statements of mixed element types");
 }
 
 TEST_SUITE_END();

@@ -6,25 +6,40 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "../support/targets.hh"
 #include "abi_call.hh"
 
 namespace morello::testing {
 
-const char* isa_text(morello_isa isa) { return isa == MORELLO_ISA_AVX2 ? "avx2" : "avx512"; }
+namespace {
 
-std::vector<morello_isa> usable_isas() {
+std::vector<morello_isa> usable_of(const std::vector<const Target*>& targets) {
   morello_cpu_info info;
   REQUIRE(morello_cpu_info_get(&info, sizeof info) == MORELLO_OK);
   const char* only = std::getenv("MORELLO_TEST_ISA");
   std::vector<morello_isa> isas;
-  for (morello_isa isa : {MORELLO_ISA_AVX2, MORELLO_ISA_AVX512})
-    if (info.usable_isas >> isa & 1 && (!only || std::string(only) == isa_text(isa)))
-      isas.push_back(isa);
+  for (const Target* t : targets)
+    if (info.usable_isas >> t->number & 1 && (!only || only == t->name))
+      isas.push_back(static_cast<morello_isa>(t->number));
   REQUIRE_MESSAGE(
       !isas.empty(),
       "no kernel can run here, so nothing would be tested: the CPU lacks AVX2 and FMA, or "
       "MORELLO_MAX_ISA or MORELLO_TEST_ISA leave no instruction set");
   return isas;
+}
+
+}  // namespace
+
+std::string isa_text(morello_isa isa) {
+  return std::string(fixed_target(static_cast<Isa>(isa))->name);
+}
+
+std::vector<morello_isa> usable_isas() { return usable_of(targets_of({Dtype::kF32})); }
+
+std::vector<morello_isa> all_usable_isas() {
+  std::vector<const Target*> all;
+  for (const Target& t : fixed_targets()) all.push_back(&t);
+  return usable_of(all);
 }
 
 std::vector<u64> seeds(u64 count) {

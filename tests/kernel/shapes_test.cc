@@ -38,8 +38,9 @@ TEST_CASE("one kernel") {
   const char* threads = std::getenv("MORELLO_TEST_THREADS");
   KernelRequest request{text, MORELLO_ISA_AVX2, 1, seeds(1)[0], Values::kUniform, 0};
   if (threads) request.threads = static_cast<u32>(std::atoi(threads));
-  if (std::getenv("MORELLO_TEST_VALUES")) request.values = Values::kSpecial;
-  for (morello_isa isa : usable_isas()) {
+  if (const char* values = std::getenv("MORELLO_TEST_VALUES"))
+    request.values = static_cast<Values>(std::atoi(values));
+  for (morello_isa isa : all_usable_isas()) {
     request.isa = isa;
     std::string wrong;
     check_kernel(request, true, wrong);

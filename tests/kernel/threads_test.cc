@@ -18,27 +18,25 @@ TEST_SUITE_BEGIN("kernel");
 
 /// Runs the kernel `times` times on memory of its own, with a scratch memory of its own or none.
 /// True if each run gave the bits of `expected`.
-bool run_repeatedly(const KernelCase& c, const std::vector<float>& expected, int times,
-                    bool own_scratch, const morello_executor* executor) {
+bool run_repeatedly(const KernelCase& c, const Bytes& expected, int times, bool own_scratch,
+                    const morello_executor* executor) {
   auto data = c.trial().data;
   int out = c.trial().operand_count - 1;
   std::array<void*, kMaxOperands> operands{};
   for (int o = 0; o <= out; o++) operands[o] = data[o].data();
   Guarded scratch(morello_kernel_scratch_size(c.kernel()), Guarded::Side::kEnd);
   for (int i = 0; i < times; i++) {
-    std::memcpy(operands[out], c.trial().data[out].data(), expected.size() * sizeof(float));
+    std::memcpy(operands[out], c.trial().data[out].data(), expected.size());
     void* memory = own_scratch && scratch.size() ? scratch.data() : nullptr;
     if (morello_kernel_run(c.kernel(), operands.data(), memory, executor) != MORELLO_OK)
       return false;
-    if (std::memcmp(operands[out], expected.data(), expected.size() * sizeof(float)) != 0)
-      return false;
+    if (std::memcmp(operands[out], expected.data(), expected.size()) != 0) return false;
   }
   return true;
 }
 
 /// Four threads at once, two of them with their own scratch memory.
-bool run_on_threads(const KernelCase& c, const std::vector<float>& expected,
-                    const morello_executor* executor) {
+bool run_on_threads(const KernelCase& c, const Bytes& expected, const morello_executor* executor) {
   std::array<bool, 4> right{};
   std::vector<std::thread> threads;
   for (size_t t = 0; t < right.size(); t++)
@@ -58,7 +56,7 @@ TEST_CASE("one kernel runs on many threads at once") {
       set_crash_note(repeat_command(request));
       KernelCase c(request);
       REQUIRE(c.wrong() == "");
-      std::vector<float> expected;
+      Bytes expected;
       REQUIRE(run(c.trial(), c.call(), Guarded::Side::kEnd, &expected) == "");
       CHECK(run_on_threads(c, expected, nullptr));
     }
@@ -73,7 +71,7 @@ size_t check_executors(const KernelRequest& request) {
   REQUIRE(c.wrong() == "");
   REQUIRE(c.check_runs() == "");
   REQUIRE(c.check_tree() == "");
-  std::vector<float> expected;
+  Bytes expected;
   REQUIRE(run(c.trial(), c.call(), Guarded::Side::kEnd, &expected) == "");
 
   ReverseExecutor reverse;

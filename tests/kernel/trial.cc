@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "trial.hh"
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 
+#include "../support/reference.hh"
 #include "abi_call.hh"
 
 namespace morello::testing {
@@ -45,12 +47,14 @@ void invoke(void* argument) {
 }
 
 /// Elements of the output that are not as expected keep the value from before.
-std::string check_gaps(const Trial& trial, const float* out) {
-  const std::vector<float>& before = trial.data[trial.operand_count - 1];
-  std::vector<bool> written(before.size());
+std::string check_gaps(const Trial& trial, const void* result) {
+  const Bytes& before = trial.output();
+  const char* out = static_cast<const char*>(result);
+  const size_t bytes = size_of(trial.dtype);
+  std::vector<bool> written(before.size() / bytes);
   for (const Expected& e : trial.expected) written[static_cast<size_t>(e.offset)] = true;
-  for (size_t i = 0; i < before.size(); i++)
-    if (!written[i] && std::memcmp(&before[i], &out[i], sizeof(float)) != 0)
+  for (size_t i = 0; i < written.size(); i++)
+    if (!written[i] && std::memcmp(&before[i * bytes], &out[i * bytes], bytes) != 0)
       return "element " + std::to_string(i) + " between the rows of the output was written";
   return "";
 }
@@ -61,44 +65,77 @@ std::string judge(const Trial& trial, const Buffers& buffers) {
   int out = trial.operand_count - 1;
   for (int o = 0; o < out; o++)
     if (std::memcmp(buffers[static_cast<size_t>(o)].data(), trial.data[o].data(),
-                    trial.data[o].size() * sizeof(float)) != 0)
+                    trial.data[o].size()) != 0)
       return "input " + std::to_string(o) + " was changed";
-  const float* result = static_cast<const float*>(buffers[static_cast<size_t>(out)].data());
-  std::string wrong = compare(trial.expected, result);
+  const void* result = buffers[static_cast<size_t>(out)].data();
+  std::string wrong = compare(trial.expected, trial.dtype, result);
   return wrong.empty() ? check_gaps(trial, result) : wrong;
+}
+
+double special(u64 r) {
+  using Limits = std::numeric_limits<float>;
+  constexpr double kSpecial[] = {Limits::quiet_NaN(),
+                                 Limits::infinity(),
+                                 -Limits::infinity(),
+                                 0.0,
+                                 -0.0,
+                                 Limits::denorm_min(),
+                                 -1e-40,
+                                 Limits::min(),
+                                 Limits::max(),
+                                 Limits::lowest(),
+                                 1.0,
+                                 -3.0,
+                                 0.5,
+                                 2.5,
+                                 127.5,
+                                 -128.5,
+                                 254.5,
+                                 2147483648.0,
+                                 -2147483904.0,
+                                 65520.0};
+  return kSpecial[r % std::size(kSpecial)];
+}
+
+/// The bits of one element.
+u32 draw(Dtype dtype, Values values, int exponent, u64 r) {
+  const u32 bits = static_cast<u32>(r >> 32);
+  if (values == Values::kExtreme && is_integer(dtype))
+    return r % 8 == 0 ? bits : encoded(dtype, r & 8 ? 3e9 : -3e9);
+  if (values == Values::kTiny) exponent -= dtype == Dtype::kF16 ? 20 : r % 8 == 0 ? 130 : 66;
+  if ((values == Values::kSpecial && (r & 1)) || (values == Values::kRare && (r & 63) == 1))
+    return is_integer(dtype) ? bits & (r & 2 ? ~0u : 0x80808081) : encoded(dtype, special(r >> 1));
+  if (dtype == Dtype::kI32) return static_cast<u32>(static_cast<i32>(bits) >> (r % 31));
+  if (is_integer(dtype)) return bits;
+  const double x = static_cast<double>(static_cast<i64>(r >> 40) - (1 << 23)) * 0x1p-23;
+  return encoded(dtype, std::ldexp(x, exponent));
 }
 
 }  // namespace
 
-void fill(std::vector<float>& data, Values values, std::mt19937_64& random) {
-  using Limits = std::numeric_limits<float>;
-  constexpr float kSpecial[] = {Limits::quiet_NaN(),
-                                Limits::infinity(),
-                                -Limits::infinity(),
-                                0.0f,
-                                -0.0f,
-                                Limits::denorm_min(),
-                                -1e-40f,
-                                Limits::min(),
-                                Limits::max(),
-                                Limits::lowest(),
-                                1.0f,
-                                -3.0f};
-  for (float& x : data) {
-    u64 r = random();
-    x = static_cast<float>(static_cast<i64>(r >> 40) - (1 << 23)) * 0x1p-23f;
-    if (values == Values::kSpecial && (r & 1)) x = kSpecial[(r >> 1) % std::size(kSpecial)];
+void fill(Trial& trial, const Spec& spec, Values values, std::mt19937_64& random) {
+  bool integers = false;
+  for (int o = 0; o < spec.operand_count; o++) integers |= is_integer(spec.operand[o].dtype);
+  for (int o = 0; o < spec.operand_count; o++) {
+    const Dtype dtype = spec.operand[o].dtype;
+    const size_t bytes = size_of(dtype);
+    const int exponent = integers && !is_integer(dtype) ? -static_cast<int>(random() % 20) : 0;
+    Bytes& data = trial.data[o];
+    for (size_t i = 0; i + bytes <= data.size(); i += bytes) {
+      const u32 bits = draw(dtype, values, exponent, random());
+      std::memcpy(&data[i], &bits, bytes);
+    }
   }
 }
 
-std::string run(const Trial& trial, const Call& call, Guarded::Side side, std::vector<float>* out) {
+std::string run(const Trial& trial, const Call& call, Guarded::Side side, Bytes* out) {
   Buffers buffers;
   std::array<void*, kMaxOperands> operands{};
   for (int o = 0; o < trial.operand_count; o++) {
-    const std::vector<float>& data = trial.data[o];
-    buffers.emplace_back(data.size() * sizeof(float), side);
+    const Bytes& data = trial.data[o];
+    buffers.emplace_back(data.size(), side);
     operands[o] = buffers.back().data();
-    std::memcpy(operands[o], data.data(), data.size() * sizeof(float));
+    std::memcpy(operands[o], data.data(), data.size());
   }
   buffers.emplace_back(call.scratch_bytes, side);
   std::memset(buffers.back().data(), 0xff, call.scratch_bytes);  // NaN
@@ -107,8 +144,8 @@ std::string run(const Trial& trial, const Call& call, Guarded::Side side, std::v
   if (crash.signal) return signal_text(crash, buffers, trial.operand_count);
   if (!invocation.wrong.empty()) return invocation.wrong;
   if (out) {
-    const float* result = static_cast<const float*>(operands[trial.operand_count - 1]);
-    out->assign(result, result + trial.data[trial.operand_count - 1].size());
+    const char* result = static_cast<const char*>(operands[trial.operand_count - 1]);
+    out->assign(result, result + trial.output().size());
   }
   return judge(trial, buffers);
 }

@@ -13,18 +13,30 @@
 
 namespace morello::testing {
 
+/// Bytes of an operand.
+using Bytes = std::vector<char>;
+
 /// The operands as the code expects them, and what it must make of the last one.
 struct Trial {
   int operand_count = 0;
-  std::array<std::vector<float>, kMaxOperands> data;
+  std::array<Bytes, kMaxOperands> data;
+  Dtype dtype = Dtype::kF32;  // of the output
   std::vector<Expected> expected;
+
+  Bytes& output() { return data[static_cast<size_t>(operand_count) - 1]; }
+  const Bytes& output() const { return data[static_cast<size_t>(operand_count) - 1]; }
 };
 
 enum class Values {
-  kUniform,  // in [-1, 1]
-  kSpecial,  // with NaN, infinities, denormals, zeros of both signs, and the largest numbers
+  kUniform,  // floats in [-1, 1]; all bytes; i32 of any magnitude
+  kSpecial,  // with NaN, infinities, denormals, zeros of both signs, halves, the largest numbers
+  kRare,     // uniform, and one of 64 is special
+  kTiny,     // floats whose products are denormal, and some that are denormal themselves
+  kExtreme,  // the largest and the smallest of integers; floats as uniform
 };
-void fill(std::vector<float>& data, Values values, std::mt19937_64& random);
+/// All operands of `spec`, which have their sizes. Floats beside integers are scales, of any
+/// magnitude, so that products of bytes do not all saturate.
+void fill(Trial& trial, const Spec& spec, Values values, std::mt19937_64& random);
 
 /// How to run it.
 struct Call {
@@ -38,8 +50,7 @@ struct Call {
 /// Runs the code once, with every operand and the scratch memory against an inaccessible page at
 /// `side`. "" if the result is right, the ABI was kept, inputs are unchanged, and nothing outside
 /// of the output's elements was written; else what is wrong. `out`, if given, receives the output.
-std::string run(const Trial& trial, const Call& call, Guarded::Side side,
-                std::vector<float>* out = nullptr);
+std::string run(const Trial& trial, const Call& call, Guarded::Side side, Bytes* out = nullptr);
 
 /// An executor that runs the calls in reverse on the calling thread, each checked like run().
 class ReverseExecutor {

@@ -11,6 +11,7 @@
 
 #include "../support/random_statement.hh"
 #include "../support/targets.hh"
+#include "../support/typed_problem.hh"
 #include "brute_force.hh"
 #include "cost/shared.hh"
 #include "search/best_first.hh"
@@ -309,11 +310,19 @@ TEST_SUITE("search") {
           CHECK_MESSAGE(wrong == "", wrong);
         }
       };
-      each_probe(t, [&](const Spec& spec) {
+      testing::Random types(seed);
+      auto check_types = [&](Spec spec) {  // the same with other element types
+        testing::draw_dtypes(spec, types);
         check(spec);
-        check(on_register_tile(spec));
+      };
+      each_probe(t, [&](const Spec& spec) {
+        for (const Spec& s : {spec, on_register_tile(spec)}) {
+          check(s);
+          for (int i = 0; i < 8; i++) check_types(s);
+        }
       });
       std::mt19937_64 rng(seed);
+      int turn = 0;
       for (int i = 0, n = rounds(15); i < n; i++) {
         const Statement statement = small_statement(rng);
         INFO("seed " << seed << ", round " << i << ": " << print(statement));
@@ -321,7 +330,10 @@ TEST_SUITE("search") {
         ActionContext context{&tiny};
         testing::BruteForce brute(context);
         brute.solve(lower(statement)->spec, limits_of(tiny));
-        brute.each([&](const Spec& s, const Limits&, const auto&) { check(s); });
+        brute.each([&](const Spec& s, const Limits&, const auto&) {
+          check(s);
+          if (++turn % 4 == 0) check_types(s);
+        });
       }
     }
     CHECK(checked > 10000);

@@ -2,20 +2,29 @@
 #include "compare.hh"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
+#include <cstring>
 #include <limits>
+
+#include "reference.hh"
 
 namespace morello::testing {
 namespace {
 
 constexpr double kUnit = 0x1p-24;        // half the distance of neighbours of 1
 constexpr double kUnderflow = 0x1p-149;  // error of one operation whose result is denormal
+constexpr double kNormal = 0x1p-126;     // what is smaller is denormal, in f32 and in bf16
+constexpr double kLargest = 0x1.fffffep127;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// A value and the most that a program's may differ from it.
 struct Interval {
   double value = 0, error = 0;
 };
+
+double to_f32(double x) { return static_cast<double>(static_cast<float>(x)); }
 
 Interval widened(Interval i) {
   if (std::isnan(i.error)) i.error = kInfinity;
@@ -28,13 +37,12 @@ double sqrt_error(Interval a) {
   return a.value > a.error ? a.error / std::sqrt(a.value - a.error) : kInfinity;
 }
 
-/// The result of one correctly rounded operation on a and b.
-Interval apply(Op op, Interval a, Interval b, float fill_value) {
+/// The result of one correctly rounded operation on a and b, in f32.
+Interval apply(Op op, Interval a, Interval b) {
   double x = a.value, y = b.value;
   Interval r;
   switch (op) {
     case Op::kFill:
-      return {fill_value, 0};
     case Op::kCopy:
       return a;
     case Op::kRelu:
@@ -64,7 +72,7 @@ Interval apply(Op op, Interval a, Interval b, float fill_value) {
       r = {x * y, std::fabs(x) * b.error + std::fabs(y) * a.error + a.error * b.error};
       break;
     case Op::kRecip:
-      return apply(Op::kDiv, {1, 0}, a, 0);
+      return apply(Op::kDiv, {1, 0}, a);
     case Op::kDiv:
       r = {x / y, 0};
       if (a.error > 0 || b.error > 0)
@@ -73,15 +81,88 @@ Interval apply(Op op, Interval a, Interval b, float fill_value) {
                       : kInfinity;
       break;
   }
-  if (a.error == 0 && b.error == 0) return {static_cast<double>(static_cast<float>(r.value)), 0};
+  if (a.error == 0 && b.error == 0) return {to_f32(r.value), 0};
   r.error += kUnit * (std::fabs(r.value) + r.error) + kUnderflow;
   return widened(r);
 }
 
+i32 wrap(i64 value) { return static_cast<i32>(static_cast<u32>(static_cast<u64>(value))); }
+
+/// The same in i32, modulo 2^32.
+i32 apply(Op op, i64 x, i64 y) {
+  switch (op) {
+    case Op::kRelu:
+      return static_cast<i32>(std::max<i64>(x, 0));
+    case Op::kNeg:
+      return wrap(-x);
+    case Op::kAbs:
+      return wrap(x < 0 ? -x : x);
+    case Op::kSquare:
+      return wrap(x * x);
+    case Op::kAdd:
+      return wrap(x + y);
+    case Op::kSub:
+      return wrap(x - y);
+    case Op::kMul:
+    case Op::kMulAdd:
+      return wrap(x * y);
+    case Op::kMax:
+      return static_cast<i32>(std::max(x, y));
+    case Op::kMin:
+      return static_cast<i32>(std::min(x, y));
+    case Op::kFill:
+    case Op::kCopy:
+    case Op::kSqrt:
+    case Op::kRecip:
+    case Op::kDiv:
+      break;
+  }
+  return static_cast<i32>(x);
+}
+
+/// A sum of floats while terms are added.
+class Sum {
+ public:
+  void add(double term) {
+    count_++;
+    odd_nan_ |= std::isnan(term);
+    (term > 0 ? above_ : below_) |= std::isinf(term);
+    if (!std::isfinite(term)) return;
+    sum_ += term;
+    magnitude_ += std::fabs(term);
+  }
+  void allow(double error) { allowed_ += error; }
+
+  Interval result() const {
+    if (std::isnan(allowed_) || std::isinf(allowed_)) return {0, kInfinity};
+    if (odd_nan_ || (above_ && below_)) return {kNan, 0};
+    const double k = static_cast<double>(count_) + 4;
+    const double error = k * kUnit / (1 - k * kUnit) * magnitude_ + k * kUnderflow + allowed_;
+    if (above_ || below_) {  // what overflows may be the other infinity
+      if (magnitude_ + error > kLargest) return {0, kInfinity};
+      return {above_ ? kInfinity : -kInfinity, 0};
+    }
+    if (magnitude_ + error <= kLargest) return {sum_, error};
+    // It overflows if all has one sign; else a part may in one order and not in another.
+    const bool surely = std::fabs(sum_) == magnitude_ && magnitude_ - error > 2 * kLargest;
+    return {surely ? std::copysign(kInfinity, sum_) : 0, surely ? 0 : kInfinity};
+  }
+
+ private:
+  double sum_ = 0, magnitude_ = 0, allowed_ = 0;
+  u64 count_ = 0;
+  bool odd_nan_ = false, above_ = false, below_ = false;
+};
+
 class Judge {
  public:
-  Judge(const Spec& spec, const Views& views, const void* const* operands)
-      : spec_(spec), views_(views), operands_(operands) {}
+  Judge(const Spec& spec, const Views& views, const void* const* operands, Denormals denormals)
+      : spec_(spec), views_(views), operands_(operands) {
+    const Stage& head = spec.stage[0];
+    flushes_ = denormals == Denormals::kFlushed && head.op == Op::kMulAdd &&
+               spec.operand[head.in[0]].dtype == Dtype::kBf16 &&
+               spec.operand[head.in[1]].dtype == Dtype::kBf16;
+  }
 
   std::vector<Expected> run() {
     each_output(0);
@@ -92,7 +173,7 @@ class Judge {
   void each_output(int d) {
     if (d == spec_.rank) {
       Interval value = first_stage();
-      for (int s = 1; s < spec_.stage_count; s++) value = elementwise(spec_.stage[s], value);
+      for (int s = 1; s < spec_.stage_count; s++) value = elementwise(s, value);
       bool sign = !is_reduction(spec_.stage[0]);
       all_.push_back({offset(spec_.out_index()), value.value, value.error, sign});
       return;
@@ -104,45 +185,76 @@ class Judge {
 
   Interval first_stage() {
     const Stage& stage = spec_.stage[0];
-    if (!is_reduction(stage)) return elementwise(stage, {});
-    sum_ = stage.op == Op::kMax ? -kInfinity : stage.op == Op::kMin ? kInfinity : 0;
-    magnitude_ = 0;
-    count_ = 0;
+    if (!is_reduction(stage)) return elementwise(0, {});
+    const bool holds = spec_.stage_count == 1 && spec_.out().access == Access::kInOut;
+    if (stage.dtype == Dtype::kI32) {
+      integers_ = stage.op == Op::kMax   ? std::numeric_limits<i32>::min()
+                  : stage.op == Op::kMin ? std::numeric_limits<i32>::max()
+                                         : 0;
+      each_reduced(0);
+      if (holds) combine(read(spec_.out_index()));
+      return {static_cast<double>(integers_), 0};
+    }
+    extreme_ = stage.op == Op::kMax ? -kInfinity : kInfinity;
+    sum_ = {};
     each_reduced(0);
-    if (spec_.stage_count == 1 && spec_.out().access == Access::kInOut)
-      combine(read(spec_.out_index()));
-    if (stage.op == Op::kMax || stage.op == Op::kMin) return {sum_, 0};
-    double k = static_cast<double>(count_) + 4;
-    return widened({sum_, k * kUnit / (1 - k * kUnit) * magnitude_ + k * kUnderflow});
+    if (holds) combine(read(spec_.out_index()));
+    return stage.op == Op::kMax || stage.op == Op::kMin ? Interval{extreme_, 0} : sum_.result();
   }
 
   void each_reduced(int d) {
-    if (d == spec_.rank) {
-      const Stage& stage = spec_.stage[0];
-      double x = read(stage.in[0]);
-      combine(stage.op == Op::kMulAdd ? x * read(stage.in[1]) : x);
-      return;
-    }
+    if (d == spec_.rank) return add_point();
     if (!has_dim(spec_.reduced(), d)) return each_reduced(d + 1);
     for (index_[d] = 0; index_[d] < spec_.size[d]; index_[d]++) each_reduced(d + 1);
     index_[d] = 0;
   }
 
+  void add_point() {
+    const Stage& stage = spec_.stage[0];
+    const double x = input(0, 0, {}).value;
+    if (stage.op != Op::kMulAdd) return combine(x);
+    const double y = input(0, 1, {}).value;
+    if (stage.dtype == Dtype::kI32)
+      return combine(apply(stage.op, static_cast<i64>(x), static_cast<i64>(y)));
+    combine(x * y);
+    if (!flushes_) return;
+    sum_.allow(2 * kNormal);  // the product, and the sum
+    if (is_denormal(x) || is_denormal(y)) sum_.allow(std::fabs(x * y));
+  }
+
+  static bool is_denormal(double x) { return x != 0 && std::fabs(x) < kNormal; }
+
   void combine(double x) {
-    Op op = spec_.stage[0].op;
-    count_++;
-    magnitude_ += std::fabs(x);
-    sum_ = op == Op::kMax ? std::max(sum_, x) : op == Op::kMin ? std::min(sum_, x) : sum_ + x;
+    const Stage& stage = spec_.stage[0];
+    const Op op = stage.op == Op::kMulAdd ? Op::kAdd : stage.op;
+    if (stage.dtype == Dtype::kI32)
+      integers_ = apply(op, integers_, static_cast<i64>(x));
+    else if (op == Op::kAdd)
+      sum_.add(x);
+    else
+      extreme_ = op == Op::kMax ? std::max(extreme_, x) : std::min(extreme_, x);
   }
 
-  Interval elementwise(const Stage& stage, Interval previous) const {
-    return apply(stage.op, input(stage.in[0], previous), input(stage.in[1], previous),
-                 std::bit_cast<float>(spec_.fill_bits));
+  Interval elementwise(int s, Interval previous) const {
+    const Stage& stage = spec_.stage[s];
+    const Interval a = input(s, 0, previous), b = input(s, 1, previous);
+    if (stage.op == Op::kFill) return {decoded(stage.dtype, spec_.fill_bits), 0};
+    if (stage.dtype == Dtype::kF32) return apply(stage.op, a, b);
+    assert(a.error == 0 && b.error == 0);
+    return {
+        static_cast<double>(apply(stage.op, static_cast<i64>(a.value), static_cast<i64>(b.value))),
+        0};
   }
 
-  Interval input(Ref from, Interval previous) const {
-    if (is_value(from)) return previous;
-    return from == kNoRef ? Interval{} : Interval{read(from), 0};
+  /// What stage `s` reads, as it computes with it: i32 is rounded to f32.
+  Interval input(int s, size_t i, Interval previous) const {
+    const Stage& stage = spec_.stage[s];
+    const Ref from = stage.in[i];
+    if (from == kNoRef) return {};
+    Interval x = is_value(from) ? previous : Interval{read(from), 0};
+    const Dtype dtype = is_value(from) ? spec_.stage[s - 1].dtype : spec_.operand[from].dtype;
+    if (dtype == Dtype::kI32 && stage.dtype == Dtype::kF32) x.value = to_f32(x.value);
+    return x;
   }
 
   i64 offset(int operand) const {
@@ -153,44 +265,63 @@ class Judge {
   }
 
   double read(int operand) const {
-    return static_cast<const float*>(operands_[operand])[offset(operand)];
+    return element(spec_.operand[operand].dtype, operands_[operand], offset(operand));
   }
 
+ public:
+  static double element(Dtype dtype, const void* array, i64 index) {
+    u32 bits = 0;
+    const size_t bytes = size_of(dtype);
+    std::memcpy(&bits, static_cast<const char*>(array) + index * static_cast<i64>(bytes), bytes);
+    return decoded(dtype, bits);
+  }
+
+ private:
   const Spec& spec_;
   const Views& views_;
   const void* const* operands_;
+  bool flushes_;
   std::array<u32, kMaxDims> index_{};
-  double sum_ = 0, magnitude_ = 0;
-  u64 count_ = 0;
+  Sum sum_;
+  double extreme_ = 0;
+  i64 integers_ = 0;
   std::vector<Expected> all_;
 };
 
-bool agrees(const Expected& e, float got) {
-  float rounded = static_cast<float>(e.value);
+/// Rounding keeps the order, so what lies between two numbers is rounded to what lies between.
+bool agrees(const Expected& e, Dtype dtype, double got) {
   if (e.error == kInfinity) return true;
-  if (std::isnan(rounded)) return std::isnan(got);
-  if (got == rounded) return !e.sign_of_zero || std::signbit(got) == std::signbit(rounded);
-  double slack = e.error == 0 ? 0 : kUnit * std::fabs(e.value);
-  if (std::isinf(got)) return std::fabs(e.value) + e.error + slack > 0x1.fffffep127;
-  return std::fabs(got - e.value) <= e.error + slack;
+  auto converted = [&](double x) { return decoded(dtype, encoded(dtype, x)); };
+  const double want = converted(e.value);
+  if (std::isnan(want)) return std::isnan(got);
+  if (e.error > 0)
+    return got >= converted(e.value - e.error) && got <= converted(e.value + e.error);
+  if (got != want) return false;
+  return !e.sign_of_zero || std::signbit(got) == std::signbit(want);
 }
 
 }  // namespace
 
-std::vector<Expected> expect(const Spec& spec, const Views& views, const void* const* operands) {
-  return Judge(spec, views, operands).run();
+Denormals denormals_of(const Target& target) {
+  return includes(target.required, features(Feature::kAvx512Bf16)) ? Denormals::kFlushed
+                                                                   : Denormals::kKept;
 }
 
-std::string compare(const std::vector<Expected>& expected, const float* out) {
+std::vector<Expected> expect(const Spec& spec, const Views& views, const void* const* operands,
+                             Denormals denormals) {
+  return Judge(spec, views, operands, denormals).run();
+}
+
+std::string compare(const std::vector<Expected>& expected, Dtype dtype, const void* out) {
   u64 wrong = 0;
   std::string first;
   for (const Expected& e : expected) {
-    float got = out[e.offset];
-    if (agrees(e, got)) continue;
+    const double got = Judge::element(dtype, out, e.offset);
+    if (agrees(e, dtype, got)) continue;
     if (wrong++ > 0) continue;
-    char text[160];
+    char text[200];
     std::snprintf(text, sizeof text, "element at offset %lld is %.9g, expected %.9g within %.3g",
-                  static_cast<long long>(e.offset), static_cast<double>(got), e.value, e.error);
+                  static_cast<long long>(e.offset), got, e.value, e.error);
     first = text;
   }
   if (wrong == 0) return "";

@@ -59,7 +59,8 @@ void draw_op(Stage& stage, Random& random) {
 }  // namespace
 
 void draw_dtypes(Spec& spec, Random& random) {
-  for (int o = 0; o < spec.operand_count; o++) spec.operand[o].dtype = any_dtype(random);
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].level != Level::kRegister) spec.operand[o].dtype = any_dtype(random);
   for (int s = 0; s < spec.stage_count; s++) {
     Stage& stage = spec.stage[s];
     if (s > 0) draw_op(stage, random);
@@ -76,6 +77,7 @@ void draw_dtypes(Spec& spec, Random& random) {
   }
   const Stage& last = spec.stage[spec.stage_count - 1];
   if (accumulates(spec, last)) spec.out().dtype = last.dtype;
+  if (spec.out().level == Level::kRegister) spec.out().dtype = last.dtype;
   while (last.dtype == Dtype::kI32 && !is_integer(spec.out().dtype) &&
          spec.out().dtype != Dtype::kF32)
     spec.out().dtype = any_dtype(random);

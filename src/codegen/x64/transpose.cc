@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A copy between two operands of different fastest dimensions: blocks of 8x8 in registers, two of
-// them at a time, so that a cache line of the source is read once. The plan loops over them.
+// A copy between two operands of different fastest dimensions, which converts nothing: blocks in
+// registers, several of them at a time, so that a cache line of the source is read once. The plan
+// loops over them. Elements of 4 bytes come in blocks of 8x8, narrower ones in up to 8 rows of 16
+// bytes.
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include "codegen/x64/emitter.hh"
 #include "codegen/x64/vectors.hh"
@@ -44,7 +48,7 @@ void transpose_block(Vectors& as, u32 in, u32 out) {
   }
 }
 
-void emit(Vectors& as, const PlanCall& call) {
+void emit_wide(Vectors& as, const PlanCall& call) {
   const Spec& spec = call.spec;
   // Rows of the source run along s, rows of the destination along d.
   const int source = source_of(spec), out_index = spec.out_index();
@@ -66,6 +70,102 @@ void emit(Vectors& as, const PlanCall& call) {
         as.store(out + i, column, to, (si + i) * to_row + i64{di} * sizeof(float), in);
     }
   }
+}
+
+/// Elements of 1 or 2 bytes.
+class NarrowTranspose {
+ public:
+  NarrowTranspose(Vectors& as, const PlanCall& call)
+      : as_(as),
+        call_(call),
+        s_(unit_dim(call.spec.operand[source_of(call.spec)])),
+        d_(unit_dim(call.spec.out())),
+        size_(size_of(call.spec.out().dtype)),
+        row_(16 / size_) {}
+
+  void emit() {
+    const Spec& spec = call_.spec;
+    const PlanOperand &source = call_.operand[source_of(spec)],
+                      &result = call_.operand[spec.out_index()];
+    from_ = as_.pointer(source.cursor);
+    to_ = as_.pointer(result.cursor);
+    from_row_ = source.stride[d_];
+    to_row_ = result.stride[s_];
+    for (u32 si = 0; si < spec.size[s_]; si += row_)
+      for (u32 di = 0; di < spec.size[d_]; di += kBlock) block(si, di);
+  }
+
+ private:
+  void block(u32 si, u32 di) {
+    const u32 columns = std::min(row_, call_.spec.size[s_] - si);
+    const u32 rows = std::min(kBlock, call_.spec.size[d_] - di);
+    for (u32 i = 0; i < rows; i++)
+      as_.load_bytes(in_ + i, columns * size_, from_, (di + i) * from_row_ + i64{si} * size_);
+    const u32 all = std::bit_ceil(rows);
+    interleave(all);
+    const i64 bytes = si * to_row_ + i64{di} * size_;
+    const u32 column = all * size_, each = 16 / column;  // bytes of a column; in a register
+    for (u32 first = 0; first < columns; first += each)
+      store(in_ + first / each, std::min(each, columns - first), column, rows * size_,
+            bytes + first * to_row_);
+  }
+
+  /// Rows in registers become columns, one behind the other in as many registers, from in_ on. What
+  /// is in rows that are not there ends up behind those that are.
+  void interleave(u32 rows) {
+    u32 out = other();
+    for (u32 pair = 1; pair < rows; pair *= 2) {  // rows in each sequence of registers
+      for (u32 first = 0; first < rows; first += 2 * pair)
+        for (u32 i = 0; i < pair; i++) {
+          const u32 to = out + first + 2 * i, a = in_ + first + i, b = a + pair;
+          unpack(false, to, a, b, pair * size_);
+          unpack(true, to + 1, a, b, pair * size_);
+        }
+      std::swap(in_, out);
+    }
+  }
+
+  void unpack(bool high, u32 to, u32 a, u32 b, u32 bytes) {
+    const Assembler::Vec t = as_.vec(to, 4), x = as_.vec(a, 4), y = as_.vec(b, 4);
+    switch (bytes) {
+      case 1:
+        return high ? as_.vpunpckhbw(t, x, y) : as_.vpunpcklbw(t, x, y);
+      case 2:
+        return high ? as_.vpunpckhwd(t, x, y) : as_.vpunpcklwd(t, x, y);
+      case 4:
+        return high ? as_.vpunpckhdq(t, x, y) : as_.vpunpckldq(t, x, y);
+      default:
+        return high ? as_.vpunpckhqdq(t, x, y) : as_.vpunpcklqdq(t, x, y);
+    }
+  }
+
+  /// Columns of which the first `bytes` count; together, if nothing is between them.
+  void store(u32 index, u32 columns, u32 column, u32 bytes, i64 at) {
+    if (bytes == column && (columns == 1 || to_row_ == column))
+      return as_.store_bytes(index, columns * column, to_, at);
+    const Assembler::Vec x = as_.vec(index, 4);
+    for (u32 i = 0; i < columns; i++) {
+      if (i > 0) as_.vpsrldq(x, x, static_cast<u8>(column));
+      as_.store_bytes(index, bytes, to_, at + i * to_row_);
+    }
+  }
+
+  u32 other() const { return in_ == call_.first_free ? in_ + kBlock : call_.first_free; }
+
+  Vectors& as_;
+  const PlanCall& call_;
+  u8 s_, d_;  // rows of the source run along s, rows of the destination along d
+  u32 size_, row_;
+  u32 in_ = call_.first_free;
+  Assembler::Reg64 from_, to_;
+  i64 from_row_ = 0, to_row_ = 0;
+};
+
+void emit(Vectors& as, const PlanCall& call) {
+  if (size_of(call.spec.out().dtype) == 4)
+    emit_wide(as, call);
+  else
+    NarrowTranspose(as, call).emit();
 }
 
 }  // namespace

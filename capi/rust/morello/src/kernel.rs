@@ -2,7 +2,10 @@
 //! Kernels: machine code for one Spec.
 
 use crate::cpu::Isa;
-use crate::{error, text_of, Context, Dtype, Error, Options, Pool, Result, Spec, Status, Tensor};
+use crate::{
+    error, text_of, Context, Dtype, Element, Error, Options, Pool, Result, Slice, SliceMut, Spec,
+    Status, Tensor,
+};
 use morello_sys as sys;
 use std::alloc::{alloc, dealloc, Layout as AllocLayout};
 use std::ffi::CStr;
@@ -56,7 +59,8 @@ impl Kernel {
     ) -> Kernel {
         let lengths = (0..operands.len())
             .map(|index| sys::morello_kernel_operand_size(kernel.as_ptr(), index as u32))
-            .map(|bytes| (bytes + size_of::<f32>() - 1) / size_of::<f32>())
+            .zip(&operands)
+            .map(|(bytes, tensor)| (bytes + tensor.dtype.size() - 1) / tensor.dtype.size())
             .collect();
         Kernel(Arc::new(Inner { kernel, operands, lengths }))
     }
@@ -65,8 +69,8 @@ impl Kernel {
         self.0.kernel.as_ptr()
     }
 
-    /// Runs the kernel on the calling thread. `inputs` in the order of the Spec; each slice must
-    /// have at least [`Kernel::operand_len`] elements. An accumulating Spec reads `output`.
+    /// Runs a kernel of `f32` on the calling thread. `inputs` in the order of the Spec; each slice
+    /// must have at least [`Kernel::operand_len`] elements. An accumulating Spec reads `output`.
     pub fn run(&self, inputs: &[&[f32]], output: &mut [f32]) -> Result<()> {
         self.run_with(inputs, output, None, None)
     }
@@ -80,15 +84,41 @@ impl Kernel {
         scratch: Option<&mut Scratch>,
         pool: Option<&Pool>,
     ) -> Result<()> {
-        check_f32(&self.0.operands)?;
-        let pointers = operand_pointers(&self.0.lengths, inputs, output)?;
+        self.run_slices(inputs, output.into(), scratch, pool)
+    }
+
+    /// Runs a kernel of any element types on the calling thread: as [`Kernel::run`], with slices of
+    /// the elements that the Spec has, such as `kernel.run_any(&[(&a).into()], (&mut b).into())`.
+    pub fn run_any(&self, inputs: &[Slice], output: SliceMut) -> Result<()> {
+        self.run_any_with(inputs, output, None, None)
+    }
+
+    /// As [`Kernel::run_with`].
+    pub fn run_any_with(
+        &self,
+        inputs: &[Slice],
+        output: SliceMut,
+        scratch: Option<&mut Scratch>,
+        pool: Option<&Pool>,
+    ) -> Result<()> {
+        self.run_slices(inputs, output, scratch, pool)
+    }
+
+    fn run_slices<'a, T: Copy + Into<Slice<'a>>>(
+        &self,
+        inputs: &[T],
+        output: SliceMut,
+        scratch: Option<&mut Scratch>,
+        pool: Option<&Pool>,
+    ) -> Result<()> {
+        let pointers = operand_pointers(&self.0.operands, &self.0.lengths, inputs, output)?;
         let scratch = match scratch {
             Some(scratch) => scratch.for_kernel(self)?,
             None => std::ptr::null_mut(),
         };
         let executor = pool.map_or(std::ptr::null(), Pool::executor);
-        // SAFETY: there is a pointer for every operand, to as many elements as it needs, and slices
-        // of f32 are aligned. Inputs are only read; the output is borrowed mutably, so it overlaps
+        // SAFETY: there is a pointer for every operand, to as many elements of its type as it needs,
+        // and slices are aligned. Inputs are only read; the output is borrowed mutably, so it overlaps
         // none of them. The scratch is borrowed mutably and is large and aligned enough.
         unsafe {
             let status =
@@ -110,17 +140,17 @@ impl Kernel {
 
     /// Rearranges a dense row-major operand to what the kernel reads. For operands whose layout is
     /// [`crate::Layout::Free`]; pack once, run often.
-    pub fn pack(&self, index: usize, source: &[f32]) -> Result<Vec<f32>> {
+    pub fn pack<T: Element>(&self, index: usize, source: &[T]) -> Result<Vec<T>> {
         let tensor = self.0.operands.get(index).ok_or_else(|| {
             let message =
                 format!("operand {} of a kernel that has {}", index, self.0.operands.len());
             Error::new(Status::InvalidArgument, message)
         })?;
-        check_f32(std::slice::from_ref(tensor))?;
+        check_dtype(index, tensor, T::DTYPE)?;
         if source.len() < tensor.elements() {
             return Err(too_small(index, source.len(), tensor.elements()));
         }
-        let mut packed = vec![0.0f32; self.0.lengths[index]];
+        let mut packed = vec![T::default(); self.0.lengths[index]];
         // SAFETY: `source` has an element for every place of the shape, `packed` the size that the
         // kernel asks for.
         unsafe {
@@ -364,22 +394,20 @@ impl Drop for Scratch {
     }
 }
 
-/// This crate passes slices of f32, so every operand must be f32.
-pub(crate) fn check_f32(operands: &[Tensor]) -> Result<()> {
-    match operands.iter().position(|tensor| tensor.dtype != Dtype::F32) {
-        None => Ok(()),
-        Some(index) => {
-            let message = format!("operand {} is {:?}, not F32", index, operands[index].dtype);
-            Err(Error::new(Status::Unsupported, message))
-        }
+fn check_dtype(index: usize, tensor: &Tensor, given: Dtype) -> Result<()> {
+    if tensor.dtype == given {
+        return Ok(());
     }
+    let message = format!("operand {} is {:?}; its slice is {:?}", index, tensor.dtype, given);
+    Err(Error::new(Status::InvalidArgument, message))
 }
 
-/// Pointers for a call, after the number and lengths of the slices were checked.
-pub(crate) fn operand_pointers(
+/// Pointers for a call, after the number, types and lengths of the slices were checked.
+pub(crate) fn operand_pointers<'a, T: Copy + Into<Slice<'a>>>(
+    operands: &[Tensor],
     lengths: &[usize],
-    inputs: &[&[f32]],
-    output: &mut [f32],
+    inputs: &[T],
+    output: SliceMut,
 ) -> Result<[*mut c_void; sys::MORELLO_MAX_OPERANDS]> {
     let count = lengths.len();
     if count > sys::MORELLO_MAX_OPERANDS || inputs.len() + 1 != count {
@@ -388,15 +416,18 @@ pub(crate) fn operand_pointers(
     }
     let mut pointers = [std::ptr::null_mut(); sys::MORELLO_MAX_OPERANDS];
     for (index, input) in inputs.iter().enumerate() {
-        if input.len() < lengths[index] {
-            return Err(too_small(index, input.len(), lengths[index]));
+        let input: Slice = (*input).into();
+        check_dtype(index, &operands[index], input.dtype)?;
+        if input.len < lengths[index] {
+            return Err(too_small(index, input.len, lengths[index]));
         }
-        pointers[index] = input.as_ptr() as *mut c_void;
+        pointers[index] = input.pointer as *mut c_void;
     }
-    if output.len() < lengths[count - 1] {
-        return Err(too_small(count - 1, output.len(), lengths[count - 1]));
+    check_dtype(count - 1, &operands[count - 1], output.dtype)?;
+    if output.len < lengths[count - 1] {
+        return Err(too_small(count - 1, output.len, lengths[count - 1]));
     }
-    pointers[count - 1] = output.as_mut_ptr().cast();
+    pointers[count - 1] = output.pointer;
     Ok(pointers)
 }
 

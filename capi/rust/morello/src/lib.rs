@@ -18,10 +18,28 @@
 //! # }
 //! ```
 //!
-//! This version runs `f32` on x86-64 CPUs with AVX2 and FMA, or AVX-512.
+//! Operands may have other element types, each its own: [`Kernel::run_any`] takes slices of any
+//! [`Element`].
+//!
+//! ```
+//! use morello::{Bf16, Kernel, Spec};
+//!
+//! # fn main() -> morello::Result<()> {
+//! let spec: Spec = "matmul bf16[4,8] i8[8,16] * f32[1,16] -> f32[4,16]".parse()?;
+//! let kernel = Kernel::new(&spec)?;
+//! let (a, b, scale) = ([Bf16::from_f32(1.5); 32], [-2i8; 128], [0.25f32; 16]);
+//! let mut c = [0.0f32; 64];
+//! kernel.run_any(&[(&a).into(), (&b).into(), (&scale).into()], (&mut c).into())?;
+//! assert_eq!(c, [-6.0; 64]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! This version runs on x86-64 CPUs with AVX2, FMA and F16C, or AVX-512.
 
 mod context;
 mod cpu;
+mod element;
 mod error;
 mod inspect;
 mod kernel;
@@ -35,6 +53,7 @@ mod watch;
 
 pub use context::{Context, ContextOptions};
 pub use cpu::{cpu_info, version, CpuInfo, Isa};
+pub use element::{Bf16, Element, Slice, SliceMut, F16};
 pub use error::{Error, Result, Status};
 pub use inspect::Verification;
 pub use kernel::{Kernel, Scratch, SearchStats, TableReason, TableUse};

@@ -2,7 +2,7 @@
 //! Specs: what to compute.
 
 use crate::context::Context;
-use crate::{create, error, kernel, text_of, Error, Result, Status, Tensor};
+use crate::{create, error, kernel, text_of, Error, Result, Slice, SliceMut, Status, Tensor};
 use morello_sys as sys;
 use std::ffi::CString;
 use std::fmt;
@@ -203,9 +203,22 @@ impl Spec {
     /// Computes the Spec slowly, in double precision: the reference to check kernels against.
     /// Operands as for [`crate::Kernel::run`], with free layouts row-major.
     pub fn evaluate(&self, inputs: &[&[f32]], output: &mut [f32]) -> Result<()> {
-        let lengths: Vec<usize> = self.operands()?.iter().map(extent).collect();
-        kernel::check_f32(&self.operands()?)?;
-        let pointers = kernel::operand_pointers(&lengths, inputs, output)?;
+        self.evaluate_slices(inputs, output.into())
+    }
+
+    /// The same for any element types, as [`crate::Kernel::run_any`].
+    pub fn evaluate_any(&self, inputs: &[Slice], output: SliceMut) -> Result<()> {
+        self.evaluate_slices(inputs, output)
+    }
+
+    fn evaluate_slices<'a, T: Copy + Into<Slice<'a>>>(
+        &self,
+        inputs: &[T],
+        output: SliceMut,
+    ) -> Result<()> {
+        let operands = self.operands()?;
+        let lengths: Vec<usize> = operands.iter().map(extent).collect();
+        let pointers = kernel::operand_pointers(&operands, &lengths, inputs, output)?;
         let mut err = std::ptr::null_mut();
         // SAFETY: every operand has as many elements as its shape and strides reach, which was
         // checked above; inputs are only read.

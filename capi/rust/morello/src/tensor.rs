@@ -4,7 +4,7 @@
 use crate::{Error, Result, Status};
 use morello_sys as sys;
 
-/// Element types. This version synthesizes kernels for [`Dtype::F32`]; the others are recognised.
+/// Element types; [`crate::Element`] has the Rust types of the same names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Dtype {
@@ -25,6 +25,15 @@ impl Dtype {
             Dtype::I8 => sys::MORELLO_I8,
             Dtype::U8 => sys::MORELLO_U8,
             Dtype::I32 => sys::MORELLO_I32,
+        }
+    }
+
+    /// Bytes of one element.
+    pub fn size(self) -> usize {
+        match self {
+            Dtype::F32 | Dtype::I32 => 4,
+            Dtype::Bf16 | Dtype::F16 => 2,
+            Dtype::I8 | Dtype::U8 => 1,
         }
     }
 
@@ -59,7 +68,12 @@ pub struct Tensor {
 impl Tensor {
     /// A row-major `f32` tensor.
     pub fn f32(shape: &[usize]) -> Tensor {
-        Tensor { dtype: Dtype::F32, shape: shape.to_vec(), layout: Layout::RowMajor }
+        Tensor::new(Dtype::F32, shape)
+    }
+
+    /// A row-major tensor.
+    pub fn new(dtype: Dtype, shape: &[usize]) -> Tensor {
+        Tensor { dtype, shape: shape.to_vec(), layout: Layout::RowMajor }
     }
 
     /// The same tensor in another layout.
