@@ -68,8 +68,11 @@ struct Arguments {
 
 /// What --target takes; the name of a kernel's instruction set.
 inline constexpr std::pair<const char*, int32_t> kTargets[] = {
-    {"auto", MORELLO_ISA_AUTO}, {"avx2", MORELLO_ISA_AVX2}, {"avx512", MORELLO_ISA_AVX512},
-    {"avx2_vnni", MORELLO_ISA_AVX2_VNNI}, {"avx512_vnni", MORELLO_ISA_AVX512_VNNI},
+    {"auto", MORELLO_ISA_AUTO},
+    {"avx2", MORELLO_ISA_AVX2},
+    {"avx512", MORELLO_ISA_AVX512},
+    {"avx2_vnni", MORELLO_ISA_AVX2_VNNI},
+    {"avx512_vnni", MORELLO_ISA_AVX512_VNNI},
     {"avx512_bf16", MORELLO_ISA_AVX512_BF16}};
 
 /// A Spec and the kernel that was made for it.

@@ -133,7 +133,7 @@ typedef enum morello_isa {
    *  one that asks for least. */
   MORELLO_ISA_AUTO = 0,
   MORELLO_ISA_AVX2 = 1,        /**< AVX, AVX2, FMA, F16C, BMI1 and BMI2 */
-  MORELLO_ISA_AVX512 = 2, /**< those, and AVX-512 F, BW, VL and DQ */
+  MORELLO_ISA_AVX512 = 2,      /**< those, and AVX-512 F, BW, VL and DQ */
   MORELLO_ISA_AVX2_VNNI = 3,   /**< those of AVX2, and AVX-VNNI */
   MORELLO_ISA_AVX512_VNNI = 4, /**< those of AVX512, and AVX512-VNNI */
   MORELLO_ISA_AVX512_BF16 = 5  /**< those of AVX512_VNNI, and AVX512-BF16 */

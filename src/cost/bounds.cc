@@ -163,12 +163,14 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   p.visit = work.visit(row);
   auto units = [](i64 fixed) { return static_cast<double>(fixed) / (1 << Rates::kFraction); };
   const double io = bound_of(p);
-  const double products = least_dot(spec, target_, true).products;  // of neighbours
+  const ProductPrice in_groups = rates_.products(spec, true);
   const i64 rate = rates_.rate(~u64{0}, row);
   auto together = [&](bool grouped) {
     double step = units(work.product(rate, grouped)) / static_cast<double>(lanes);
     auto price = [&](const MemoryWay& way) {
-      return units(way.group_units) / (way.group * (way.along_reduced ? products : 1));
+      if (!way.along_reduced) return units(way.group_units) / way.group;
+      return std::max(units(way.group_units) / (way.group * in_groups.products),
+                      units(in_groups.units) / way.group);
     };
     for (const MemoryWay& way : rates_.memory_ways()) step = std::min(step, price(way));
     // What writes to memory itself visits nothing: worth it where products cost so little more.

@@ -37,8 +37,8 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
       chain_(!is_single(spec) && !rates.fuses()),
       moves_(rates.moves(spec.out().access == Access::kInOut && is_single(spec))) {
   for (int d = 0; d < spec.rank; d++) (has_dim(reduced_, d) ? depth_ : results_) *= spec.size[d];
-  plain_ = least_dot(spec, target, false);
-  grouped_ = least_dot(spec, target, true);
+  plain_ = rates.products(spec, false);
+  grouped_ = rates.products(spec, true);
   if (v_ != kNoDim) columns_ = spec.size[v_];
   rows_ = results_ / columns_;
   if (chain_) find_steps();
@@ -83,19 +83,15 @@ double ContractionBound::visit(u64 row) const {
   return std::min(vector / static_cast<double>(lanes_), lone);
 }
 
-// Rows of instructions that cost more than an FMA say so; of others, microkernels declare the rate.
 i64 ContractionBound::product(i64 rate, bool grouped) const {
-  const LeastDot& least = grouped ? grouped_ : plain_;
-  const i64 ports = least.price <= 2 ? 0
-                                     : fixed(static_cast<i64>(least.price) * kUnitsPerCycle) /
-                                           static_cast<i64>(2 * target_.fma_per_cycle);
-  return std::max(rate, ports) / static_cast<i64>(least.products);
+  const ProductPrice& least = grouped ? grouped_ : plain_;
+  return std::max(rate / static_cast<i64>(least.products), least.units);
 }
 
 i64 ContractionBound::sums(i64 rate, bool grouped) const {
-  const LeastDot& least = grouped ? grouped_ : plain_;
+  const ProductPrice& least = grouped ? grouped_ : plain_;
   return std::max(saturating_mul(ceil_div(depth_, least.products), rate),
-                  saturating_mul(depth_, product(0, grouped)));
+                  saturating_mul(depth_, least.units));
 }
 
 /// `columns` columns, `vecs` vectors of each row, in all rows.
@@ -198,6 +194,7 @@ i64 ContractionBound::per_result_in_memory(const MemoryWay& way) const {
   const u64 products = u64{way.group} * (way.along_reduced ? grouped_.products : 1);
   const u64 groups = products == 1 ? depth_ : ceil_div(depth_, products);
   i64 c = saturating_add(saturating_mul(groups, way.group_units), way.result);
+  if (way.group > 1) c = std::max(c, saturating_mul(depth_ / way.group, grouped_.units));
   if (packs != 0) c = saturating_add(c, share(fixed(packs), results_));
   return saturating_add(c, in_memory_);
 }

@@ -64,7 +64,7 @@ class ContractionBound {
   /// has a register of its own, is in a vector in memory, or by itself there.
   i64 on_tile_ = 0, in_row_ = 0, on_lone_ = 0, in_memory_ = 0, alone_ = 0;
   u64 depth_ = 1;
-  LeastDot plain_, grouped_;  // without groups of neighbours that share lanes, and with them
+  ProductPrice plain_, grouped_;  // without groups of neighbours that share lanes, and with them
   u64 results_ = 1, rows_ = 1, columns_ = 1;
   i64 repack_ = 0, regroup_ = 0;  // units of repack(v_)
   i64 per_other_ = 0;             // fixed point

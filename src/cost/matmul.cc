@@ -65,13 +65,6 @@ i64 outer_product_step(u64 rows, u64 vecs, const Target& t) {
   return std::max({fma, loads, static_cast<i64>(t.fma_latency) * kUnitsPerCycle});
 }
 
-namespace {
-
-bool in_memory(const Operand& o) { return o.level != Level::kRegister && !o.free_layout; }
-bool in_memory_unpacked(const Operand& o) { return in_memory(o) && !o.layout.packed(); }
-
-/// One step along the lanes of k: vectors of one factor with those of the other. Instructions that
-/// make vectors ready, and those that multiply, share ports.
 i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, bool widens_a, bool widens_b, const Target& t) {
   constexpr i64 kPorts = 3;  // of vector arithmetic
   const i64 sums = static_cast<i64>(of_a * of_b);
@@ -85,6 +78,11 @@ i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, bool widens_a, bool widens_b, c
   const i64 pass = std::max({fma, loads, i64{latency} * kUnitsPerCycle, work});
   return pass * dot.passes;
 }
+
+namespace {
+
+bool in_memory(const Operand& o) { return o.level != Level::kRegister && !o.free_layout; }
+bool in_memory_unpacked(const Operand& o) { return in_memory(o) && !o.layout.packed(); }
 
 bool widens(const Dot& dot, Dtype from, Dtype sum) { return !dot.whole && from != sum; }
 

@@ -21,11 +21,10 @@ Duty duty_of(const Spec& leaf) {
   return size_of(in.dtype) < kElementBytes ? Duty::kNarrowRelayout : Duty::kRelayout;
 }
 
-LeastDot least_dot(const Spec& spec, const Target& target, bool grouped) {
+u32 most_products(const Spec& spec, const Target& target) {
   const auto [a, b] = factors_of(spec);
-  if (!is_operand(a) || !is_operand(b)) return {lane_elements(Dtype::kI8), 0};
-  return least_dot(target, spec.operand[a].dtype, spec.operand[b].dtype, computed_dtype(spec),
-                   grouped);
+  if (!is_operand(a) || !is_operand(b)) return lane_elements(Dtype::kI8);
+  return most_products(target, spec.operand[a].dtype, spec.operand[b].dtype, computed_dtype(spec));
 }
 
 i64 least_units(const Rate& rate, const Spec& leaf, const Target& t) {
@@ -35,7 +34,7 @@ i64 least_units(const Rate& rate, const Spec& leaf, const Target& t) {
   u64 depth = 1, results = 1;
   for (int d = 0; d < leaf.rank; d++)
     (has_dim(leaf.reduced(), d) ? depth : results) *= leaf.size[d];
-  if (contraction_of(leaf)) depth = ceil_div(depth, least_dot(leaf, t, true).products);
+  if (contraction_of(leaf)) depth = ceil_div(depth, most_products(leaf, t));
   const u64 columns = v == kNoDim ? 1 : leaf.size[v], rows = results / columns;
   const u64 vecs = ceil_div(columns, lanes), points = results * depth;
   const i64 vector = std::max(rate.vector, rate.vector_ops * stage_units(leaf, 0, t) / 16);

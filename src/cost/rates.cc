@@ -2,6 +2,7 @@
 #include "cost/rates.hh"
 
 #include "cost/shared.hh"
+#include "spec/roles.hh"
 
 namespace morello {
 namespace {
@@ -21,7 +22,7 @@ i64 element_units(const Rate& way, const Form& form) {
 }  // namespace
 
 Rates::Rates(const Target& target, Microkernels kernels)
-    : loop_(target.prices.loop), registers_(target.vector_registers) {
+    : target_(target), loop_(target.prices.loop), registers_(target.vector_registers) {
   for (int d = 0; d < kDuties; d++) {
     const Duty duty = static_cast<Duty>(d);
     std::vector<Rate>& ways = ways_[index(duty)];
@@ -62,6 +63,40 @@ Rates::Rates(const Target& target, Microkernels kernels)
   }
   find_tiles(target);
   find_moves(target);
+  find_products();
+}
+
+// The best register tile of all, as if all registers were there.
+void Rates::find_products() {
+  for (const Dot& dot : dots()) {
+    i64 best = kInfinite;
+    for (u64 rows = 1; rows <= registers_; rows++)
+      for (u64 vecs = 1; rows * vecs <= registers_; vecs++) {
+        const u64 sums = rows * vecs;
+        if (sums + dot.spare + outer_product_registers(rows, vecs, false, target_) > registers_)
+          continue;
+        const i64 step = dot_step(dot, rows, vecs, false, false, target_) << kFraction;
+        best = std::min(best, step / static_cast<i64>(sums * dot.group));
+      }
+    product_.push_back(dot.form == DotForm::kFma ? 0 : best);
+  }
+}
+
+ProductPrice Rates::products(Dtype a, Dtype b, Dtype sum, bool grouped) const {
+  ProductPrice price{1, kInfinite};
+  for (size_t i = 0; i < dots().size(); i++) {
+    const Dot& dot = dots()[i];
+    if (!takes(dot, target_, a, b, sum) || (dot.group > 1 && !grouped)) continue;
+    price.products = std::max(price.products, dot.products());
+    price.units = std::min(price.units, product_[i]);
+  }
+  return price;
+}
+
+ProductPrice Rates::products(const Spec& spec, bool grouped) const {
+  const auto [a, b] = factors_of(spec);
+  if (!is_operand(a) || !is_operand(b)) return {lane_elements(Dtype::kI8), 0};
+  return products(spec.operand[a].dtype, spec.operand[b].dtype, computed_dtype(spec), grouped);
 }
 
 void Rates::find_moves(const Target& target) {

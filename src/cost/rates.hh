@@ -48,6 +48,12 @@ struct StepPrices {
   i64 vector = kInfinite, row = kInfinite, alone = kInfinite;
 };
 
+/// Of products that lanes sum.
+struct ProductPrice {
+  u32 products = 1;  // the most of a lane in one step
+  i64 units = 0;     // of one product of each lane of a vector, at least; fixed point
+};
+
 /// Immutable; for one target.
 class Rates {
  public:
@@ -67,6 +73,13 @@ class Rates {
   /// @param ops, scalar_ops  units of the chain's operations on a vector, and on an element.
   StepPrices steps(i64 ops, i64 scalar_ops, u64 vecs, u64 lanes) const;
   std::span<const Rate> ways(Duty duty) const { return ways_[index(duty)]; }
+
+  /// What products cost at least, wherever factors come from. Of what an FMA does, nothing: rates
+  /// of microkernels say it.
+  /// @param grouped  neighbours along the reduced dimension may share lanes, or not at all.
+  ProductPrice products(Dtype a, Dtype b, Dtype sum, bool grouped) const;
+  /// The same of the contraction that a Spec begins with.
+  ProductPrice products(const Spec& spec, bool grouped) const;
 
   std::span<const MemoryWay> memory_ways() const { return memory_ways_; }
   const TileMoves& moves(bool loads) const { return moves_[loads]; }
@@ -93,11 +106,14 @@ class Rates {
   }
   void find_tiles(const Target& target);
   void find_moves(const Target& target);
+  void find_products();
 
   std::array<std::vector<Rate>, kDuties> ways_;  // those of a lower row price first
   std::array<i64, kDuties> call_{};
   std::array<TileMoves, 2> moves_;
   std::vector<MemoryWay> memory_ways_;
+  const Target& target_;
+  std::vector<i64> product_;  // of each of dots(): units, fixed point
   i64 loop_;
   std::array<i64, 3> relayout_{kInfinite, kInfinite, kInfinite};  // of 1, 2, 4 bytes
   bool tiles_along_ = true, tiles_add_ = true, fuses_ = false;

@@ -47,9 +47,14 @@ const Dot* dot_of(const Spec& spec, const ContractionRoles& roles, const Target&
 /// How a dot product along k sums its products: both factors are read in vectors.
 const Dot* dot_along(const Spec& spec, const ContractionRoles& roles, const Target& target);
 
-/// What products of the contraction cost at least: least_dot() of its factors.
+/// The most products of its contraction that a lane sums in one step.
 /// REQUIRES: the Spec begins with a contraction.
-LeastDot least_dot(const Spec& spec, const Target& target, bool grouped);
+u32 most_products(const Spec& spec, const Target& target);
+
+/// One step along the lanes of k: vectors of one factor with those of the other. Instructions that
+/// make vectors ready, and those that multiply, share ports.
+i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, bool widens_a, bool widens_b,
+             const Target& target);
 
 /// Registers of the outer product besides its tile; units of one step along k.
 u32 outer_product_registers(u64 rows, u64 vecs, bool tail, const Target& target);

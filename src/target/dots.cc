@@ -55,18 +55,18 @@ const Dot* dot_of(const Target& target, Dtype a, Dtype b, Dtype sum, u32 group) 
   return found;
 }
 
-LeastDot least_dot(const Target& target, Dtype a, Dtype b, Dtype sum, bool grouped) {
-  LeastDot least{1, 0};
-  u32 of_price = 1;  // products
-  for (const Dot& dot : kDots) {
-    if (!includes(target.required, dot.required) || (dot.group > 1 && !grouped)) continue;
-    if (!takes(dot, a, b, sum) && !takes(dot, b, a, sum)) continue;
-    least.products = std::max(least.products, dot.products());
-    if (least.price == 0 || dot.price * of_price < least.price * dot.products())
-      least.price = dot.price, of_price = dot.products();
-  }
-  least.price = least.price * least.products / of_price;
-  return least;
+std::span<const Dot> dots() { return kDots; }
+
+bool takes(const Dot& dot, const Target& target, Dtype a, Dtype b, Dtype sum) {
+  if (!includes(target.required, dot.required)) return false;
+  return takes(dot, a, b, sum) || takes(dot, b, a, sum);
+}
+
+u32 most_products(const Target& target, Dtype a, Dtype b, Dtype sum) {
+  u32 most = 1;
+  for (const Dot& dot : kDots)
+    if (takes(dot, target, a, b, sum)) most = std::max(most, dot.products());
+  return most;
 }
 
 namespace {

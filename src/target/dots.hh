@@ -42,13 +42,12 @@ struct Dot {
 /// @param group  neighbours along the reduced dimension in each lane of the factor that is read in
 ///     vectors, or 1.
 const Dot* dot_of(const Target& target, Dtype a, Dtype b, Dtype sum, u32 group);
-/// What products cost at least, by any row for factors of these types in either order.
-struct LeastDot {
-  u32 products = 1;  // of a lane in one step
-  u32 price = 2;     // of as many additions of a vector, in half FMAs
-};
-/// @param grouped  neighbours along the reduced dimension may share lanes, or not at all.
-LeastDot least_dot(const Target& target, Dtype a, Dtype b, Dtype sum, bool grouped);
+/// All rows, of all targets.
+std::span<const Dot> dots();
+/// Does a row of the target take factors of these types, in either order?
+bool takes(const Dot& dot, const Target& target, Dtype a, Dtype b, Dtype sum);
+/// The most products of a lane that any row sums in one step.
+u32 most_products(const Target& target, Dtype a, Dtype b, Dtype sum);
 
 /// What AUTO means for problems of these element types: of the targets that are as good for them as
 /// best_target(cpu, cap), the first. So what asks for no instruction that others lack is made for
