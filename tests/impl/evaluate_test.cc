@@ -116,6 +116,30 @@ TEST_CASE("evaluate sums in double") {
   CHECK(p.data[2] == std::vector<float>{2, 2, 4, 4});
 }
 
+TEST_CASE("evaluate keeps to the columns that there are, at the ends of its lines too") {
+  for (u32 columns : {255u, 256u, 257u, 512u})
+    for (const char* type : {"i32", "f32"})
+      for (const char* head : {"reduce_sum", "reduce_max"}) {
+        const std::string shape = std::string(type) + "[2," + std::to_string(columns) + "]";
+        const std::string text = std::string(head) + ' ' + shape + " axis=0";
+        INFO(text);
+        const Result<Statement> statement = parse(text);
+        REQUIRE(statement.ok());
+        const Result<Lowered> lowered = lower(*statement);
+        REQUIRE(lowered.ok());
+        // Bits of small integers are denormals of f32: sums and maxima are those of the integers.
+        std::vector<i32> in(2 * columns), out(columns + 1, -1);
+        std::iota(in.begin(), in.end(), 1);
+        std::array<void*, kMaxOperands> pointers = {in.data(), out.data()};
+        evaluate(lowered->spec, lowered->view, pointers.data());
+        for (u32 c = 0; c < columns; c++) {
+          const i32 a = in[c], b = in[columns + c];
+          REQUIRE(out[c] == (head[7] == 's' ? a + b : b));
+        }
+        CHECK(out[columns] == -1);
+      }
+}
+
 TEST_CASE("a multiply-add whose reduced dimension has size 1 still accumulates") {
   Problem p = matmul(2, 2, 1, Access::kInOut);
   REQUIRE(p.spec.reduced() == 0);

@@ -40,14 +40,15 @@ OPERATORS = [(" < ", " <= "), (" <= ", " < "), (" > ", " >= "), (" >= ", " > "),
              (" *= ", " /= "), (" /= ", " *= "), (" |= ", " &= "), (" &= ", " |= "), ("++;", "--;"), ("++)", "--)"),
              ("std::min", "std::max"), ("std::max", "std::min"), ("continue;", "break;"), ("break;", "continue;")]
 WORDS = [("true", "false"), ("false", "true")]
-UNNOTICED = re.compile(r"\s*(#|static_assert|assert\(|assert_canonical\(|using |friend |template|namespace |extern |class |public:|private:)"
-                       r"|.*(\breserve\(|shrink_to_fit\(|__builtin_expect|alignas|\boperator(<<|&&|\|\|))")
+UNNOTICED = re.compile(r"\s*(#|static_assert|assert\(|assert_canonical\(|using |friend |template|namespace |extern |class )"
+                       r"|\s*(public|private):|.*(\breserve\(|shrink_to_fit\(|__builtin_expect|alignas|\boperator(<<|&&|\|\|))")
 
 
 def hidden(text):
     """The same text with comments and the insides of literals blanked, so that places stay where they are."""
     blank = lambda match: re.sub(r"[^\n]", "~", match.group())
-    return re.sub(r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'', blank, text, flags=re.S)
+    hide = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'', flags=re.S)
+    return hide.sub(blank, text)
 
 
 def mutable_lines(text):
@@ -144,7 +145,8 @@ class Tests:
         self.commit = self.checkout()
         if not (self.build / "build.ninja").is_file():
             subprocess.run(["meson", "setup", self.build, "-Dcli=disabled", "-Dbenches=disabled", "-Db_ndebug=false",
-                            "-Doptimization=1"], cwd=self.source, check=True, stdout=subprocess.DEVNULL)
+                            "-Doptimization=1", "-Dcpp_args=-D_GLIBCXX_ASSERTIONS"],
+                           cwd=self.source, check=True, stdout=subprocess.DEVNULL)
         if not self.compiles(LIBRARY):
             sys.exit(f"the library does not compile: see {log.name}")
         introspected = subprocess.run(["meson", "introspect", "--tests", self.build], check=True, capture_output=True)

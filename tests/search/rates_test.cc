@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../support/random_statement.hh"
@@ -57,6 +58,8 @@ struct TwiceAsFast {
                        &r.element_ops, &r.group_units})
       *price /= 2;
     if (r.step) r.step = step;
+    // By vectors, so that bounds are seen to count these too.
+    if (Id == MicrokernelId::kTranspose) r.vector = 8 * std::exchange(r.element, 0);
     return r;
   }
   static constexpr Microkernel kernel = {kNew, applies, registers, cost, whole, rate};
@@ -69,6 +72,7 @@ constexpr Microkernel kSilent = {kNew, TwiceAsFast<MicrokernelId::kOuterProduct>
 
 /// A contraction in memory with the steps behind it, if any, in one leaf. No other microkernel has
 /// a chain, or needs no visits to results in registers and is worth it.
+template <i64 kUnits>
 struct Fused {
   static bool applies(const Spec& s, const Target&) {
     if (s.stage[0].op != Op::kMulAdd) return false;
@@ -78,9 +82,9 @@ struct Fused {
   }
   static u32 registers(const Spec&, const Target&) { return 2; }
   static i64 cost(const Spec& s, const Target& t) { return 16 + traffic(s, t) + work(s); }
-  static i64 work(const Spec& s) { return saturating_mul(volume(s), 2); }
+  static i64 work(const Spec& s) { return saturating_mul(volume(s), kUnits); }
   static Rate rate(Duty duty, const Target&) {
-    return duty == Duty::kContract ? Rate{.call = 16, .group_units = 2} : kNever;
+    return duty == Duty::kContract ? Rate{.call = 16, .group_units = kUnits} : kNever;
   }
   static constexpr Microkernel kernel = {kNew, applies, registers, cost, whole, rate};
 };
@@ -126,7 +130,8 @@ struct Named {
 constexpr Named kAdded[] = {
 #include "impl/microkernels.def"
     {"one without a rate", &kSilent},
-    {"one with steps", &Fused::kernel},
+    {"one with steps", &Fused<2>::kernel},
+    {"one with steps, as fast as tiles", &Fused<1>::kernel},
     {"one that clears", &Clearing::kernel},
 };
 #undef MORELLO_MICROKERNEL
