@@ -154,7 +154,7 @@ typedef struct morello_cpu_info {
 } morello_cpu_info;
 
 /** @param info_size sizeof(morello_cpu_info) of the caller.
- *  The environment variable MORELLO_MAX_ISA ("avx2", "avx512_vnni", .., in any case; empty is as good as
+ *  The environment variable MORELLO_MAX_ISA ("avx2", "avx512_vnni", .., in any case; empty: as if
  *  unset) caps `isa` and `usable_isas`: kernels use no feature that this morello_isa does not list.
  *  @return MORELLO_INVALID_ARGUMENT if info is NULL, info_size is of no released version, or
  *  MORELLO_MAX_ISA has another value: morello_context_create() says so in words;

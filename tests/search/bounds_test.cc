@@ -96,8 +96,7 @@ TEST_SUITE("search") {
       const auto all = fixed_targets();
       const Target& target = all[static_cast<size_t>(i) % all.size()];
       const u32 percent = i / 5 % 2 ? 100 : 70;
-      const std::string why =
-          wrong_bounds(lower(statement)->spec, target, percent, 2000, nullptr);
+      const std::string why = wrong_bounds(lower(statement)->spec, target, percent, 2000, nullptr);
       CHECK_MESSAGE(why == "", why << "; seed " << seed + static_cast<u64>(i) << ": "
                                    << print(statement) << " on " << target.name << ", " << percent
                                    << "%");
