@@ -199,16 +199,19 @@ i64 ContractionBound::per_result_in_memory(const MemoryWay& way) const {
   return saturating_add(c, in_memory_);
 }
 
-/// A chain may keep its results in a buffer, which is dense whatever the output is: vectors may run
-/// along any of its dimensions, and the steps go to the output one by one.
+/// A chain, or sums that the output rounds, may be kept in a buffer, which is dense whatever the
+/// output is: vectors may run along any of its dimensions, and the steps go to the output one by
+/// one.
 i64 ContractionBound::per_buffered_result() const {
-  if (!chain_ || out_.level <= Level::kL1) return kInfinite;
+  const bool rounded = out_.dtype != computed_dtype(spec_);
+  if ((!chain_ && !rounded) || out_.level <= Level::kL1) return kInfinite;
+  const i64 visit = std::min(moves_.vector, rates_.moves(false).vector);
   i64 best = kInfinite;
   for (u8 d = 0; d < spec_.rank; d++) {
     if (d == v_ || has_dim(reduced_, d)) continue;
     u64 size = spec_.size[d], row = ceil_div(size, lanes_);
     i64 c = sums(rates_.rate(results_ / size, row), true);
-    c = saturating_add(c, fixed(moves_.vector)) / static_cast<i64>(width(d));
+    c = saturating_add(c, fixed(visit)) / static_cast<i64>(width(d));
     i64 relayout = rates_.tiles_along() ? repack(d) : 0;
     best = std::min(best, saturating_add(c, share(fixed(relayout), results_)));
   }
