@@ -45,8 +45,8 @@ CHANGED = {
     "MORELLO_TEST_ROUNDS=16 build/tests/hostile/morello-hostile":
         "build/tests/hostile/morello-hostile",
     "build/tests/conversions/morello-conversions --all": "build/tests/conversions/morello-conversions",
-    "nice python3 tests/mutants/mutants.py --seed 1 --count 20":
-        "nice python3 tests/mutants/mutants.py --seed 1 --count 20 --list",
+    "python3 tests/mutants/mutants.py --seed 1 --count 20":
+        "python3 tests/mutants/mutants.py --seed 1 --count 20 --list",
     "build/tests/oom/morello-oom --all": "build/tests/oom/morello-oom --scenario 'bad morello_context_options'",
     "MORELLO_TEST_ROUNDS=50 build/tests/morello-unit --test-case='random Specs of real sizes*'":
         "MORELLO_TEST_ROUNDS=0.05 build/tests/morello-unit --test-case='random Specs of real sizes*'",
