@@ -55,6 +55,19 @@ uint64_t coverage(const TablePtr& table, const char* family) {
 
 TEST_SUITE_BEGIN("capi");
 
+TEST_CASE("precompute options have the defaults that the header documents") {
+  morello_precompute_options options;
+  morello_precompute_options_init(&options, sizeof(options));
+  CHECK(options.target == MORELLO_ISA_AUTO);
+  CHECK(options.threads == 1);
+  CHECK(options.workers == 0);
+  CHECK(options.part == 0);
+  CHECK(options.parts == 1);
+  CHECK(options.save_interval == 2000);
+  CHECK(options.progress_interval == 100);
+  CHECK(options.memory_budget == uint64_t{4} << 30);
+}
+
 TEST_CASE("families are precomputed into a file") {
   Folder folder;
   const std::string path = folder / "t.mtab";

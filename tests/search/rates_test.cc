@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -194,7 +195,9 @@ Statement small_statement(std::mt19937_64& rng) {
 }
 
 /// Brute force, its bounds, and the search; what is wrong, or "".
-std::string against_brute_force(const Spec& user_spec, const Target& t, Microkernels kernels) {
+/// @param seen  called for every Spec that brute force met.
+std::string against_brute_force(const Spec& user_spec, const Target& t, Microkernels kernels,
+                                const std::function<void(const Spec&)>& seen = {}) {
   ActionContext context{&t};
   context.microkernels = kernels;
   Spec spec = user_spec;
@@ -214,6 +217,7 @@ std::string against_brute_force(const Spec& user_spec, const Target& t, Microker
   Bounds bounds(t, kernels);
   std::string wrong;
   brute.each([&](const Spec& s, const Limits& l, const testing::BruteForce::Answer& a) {
+    if (seen) seen(s);
     if (bounds.of(s, l) > a.cost || bounds.quick(s, l) > bounds.of(s, l))
       wrong = describe(s) + ": bounds " + std::to_string(bounds.quick(s, l)) + ", " +
               std::to_string(bounds.of(s, l)) + ", cost " + std::to_string(a.cost);
@@ -246,13 +250,13 @@ std::string against_bounds(const Spec& user_spec, const Target& t, Microkernels 
 
 /// Specs of narrow element types, small enough for brute force.
 constexpr const char* kNarrow[] = {
-    "matmul bf16[2,5] bf16[5,9] -> f32[2,9]",
+    "matmul bf16[2,3] bf16[3,9] -> f32[2,9]",
     "matmul bf16[1,6] bf16[6,3]{0,1} -> f32[1,3]",
     "matmul bf16[2,4] bf16[4,18]{*} -> f32[2,18]",
     "matmul f32[2,3] bf16[3,9] -> bf16[2,9]",
-    "matmul u8[2,9] i8[9,4] -> i32[2,4]",
-    "matmul i8[1,6] u8[6,9]{*} -> i32[1,9]",
-    "matmul i8[2,8] i8[8,3]{0,1} -> i32[2,3]",
+    "matmul u8[2,6] i8[6,3] -> i32[2,3]",
+    "matmul i8[1,5] u8[5,9]{*} -> i32[1,9]",
+    "matmul i8[2,5] i8[5,3]{0,1} -> i32[2,3]",
     "matmul f32[2,3] i8[3,9] -> f32[2,9]",
     "matmul u8[2,5] i8[5,3] * f32[3] -> u8[2,3]",
     "transpose bf16[9,5]",
@@ -266,6 +270,7 @@ std::vector<const Target*> targets_of(const Statement& statement) {
   std::vector<const Target*> all;
   for (const Target& t : fixed_targets())
     if (best_target(t.required, kAllFeatures, types) == &t) all.push_back(&t);
+  if (all.size() > 2) all = {all.front(), all.back()};  // those between have fewer instructions
   return all;
 }
 
@@ -283,16 +288,13 @@ TEST_SUITE("search") {
         if (turn++ % rounds_left_out() != 0) continue;
         const Target tiny = with_machine(*target, 512, 1024, 1);
         const Spec spec = lower(*statement)->spec;
-        const std::string wrong = against_brute_force(spec, tiny, microkernels());
-        CHECK_MESSAGE(wrong == "", text << " on " << target->name << ": " << wrong);
-        ActionContext context{&tiny};
-        testing::BruteForce brute(context);
-        brute.solve(spec, limits_of(tiny));
-        brute.each([&](const Spec& s, const Limits&, const auto&) {
-          duties[static_cast<size_t>(duty_of(s))]++;
-          const std::string liar = dishonest(s, tiny, microkernels(), checked);
+        const auto check = [&](const Spec& leaf) {
+          duties[static_cast<size_t>(duty_of(leaf))]++;
+          const std::string liar = dishonest(leaf, tiny, microkernels(), checked);
           CHECK_MESSAGE(liar == "", liar);
-        });
+        };
+        const std::string wrong = against_brute_force(spec, tiny, microkernels(), check);
+        CHECK_MESSAGE(wrong == "", text << " on " << target->name << ": " << wrong);
       }
     }
     CHECK(checked > 100);
