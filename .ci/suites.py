@@ -218,7 +218,8 @@ def main():
     # random kernels, as they run slowly; assertions. With clang++ it is the fuzzers' build as well.
     sanitized = ["-Doptimization=1", "-Db_ndebug=false", "-Dcpp_args=-g1", "-Db_lundef=false",
                  "-Dbenches=disabled"]
-    asan_tests = ["--no-suite", "lint", "--no-suite", "cli", "--timeout-multiplier", "6"]
+    # Golden programs are the same bytes in every build: the release compares them.
+    asan_tests = ["--no-suite", "lint", "--no-suite", "cli", "--no-suite", "golden", "--timeout-multiplier", "6"]
     fuzzers = has_fuzzer()
     if fuzzers:
         fuzzers = configuration("clang++, address and undefined-behaviour sanitizers", "build-clang",
