@@ -31,7 +31,8 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
       out_(spec.out()),
       factor_(factors_of(spec)),
       reduced_(spec.reduced()),
-      lanes_(computed_lanes(spec, target)),
+      by_fma_(rates.sums_by_fma(spec, factor_)),
+      lanes_(target.lanes(kElementBytes)),
       v_(unit_dim(spec.out())),
       in_registers_(spec.out().level == Level::kRegister),
       chain_(!is_single(spec) && !rates.fuses()),
@@ -39,12 +40,14 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
   for (int d = 0; d < spec.rank; d++) (has_dim(reduced_, d) ? depth_ : results_) *= spec.size[d];
   if (v_ != kNoDim) columns_ = spec.size[v_];
   rows_ = results_ / columns_;
-  plain_ = rates.products(spec, false, rows_);
-  grouped_ = rates.products(spec, true, rows_);
+  if (!by_fma_) {
+    plain_ = rates.products(spec, false, rows_);
+    grouped_ = rates.products(spec, true, rows_);
+  }
   if (chain_) find_steps();
   if (v_ != kNoDim && rates.tiles_along()) {
     repack_ = repack(v_);
-    if (grouped_ != plain_) regroup_ = repack(v_, true);
+    if (!by_fma_ && grouped_ != plain_) regroup_ = repack(v_, true);
   }
   if (!in_registers_) per_other_ = per_other_result();
 }
@@ -88,12 +91,6 @@ i64 ContractionBound::product(i64 rate, bool grouped) const {
   return std::max(rate / static_cast<i64>(least.products), least.units);
 }
 
-i64 ContractionBound::sums(i64 rate, bool grouped) const {
-  const ProductPrice& least = grouped ? grouped_ : plain_;
-  return std::max(saturating_mul(ceil_div(depth_, least.products), rate),
-                  saturating_mul(depth_, least.units));
-}
-
 /// `columns` columns, `vecs` vectors of each row, in all rows.
 i64 ContractionBound::part(u64 vecs, u64 columns, bool first) const {
   i64 in_vectors = vectors(vecs, columns, first);
@@ -104,7 +101,7 @@ i64 ContractionBound::part(u64 vecs, u64 columns, bool first) const {
 // no less than the cheaper of the two.
 i64 ContractionBound::vectors(u64 vecs, u64 columns, bool first) const {
   const i64 plain = vectors(vecs, columns, first, false);
-  if (grouped_ == plain_) return plain;
+  if (by_fma_ || grouped_ == plain_) return plain;
   return std::min(plain, vectors(vecs, columns, first, true));
 }
 
@@ -160,7 +157,9 @@ i64 ContractionBound::steps_of_vectors(u64 vecs, u64 columns) const {
 
 /// The cheapest of the ways that cost so much per result. Fixed point.
 i64 ContractionBound::per_other_result() const {
-  i64 best = per_buffered_result();
+  const bool rounded = out_.dtype != computed_dtype(spec_);
+  const bool buffered = (chain_ || rounded) && out_.level > Level::kL1;
+  i64 best = buffered ? per_buffered_result() : kInfinite;
   for (const MemoryWay& way : rates_.memory_ways())
     best = std::min(best, per_result_in_memory(way));
   const i64 products = sums(rates_.rate(results_, 1), true);
@@ -194,7 +193,8 @@ i64 ContractionBound::per_result_in_memory(const MemoryWay& way) const {
   const u64 products = u64{way.group} * (way.along_reduced ? grouped_.products : 1);
   const u64 groups = products == 1 ? depth_ : ceil_div(depth_, products);
   i64 c = saturating_add(saturating_mul(groups, way.group_units), way.result);
-  if (way.group > 1) c = std::max(c, saturating_mul(depth_ / way.group, grouped_.units));
+  if (way.group > 1 && !by_fma_)
+    c = std::max(c, saturating_mul(depth_ / way.group, grouped_.units));
   if (packs != 0) c = saturating_add(c, share(fixed(packs), results_));
   return saturating_add(c, in_memory_);
 }
@@ -203,8 +203,6 @@ i64 ContractionBound::per_result_in_memory(const MemoryWay& way) const {
 /// output is: vectors may run along any of its dimensions, and the steps go to the output one by
 /// one.
 i64 ContractionBound::per_buffered_result() const {
-  const bool rounded = out_.dtype != computed_dtype(spec_);
-  if ((!chain_ && !rounded) || out_.level <= Level::kL1) return kInfinite;
   const i64 visit = std::min(moves_.vector, rates_.moves(false).vector);
   i64 best = kInfinite;
   for (u8 d = 0; d < spec_.rank; d++) {

@@ -34,7 +34,12 @@ class ContractionBound {
 
  private:
   /// Fixed-point units of summing all products of a vector in steps that cost so much at least.
-  i64 sums(i64 rate, bool grouped) const;
+  i64 sums(i64 rate, bool grouped) const {
+    if (by_fma_) return saturating_mul(depth_, rate);
+    const ProductPrice& least = grouped ? grouped_ : plain_;
+    return std::max(saturating_mul(ceil_div(depth_, least.products), rate),
+                    saturating_mul(depth_, least.units));
+  }
   i64 part(u64 vecs, u64 columns, bool first) const;
   i64 vectors(u64 vecs, u64 columns, bool first) const;
   i64 vectors(u64 vecs, u64 columns, bool first, bool grouped) const;
@@ -55,6 +60,7 @@ class ContractionBound {
   const Operand& out_;
   const std::array<Ref, 2> factor_;
   const DimMask reduced_;
+  const bool by_fma_;  // the products, which then have no other price
   const u64 lanes_;
   const u8 v_;               // the dimension of the output that vectors run along
   const bool in_registers_;  // the output

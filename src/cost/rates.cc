@@ -63,11 +63,28 @@ Rates::Rates(const Target& target, Microkernels kernels)
   }
   find_tiles(target);
   find_moves(target);
-  find_products();
+  find_takers();
+}
+
+void Rates::find_takers() {
+  for (Dtype a : kAllDtypes)
+    for (Dtype b : kAllDtypes)
+      for (Dtype sum : {Dtype::kF32, Dtype::kI32}) {
+        Takers& t = takers_[static_cast<size_t>(a)][static_cast<size_t>(b)][is_integer(sum)];
+        for (size_t i = 0; i < dots().size(); i++) {
+          const Dot& dot = dots()[i];
+          if (!takes(dot, target_, a, b, sum)) continue;
+          for (bool grouped : {false, true}) {
+            if (dot.group > 1 && !grouped) continue;
+            t.rows[grouped] |= u32{1} << i;
+            t.products[grouped] = std::max(t.products[grouped], dot.products());
+          }
+        }
+      }
 }
 
 // The best register tile, as if all registers were there.
-void Rates::find_products() {
+void Rates::find_products() const {
   for (const Dot& dot : dots()) {
     auto& of_dot = product_.emplace_back();
     for (bool widens : {false, true}) {
@@ -99,14 +116,14 @@ ProductPrice Rates::products(const Spec& spec, bool grouped, u64 rows) const {
   const Dtype sum = computed_dtype(spec);
   const u8 v = unit_dim(spec.out());
   auto widens = [&](const Operand& x) { return x.dtype != sum && has_dim(x.dims, v); };
+  const bool widened = widens(a) || widens(b);
   const size_t most = static_cast<size_t>(std::min(rows, registers_));
-  ProductPrice price{1, kInfinite};
-  for (size_t i = 0; i < dots().size(); i++) {
-    const Dot& dot = dots()[i];
-    if (!takes(dot, target_, a.dtype, b.dtype, sum) || (dot.group > 1 && !grouped)) continue;
-    price.products = std::max(price.products, dot.products());
-    const bool widened = dot.group == 1 && (widens(a) || widens(b));
-    price.units = std::min(price.units, product_[i][widened][most]);
+  std::call_once(found_, [&] { find_products(); });
+  const Takers& t = takers(a.dtype, b.dtype, sum);
+  ProductPrice price{t.products[grouped], kInfinite};
+  for (u32 left = t.rows[grouped]; left != 0; left &= left - 1) {
+    const size_t i = static_cast<size_t>(std::countr_zero(left));
+    price.units = std::min(price.units, product_[i][widened && dots()[i].group == 1][most]);
   }
   return price;
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <vector>
 
 #include "cost/microkernel.hh"
@@ -75,9 +76,15 @@ class Rates {
   StepPrices steps(i64 ops, i64 scalar_ops, u64 vecs, u64 lanes) const;
   std::span<const Rate> ways(Duty duty) const { return ways_[index(duty)]; }
 
-  /// What products cost at least, wherever factors come from. Of what an FMA does, nothing: rates
-  /// of microkernels say it.
-  /// Of the contraction that a Spec begins with.
+  /// Are the products of these factors an FMA, and nothing else? Then rates of microkernels say
+  /// all: products() has nothing to add.
+  static bool sums_by_fma(const Spec& spec, const std::array<Ref, 2>& factors) {
+    const auto [a, b] = factors;
+    return is_operand(a) && is_operand(b) && spec.operand[a].dtype == Dtype::kF32 &&
+           spec.operand[b].dtype == Dtype::kF32;
+  }
+  /// What products of the contraction that a Spec begins with cost at least, wherever factors come
+  /// from.
   /// @param grouped  neighbours along the reduced dimension may share lanes, or not at all.
   /// @param rows     results that use each element of the factor that is read in vectors.
   ProductPrice products(const Spec& spec, bool grouped, u64 rows = ~u64{0}) const;
@@ -107,16 +114,29 @@ class Rates {
   }
   void find_tiles(const Target& target);
   void find_moves(const Target& target);
-  void find_products();
+  void find_takers();
+  void find_products() const;
 
   std::array<std::vector<Rate>, kDuties> ways_;  // those of a lower row price first
   std::array<i64, kDuties> call_{};
   std::array<TileMoves, 2> moves_;
   std::vector<MemoryWay> memory_ways_;
   const Target& target_;
+  /// The rows of dots() that take factors of two types, as bits, and the most products of them.
+  struct Takers {
+    std::array<u32, 2> rows{};  // without groups of neighbours, and with them
+    std::array<u32, 2> products{1, 1};
+  };
+  const Takers& takers(Dtype a, Dtype b, Dtype sum) const {
+    return takers_[static_cast<size_t>(a)][static_cast<size_t>(b)][is_integer(sum)];
+  }
+  static constexpr size_t kTypes = std::size(kAllDtypes) + 1;  // numbers begin at 1
+  std::array<std::array<std::array<Takers, 2>, kTypes>, kTypes> takers_;
   /// Units of each of dots(), fixed point: with a factor that is widened when it is read in
-  /// vectors, or not; with tiles of at most so many rows.
-  std::vector<std::array<std::vector<i64>, 2>> product_;
+  /// vectors, or not; with tiles of at most so many rows. Found when it is first asked for:
+  /// searches in f32 never do.
+  mutable std::once_flag found_;
+  mutable std::vector<std::array<std::vector<i64>, 2>> product_;
   i64 loop_;
   std::array<i64, 3> relayout_{kInfinite, kInfinite, kInfinite};  // of 1, 2, 4 bytes
   bool tiles_along_ = true, tiles_add_ = true, fuses_ = false;

@@ -196,10 +196,11 @@ void set_pitch(Operand& operand, u64 bytes) {
 void forget_pitch(Operand& operand) {
   if (operand.level == Level::kRegister) return;
   const Layout& l = operand.layout;
-  const bool near = operand.level == Level::kL1, grouped = lane_group(operand) > 1;
+  const bool near = operand.level == Level::kL1, packed = l.packed();
+  const bool grouped = packed && lane_group(operand) > 1;
   if (operand.level == Level::kL2) operand.alias = std::min(operand.alias, kMaxAliasL1);
   // Groups that share lanes are no panels: to all else, lanes are elements.
-  const bool panels = l.packed() && !(grouped && l.blocks() == 1);
+  const bool panels = packed && !(grouped && l.blocks() == 1);
   if (near || panels) {
     operand.far = false;
     operand.alias = 0;

@@ -225,9 +225,8 @@ inline u8 unit_dim(const Operand& operand) {
 }
 /// Elements that share a lane of 4 bytes at the operand's fastest place; 1: they do not.
 inline u32 lane_group(const Operand& operand) {
-  const int count = operand.layout.count();
-  if (count < 2 || !operand.layout.packed()) return 1;
-  const u32 block = operand.layout.block[count - 1];
+  if (!operand.layout.packed()) return 1;  // what searches ask most about
+  const u32 block = operand.layout.block[operand.layout.count() - 1];
   return block > 1 && block * size_of(operand.dtype) == 4 ? block : 1;
 }
 /// The dimension along which neighbouring lanes are: what is next to such a group, or unit_dim().

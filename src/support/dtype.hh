@@ -17,15 +17,21 @@ enum class Dtype : u8 {
 #undef MORELLO_DTYPE
 };
 
-constexpr u32 size_of(Dtype d) {
-  switch (d) {
-#define MORELLO_DTYPE(constant, name, number, bytes, integer) \
-  case Dtype::constant:                                       \
-    return bytes;
+/// The rows by number, a nibble each: bytes, and 8 for integers. Searches ask for these more than for
+/// anything else.
+consteval u64 rows_of_dtypes() {
+  u64 rows = 0;
+#define MORELLO_DTYPE(constant, name, number, bytes, integer)                \
+  static_assert((number) < 16 && (bytes) < 8, "a nibble each, and 16 rows"); \
+  rows |= u64{(bytes) | ((integer) ? 8u : 0u)} << 4 * (number);
 #include "support/dtypes.def"
 #undef MORELLO_DTYPE
-  }
-  return 0;
+  return rows;
+}
+
+/// Bytes.
+constexpr u32 size_of(Dtype d) {
+  return static_cast<u32>(rows_of_dtypes() >> 4 * static_cast<u32>(d)) & 7;
 }
 
 constexpr std::string_view name_of(Dtype d) {
@@ -40,14 +46,7 @@ constexpr std::string_view name_of(Dtype d) {
 }
 
 constexpr bool is_integer(Dtype d) {
-  switch (d) {
-#define MORELLO_DTYPE(constant, name, number, bytes, integer) \
-  case Dtype::constant:                                       \
-    return integer;
-#include "support/dtypes.def"
-#undef MORELLO_DTYPE
-  }
-  return false;
+  return (rows_of_dtypes() >> 4 * static_cast<u32>(d) & 8) != 0;
 }
 
 /// The element type that values of this one are computed and summed in.

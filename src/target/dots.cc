@@ -45,9 +45,21 @@ constexpr Dot kDots[] = {
     {DotForm::kPairsDot, kBf16, 2, 1, 2, 1, 0, 0, 6, true},
 };
 
+constexpr bool singles_come_first() {
+  for (size_t i = 0; i < std::size(kDots); i++) {
+    if ((kDots[i].group == 1) != (i < 2)) return false;
+    if (i < 2 && kDots[i].required != kNone) return false;
+  }
+  return kDots[0].form == DotForm::kFma && kDots[1].form == DotForm::kMulAdd;
+}
+static_assert(singles_come_first());
+
 }  // namespace
 
+const Dot* dot_of_one(Dtype sum) { return &kDots[is_integer(sum) ? 1 : 0]; }
+
 const Dot* dot_of(const Target& target, Dtype a, Dtype b, Dtype sum, u32 group) {
+  if (group == 1) return dot_of_one(sum);  // for which searches ask most
   const Dot* found = nullptr;
   for (const Dot& dot : kDots)
     if (dot.group == group && includes(target.required, dot.required) && takes(dot, a, b, sum))

@@ -42,6 +42,8 @@ struct Dot {
 /// @param group  neighbours along the reduced dimension in each lane of the factor that is read in
 ///     vectors, or 1.
 const Dot* dot_of(const Target& target, Dtype a, Dtype b, Dtype sum, u32 group);
+/// Of group 1: every target has it.
+const Dot* dot_of_one(Dtype sum);
 /// All rows, of all targets.
 std::span<const Dot> dots();
 /// Does a row of the target take factors of these types, in either order?
