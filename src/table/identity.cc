@@ -8,6 +8,7 @@
 #include "cost/microkernel.hh"
 #include "cost/shared.hh"
 #include "spec/statement.hh"
+#include "target/dots.hh"
 
 namespace morello {
 namespace {
@@ -44,7 +45,8 @@ u64 fingerprint_of(const Target& t) {
   return f.value();
 }
 
-/// What is asked about. Between them their programs have every action and every microkernel.
+/// What is asked about. Between them their Specs have every action, every microkernel and every way
+/// to sum products (tests/table/identity_test.cc), each on the targets that differ for its types.
 constexpr std::string_view kProbes[] = {
     // Rows 1, 64 and 16 KiB apart: far, and in few sets of a cache.
     "matmul f32[40,100]{strides=256,1} f32[100,48]{strides=16384,1} -> f32[40,48]{strides=4096,1}",
@@ -54,6 +56,12 @@ constexpr std::string_view kProbes[] = {
     "transpose f32[24,17,9] perm=2,1,0 -> f32[9,17,24]",
     "reduce_max f32[30,70] axis=0 -> sqrt -> f32[70]",
     "reduce_sum f32[30,70] axis=1 -> f32[30]",
+    "reduce_sum f32[12,40] axis=0 -> f32[40]",
+    "matmul bf16[6,40] bf16[40,35] + bias f32[35] -> bf16[6,35]",
+    "matmul bf16[24,40] bf16[40,80]{*} -> f32[24,80]",
+    "matmul u8[5,70] i8[70,40]{*} -> i32[5,40]",
+    "matmul i8[3,64] i8[64,5]{0,1} += i32[3,5]",
+    "transpose bf16[24,34] perm=1,0 -> bf16[34,24]",
 };
 /// Ways from each of them down to a leaf.
 constexpr int kWalks = 3;
@@ -72,11 +80,20 @@ class Prober {
     for (std::string_view text : kProbes) {
       Result<Statement> statement = parse(text);
       Result<Lowered> lowered = lower(*statement);
+      if (!differs_for(lowered->spec)) continue;
       for (int i = 0; i < kWalks; i++) walk(lowered->spec, limits_of(target_));
     }
   }
 
  private:
+  /// Targets that are alike for the types of a Spec say the same of it.
+  bool differs_for(const Spec& spec) const {
+    std::vector<Dtype> types;
+    for (int o = 0; o < spec.operand_count; o++) types.push_back(spec.operand[o].dtype);
+    const Target* least = best_target(target_.required, kAllFeatures, types);
+    return least != nullptr && least->number == target_.number;
+  }
+
   void walk(Spec spec, Limits limits) {
     for (int step = 0; step < kMaxSteps; step++) {
       clamp_limits(spec, limits);

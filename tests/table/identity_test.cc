@@ -6,9 +6,22 @@
 
 #include <set>
 
+#include "actions/clamp.hh"
 #include "actions/placement.hh"
+#include "cost/microkernel.hh"
+#include "cost/shared.hh"
+#include "../support/targets.hh"
 
 namespace morello {
+namespace {
+
+Limits clamped(const Spec& spec, const Target& target) {
+  Limits limits = limits_of(target);
+  clamp_limits(spec, limits);
+  return limits;
+}
+
+}  // namespace
 
 TEST_SUITE("table") {
   TEST_CASE("the identity of a target is always the same, and of each another") {
@@ -30,10 +43,10 @@ TEST_SUITE("table") {
   }
 
   TEST_CASE("the fingerprints ask about far rows that share cache sets, at every level") {
-    for (const Target& target : fixed_targets()) {
+    for (const Target* target : testing::targets_of({Dtype::kF32})) {
       std::set<int> aliases, crowded;
       size_t far = 0;
-      each_probe(target, [&](const Spec& spec) {
+      each_probe(*target, [&](const Spec& spec) {
         for (int o = 0; o < spec.operand_count; o++) {
           const Operand& x = spec.operand[o];
           if (x.level == Level::kRegister) CHECK((!x.far && x.alias == 0));
@@ -49,6 +62,43 @@ TEST_SUITE("table") {
       CHECK(aliases == std::set<int>{0, 4, kMaxAliasL1, 8, kMaxAlias});
       CHECK(crowded.size() == 2);
     }
+  }
+
+  TEST_CASE("the fingerprints ask about every action, microkernel and way to sum products") {
+    std::set<ActionKind> actions;
+    std::set<MicrokernelId> kernels;
+    std::set<const Dot*> ways;
+    for (const Target& fixed : fixed_targets()) {
+      const Target target = with_machine(fixed, 0, 0, 2);
+      ActionContext context{&target};
+      ActionList list;
+      each_probe(target, [&](Spec spec) {
+        list_actions(spec, clamped(spec, target), context, list);
+        for (const Action& action : list) actions.insert(action.kind);
+        for (bool on_tile : {false, true}) {
+          if (on_tile) {
+            spec.out().level = Level::kRegister;
+            spec.out().access = Access::kInOut;
+          }
+          for (const Microkernel* kernel : microkernels()) {
+            if (!kernel->applies(spec, target)) continue;
+            kernels.insert(kernel->id);
+            const auto roles = contraction_roles(spec);
+            if (!roles) continue;
+            ways.insert(dot_of(spec, *roles, target));
+            ways.insert(dot_along(spec, *roles, target));
+          }
+        }
+      });
+    }
+#define MORELLO_ACTION(number, name) \
+  CHECK_MESSAGE(actions.contains(ActionKind::k##name), "action " #name);
+#include "actions/actions.def"
+#undef MORELLO_ACTION
+    for (MicrokernelId id : kAllMicrokernels)
+      CHECK_MESSAGE(kernels.contains(id), "microkernel " << name_of(id));
+    for (const Dot& dot : dots())
+      CHECK_MESSAGE(ways.contains(&dot), "row " << &dot - dots().data() << " of dots()");
   }
 
   TEST_CASE("every number of a target counts, processors apart") {
