@@ -13,7 +13,7 @@ namespace morello {
 
 /// Of tables that this library makes for `target`, with its processors. Prices and actions are
 /// fingerprinted by what they say about a fixed set of Specs, so they change with the code and with
-/// nothing else. The first call in a process takes about a millisecond.
+/// nothing else. The first call in a process takes a few milliseconds.
 TableIdentity identity_of(const Target& target);
 
 /// The Specs that the fingerprints ask about, on one target: for tests of what they notice.
