@@ -4,6 +4,7 @@
 #define MORELLO_CAPI_TOOLS_COMMAND_HH
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -120,8 +121,8 @@ std::string human_time(double nanoseconds);
 
 /// Calls `command` for the Spec of the arguments, or for every line of standard input that is
 /// neither empty nor a comment. Returns the highest exit code.
-using Command = int (*)(const Arguments&, const std::string&);
-int for_each_spec(const Arguments& arguments, Command command);
+using Command = std::function<int(const Arguments&, const std::string&)>;
+int for_each_spec(const Arguments& arguments, const Command& command);
 
 // One subcommand each, for one Spec. They return the exit code.
 int synth_command(const Arguments& arguments, const std::string& text);

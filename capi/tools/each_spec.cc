@@ -25,7 +25,7 @@ bool read_line(std::string* line) {
   return !line->empty() && std::ferror(stdin) == 0;
 }
 
-int run_line(const Arguments& arguments, Command command, const std::string& line) {
+int run_line(const Arguments& arguments, const Command& command, const std::string& line) {
   const size_t first = line.find_first_not_of(" \t\r");
   if (first == line.npos || line[first] == '#') return kExitOk;
   // The library would read the text up to there.
@@ -38,7 +38,7 @@ int run_line(const Arguments& arguments, Command command, const std::string& lin
 
 }  // namespace
 
-int for_each_spec(const Arguments& arguments, Command command) {
+int for_each_spec(const Arguments& arguments, const Command& command) {
   if (arguments.spec != "-") return command(arguments, arguments.spec);
   Arguments numbered = arguments;
   int exit_code = kExitOk;

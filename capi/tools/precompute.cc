@@ -135,14 +135,29 @@ void report_end(const Arguments& arguments, const morello_precompute_progress& e
   if (!whole) print("stopped; what was solved is kept, and the same command goes on\n");
 }
 
+/// "-" alone is the lines of standard input.
+int read_families(Arguments& arguments) {
+  if (arguments.families != std::vector<std::string>{"-"}) return kExitOk;
+  arguments.spec = "-";
+  arguments.families.clear();
+  const int exit_code = for_each_spec(arguments, [&](const Arguments&, const std::string& line) {
+    arguments.families.push_back(line);
+    return kExitOk;
+  });
+  if (exit_code != kExitOk || !arguments.families.empty()) return exit_code;
+  return report_failure(arguments, "-", "no family in standard input");
+}
+
 }  // namespace
 
 CLI::App* add_precompute_command(CLI::App* app, Arguments* arguments) {
   CLI::App* command =
       app->add_subcommand("precompute", "solve families of Specs, and keep them in a table");
   command
-      ->add_option("FAMILY", arguments->families,
-                   "Specs in which sizes may be bounds: 'matmul f32[<=512,<=512] f32[<=512,<=64]'")
+      ->add_option(
+          "FAMILY", arguments->families,
+          "Specs in which sizes may be bounds: 'matmul f32[<=512,<=512] f32[<=512,<=64]'; or "
+          "- to read one per line from standard input")
       ->required();
   command->add_option("-o,--out", arguments->output, "the table; added to if it is there")
       ->required()
@@ -160,7 +175,9 @@ CLI::App* add_precompute_command(CLI::App* app, Arguments* arguments) {
   return command;
 }
 
-int precompute_command(const Arguments& arguments) {
+int precompute_command(const Arguments& given) {
+  Arguments arguments = given;
+  if (const int exit_code = read_families(arguments)) return exit_code;
   morello_precompute_options options;
   morello_precompute_options_init(&options, sizeof options);
   options.target = arguments.target;

@@ -17,8 +17,8 @@ enum class Dtype : u8 {
 #undef MORELLO_DTYPE
 };
 
-/// The rows by number, a nibble each: bytes, and 8 for integers. Searches ask for these more than for
-/// anything else.
+/// The rows by number, a nibble each: bytes, and 8 for integers. Searches ask for these more than
+/// for anything else.
 consteval u64 rows_of_dtypes() {
   u64 rows = 0;
 #define MORELLO_DTYPE(constant, name, number, bytes, integer)                \

@@ -28,9 +28,9 @@ class Precompute(unittest.TestCase):
         self.folder = pathlib.Path(temporary.name)
         self.path = self.folder / "t.mtab"
 
-    def run_it(self, *arguments, exit_code=OK):
+    def run_it(self, *arguments, exit_code=OK, given=""):
         done = subprocess.run([MORELLO, *map(str, arguments)], text=True, capture_output=True,
-                              timeout=200)
+                              input=given, timeout=200)
         self.assertEqual(done.returncode, exit_code, done.stderr)
         return done
 
@@ -61,6 +61,21 @@ class Precompute(unittest.TestCase):
         self.assertEqual(self.path.read_bytes(), content)
         text = self.run_it("precompute", "--isa", "avx2", "--out", self.path, SMALL).stdout
         self.assertIn(f"{MEMBERS} were in the file", text)
+
+    def test_families_from_standard_input(self):
+        relu = "relu f32[<=48,3]{strides=7,1}"
+        self.precompute(SMALL, relu)
+        given = self.folder / "given.mtab"
+        self.run_it("precompute", "--isa", "avx2", "--out", given, "-",
+                    given=f"# two families\n{SMALL}\n\n  {relu}\n")
+        self.assertEqual(given.read_bytes(), self.path.read_bytes())
+        failed = self.folder / "failed.mtab"
+        for lines, exit_code, words in (("# nothing\n", 1, "no family"),
+                                        (f"{SMALL}\nmatmul f32[<=4\n", 3, "matmul f32[<=4\n")):
+            done = self.run_it("precompute", "--isa", "avx2", "--out", failed, "-", given=lines,
+                               exit_code=exit_code)
+            self.assertIn(words, done.stderr)
+            self.assertFalse(failed.exists())
 
     def test_parts_make_the_same_file(self):
         families = [SMALL, "relu f32[<=48,3]{strides=7,1}"]

@@ -6,11 +6,11 @@
 
 #include <set>
 
+#include "../support/targets.hh"
 #include "actions/clamp.hh"
 #include "actions/placement.hh"
 #include "cost/microkernel.hh"
 #include "cost/shared.hh"
-#include "../support/targets.hh"
 
 namespace morello {
 namespace {
