@@ -34,8 +34,8 @@ u64 fingerprint_of(const Target& t) {
     if constexpr (std::is_convertible_v<T, std::string_view>) {
       (void)value;  // so are the names in words
     } else if constexpr (std::is_same_v<T, decltype(t.level)>) {
-      for (const auto& [bytes, line_units, run_units] : value)
-        for (i64 number : {static_cast<i64>(bytes), line_units, run_units}) f.add(number);
+      for (const auto& [bytes, line_units, run_units, streams] : value)
+        for (i64 number : {static_cast<i64>(bytes), line_units, run_units, streams}) f.add(number);
     } else if constexpr (std::is_same_v<T, Prices>) {
       each_field(value, [&](std::string_view, i64 price) { f.add(price); });
     } else {

@@ -132,6 +132,7 @@ TEST_SUITE("table") {
       changes([&](Target& t) { t.level[level].bytes++; });
       changes([&](Target& t) { t.level[level].line_units++; });
       changes([&](Target& t) { t.level[level].run_units++; });
+      changes([&](Target& t) { t.level[level].streams++; });
     }
     TableIdentity two = identity_of(with_machine(base, 0, 0, 2));
     CHECK(two.target_fingerprint == identity.target_fingerprint);
