@@ -63,6 +63,7 @@ struct Arguments {
 
   std::vector<std::string> specs;  // emit
   std::string header;              // emit: a file; "": none
+  std::string rust;                // emit: a file; "": none
   std::string isas;                // emit: names, with commas between them
   std::string prefix;              // emit: of names that are not given
   bool static_lib = false;         // emit

@@ -35,7 +35,7 @@ RECIPES = {
     "table dump": ["{table}"],
     "table plot": ["{table}"],
 }
-WITH_FILES = {"run --output", "asm --bytes", "emit --output", "emit --header", "precompute --out",
+WITH_FILES = {"run --output", "asm --bytes", "emit --output", "emit --header", "emit --rust", "precompute --out",
               "table merge --output", "table dump --output", "table plot --output"}
 LEFT_OUT = set()  # subcommands that say that this build has not what they need
 FILES_READ = {"--table", "--input"}
@@ -218,6 +218,6 @@ if __name__ == "__main__":
     if not can_emit():
         LEFT_OUT.add("emit")
         RECIPES.pop("emit")
-        WITH_FILES.difference_update({"emit --output", "emit --header"})
+        WITH_FILES.difference_update({"emit --output", "emit --header", "emit --rust"})
         print("skipped: emit, as the tool was built without libelf (Debian: libelf-dev)")
     unittest.main(verbosity=2)

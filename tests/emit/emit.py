@@ -18,6 +18,7 @@ QEMU, *CC = sys.argv[3:]
 SKIP_EXIT = 77
 SPECS = [
     "odd = matmul f32[17,31] f32[31,47] -> f32[17,47]",
+    "parts = matmul f32[33,65] f32[65,70] -> f32[33,70]",  # code of it has routines
     "layer = matmul f32[5,64] f32[64,33] + bias f32[33] -> relu -> f32[5,33]",
     "half = matmul bf16[9,40] bf16[40,24] += f32[9,24]",
     "loose = matmul f32[4,30] f32[30,50]{*} -> f32[4,50]",
@@ -89,6 +90,7 @@ def inspected(work):
     for name in ("odd", "odd_avx2", "odd_avx512", "loose_pack_b", "loose_pack_b_avx2"):
         expect(names.get(name) == "GLOBAL", f"no function {name}")
     expect(names.get("odd_avx2.kernel") == "LOCAL", "no symbol of the kernel itself")
+    expect(names.get("parts_avx2.routine1") == "LOCAL", "no routine: take another Spec")
     frames = must("readelf", "--debug-dump=frames", kernels)
     expect(frames.count("FDE") >= sum(kind == "FUNC" for _, kind, *_ in symbols), "frames are missing")
 
@@ -117,9 +119,10 @@ def runs(work):
         program_inspected(work / "libwhole.so")
     for program in programs:
         program_inspected(program)
-        for mode in ((), ("step",)) if usable else (("none",),):
-            done = must(program, *mode)
-            print(done, end="")
+        print(must(program, *(() if usable else ("none",))), end="")
+    if usable:
+        for program in (programs[0], programs[-1]):
+            print(must(program, "step"), end="")
     static = build(work, "static", kernels, "-static") if not QEMU == "" else None
     for cpu, mode in (("Haswell", ()), ("EPYC", ()), ("Nehalem", ("none",)), ("qemu64", ("none",))):
         if static is not None:
@@ -191,6 +194,7 @@ def refused(work):
         ([f"f = {SMALL}", f"F = {other}"], 3, ["NAME = SPEC"]),
         ([f"f = {SMALL}", f"f_avx2 = {other}"], 3, ["f_avx2"]),
         ([f"while = {SMALL}"], 3, ["while"]),
+        ([f"match = {SMALL}", "--rust", work / "k.rs"], 3, ["match"]),
         ([SMALL, "--table", work / "no.mtab"], 3, ["MORELLO_IO_ERROR"]),
         ([SMALL, "--header", work / "no" / "k.h"], 1, ["k.h", "cannot be written"]),
         ([SMALL, "--header", "/dev/full"], 1, ["/dev/full"]),

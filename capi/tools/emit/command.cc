@@ -10,6 +10,7 @@
 #include "emit/header.hh"
 #include "emit/object.hh"
 #include "emit/parts.hh"
+#include "emit/rust.hh"
 #include "flags.hh"
 #include "fmt/ranges.h"
 #include "job.hh"
@@ -60,6 +61,13 @@ constexpr const char* kKeywords[] = {
     "signed",  "sizeof",   "static",    "struct",   "switch",    "template", "this",     "throw",
     "true",    "try",      "typedef",   "typename", "union",     "unsigned", "using",    "virtual",
     "void",    "volatile", "while",     "xor",      "main"};
+
+/// The same of Rust.
+constexpr const char* kRustKeywords[] = {
+    "abstract", "as",       "async", "await", "become", "box",   "crate", "dyn",   "final",
+    "fn",       "impl",     "in",    "let",   "loop",   "macro", "match", "mod",   "move",
+    "mut",      "override", "priv",  "pub",   "ref",    "self",  "super", "trait", "type",
+    "unsafe",   "unsized",  "use",   "where", "yield",  "Self"};
 
 /// A name that the user gave, and the Spec: "NAME = SPEC", or only that.
 struct Request {
@@ -200,7 +208,9 @@ int Emission::check_names(const Request& request, const Function& function) {
   Arguments arguments = arguments_;
   arguments.input_line = request.input_line;
   const auto same = [&](const char* word) { return word == function.name; };
-  if (std::any_of(std::begin(kKeywords), std::end(kKeywords), same))
+  if (std::any_of(std::begin(kKeywords), std::end(kKeywords), same) ||
+      (!arguments_.rust.empty() &&
+       std::any_of(std::begin(kRustKeywords), std::end(kRustKeywords), same)))
     return report_text(arguments, request.text,
                        fmt::format("no function can be named {}", function.name), 1);
   std::vector<std::string> all = {function.name};
@@ -264,11 +274,13 @@ int Emission::write() {
   if (problem.empty()) {
     std::vector<NewFile> files = {{arguments_.output, std::move(bytes)}};
     if (!arguments_.header.empty()) files.push_back({arguments_.header, make_header(functions_)});
+    if (!arguments_.rust.empty()) files.push_back({arguments_.rust, make_rust(functions_)});
     problem = replace_files(files);
   }
   if (problem.empty()) return kExitOk;
-  if (!arguments_.header.empty() && problem.find(arguments_.header) == problem.npos)
-    problem += fmt::format("; {} is not written either", arguments_.header);
+  for (const std::string& path : {arguments_.header, arguments_.rust})
+    if (!path.empty() && problem.find(path) == problem.npos)
+      problem += fmt::format("; {} is not written either", path);
   return report_failure(arguments_, arguments_.output, problem);
 }
 
@@ -318,8 +330,10 @@ int Emission::run() {
   for (const Request& request : requests_)
     if (const int exit_code = add_function(request); exit_code != kExitOk) return exit_code;
   if (const int exit_code = write(); exit_code != kExitOk) return exit_code;
-  report(arguments_.header.empty() ? arguments_.output
-                                   : arguments_.output + " and " + arguments_.header);
+  std::string written = arguments_.output;
+  for (const std::string& path : {arguments_.header, arguments_.rust})
+    if (!path.empty()) written += ", " + path;
+  report(written);
   return kExitOk;
 }
 
@@ -336,6 +350,8 @@ CLI::App* add_emit_command(CLI::App* app, Arguments* arguments) {
       ->required()
       ->option_text("FILE");
   command->add_option("--header", arguments->header, "the C header")->option_text("FILE.h");
+  command->add_option("--rust", arguments->rust, "the same for Rust, to be included in a module")
+      ->option_text("FILE.rs");
   arguments->isas = "avx2,avx512";
   arguments->prefix = kDefaultPrefix;
   command

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "command.hh"
+#include "emit/sizes.hh"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -60,28 +61,6 @@ std::string layout_words(const morello_tensor& t) {
     default:
       return "row-major";
   }
-}
-
-/// What the variants need at most.
-template <typename F>
-size_t most(const Function& f, F bytes_of) {
-  size_t bytes = 0;
-  for (const Variant& v : f.variants) bytes = std::max<size_t>(bytes, bytes_of(v.kernel.get()));
-  return bytes;
-}
-
-size_t scratch_bytes(const Function& f) { return most(f, morello_kernel_scratch_size); }
-
-size_t operand_bytes(const Function& f, uint32_t operand) {
-  return most(f, [&](const morello_kernel* k) { return morello_kernel_operand_size(k, operand); });
-}
-
-size_t pack_scratch_bytes(const Function& f, uint32_t operand) {
-  return most(f, [&](const morello_kernel* k) {
-    morello_code code;
-    morello_kernel_code_get(k, static_cast<int32_t>(operand), &code, sizeof code);
-    return code.scratch_size;
-  });
 }
 
 /// Text that is made of one function.
