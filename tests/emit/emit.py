@@ -91,6 +91,12 @@ def inspected(work):
         expect(names.get(name) == "GLOBAL", f"no function {name}")
     expect(names.get("odd_avx2.kernel") == "LOCAL", "no symbol of the kernel itself")
     expect(names.get("parts_avx2.routine1") == "LOCAL", "no routine: take another Spec")
+    # What nobody calls can be left out.
+    source = work / "one.c"
+    source.write_text('#include "kernels.h"\nint main(void) { float out[15]; return filled(out, 0) > 0; }\n')
+    must(*CC, "-I", work, source, kernels, "-Wl,--gc-sections,--fatal-warnings", "-o", work / "one")
+    left = must("nm", work / "one")
+    expect("filled_avx2" in left and "odd_avx2" not in left, f"not the one function that is called:\n{left}")
     frames = must("readelf", "--debug-dump=frames", kernels)
     expect(frames.count("FDE") >= sum(kind == "FUNC" for _, kind, *_ in symbols), "frames are missing")
 
@@ -171,6 +177,17 @@ def named(work):
     for part in (SMALL, "int my_relu_5(const float *a, float *out, void *scratch);", "my_relu_5_avx512_bf16(",
                  "MY_RELU_5_SCRATCH_BYTES", 'extern "C"'):
         expect(part in header, f"the header lacks {part}:\n{header}")
+    # Every element type has its name in C and in Rust.
+    known = re.search(r"known are ([\w, ]+)", run(MORELLO, "emit", "relu f33[5]", "-o", work / "a.o").stdout).group(1)
+    for dtype in known.strip().split(", "):
+        must(MORELLO, "emit", f"move {dtype}[5] -> {dtype}[5]", "-o", work / "a.o", "--header", work / "a.h", "--rust",
+             work / "a.rs")
+        header, rust = (work / "a.h").read_text(), (work / "a.rs").read_text()
+        kind = {"f": "float" if dtype == "f32" else "uint16_t", "b": "uint16_t"}.get(dtype[0])
+        kind = kind or f"{'u' * (dtype[0] == 'u')}int{dtype[1:]}_t"
+        word = dtype if kind != "uint16_t" else "u16"
+        expect(f"(const {kind} *a, {kind} *out," in header and f"  {dtype}[5]," in header, f"{dtype} in C:\n{header}")
+        expect(f"a: &[{word}; 5]," in rust, f"{dtype} in Rust:\n{rust}")
     # Without a header, and with a link in place of a file, which stays one.
     (work / "real.o").write_text("old")
     (work / "link.o").symlink_to("real.o")

@@ -2,11 +2,11 @@
 // Libraries of one object: static ones as `ar` would write them, shared ones by the linker.
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "emit/object.hh"
@@ -91,9 +91,11 @@ std::string make_archive(const std::string& object, const std::vector<std::strin
 
 std::string make_shared_library(const std::string& object, const std::string& soname,
                                 std::string* problem) {
-  char folder[] = "/tmp/morello-emit-XXXXXX";
-  if (mkdtemp(folder) == nullptr) {
-    *problem = fmt::format("cannot make a folder in /tmp: {}", std::strerror(errno));
+  const char* temporary = std::getenv("TMPDIR");
+  std::string folder = temporary == nullptr || *temporary == '\0' ? "/tmp" : temporary;
+  folder += "/morello-emit-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) {
+    *problem = fmt::format("{}: no such folder can be made: {}", folder, std::strerror(errno));
     return {};
   }
   const std::string input = fmt::format("{}/kernels.o", folder);
@@ -111,7 +113,7 @@ std::string make_shared_library(const std::string& object, const std::string& so
   }
   if (problem->empty()) bytes = read_file(output);
   for (const std::string& path : {input, output}) unlink(path.c_str());
-  rmdir(folder);
+  rmdir(folder.c_str());
   return bytes;
 }
 
