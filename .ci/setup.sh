@@ -2,9 +2,9 @@
 # Sourced by the scripts beside it: puts the needed Debian packages in place.
 export DEBIAN_FRONTEND=noninteractive
 
-# What a build needs; the last four are for the command line tool, doctest is for the tests.
+# What a build needs; the last six are for the command line tool, doctest is for the tests.
 needed_packages="g++ meson ninja-build pkg-config python3 libxbyak-dev libxxhash-dev libzstd-dev libcereal-dev
-  doctest-dev libfmt-dev libcli11-dev nlohmann-json3-dev libzydis-dev libzycore-dev"
+  doctest-dev libfmt-dev libcli11-dev nlohmann-json3-dev libzydis-dev libzycore-dev libelf-dev"
 
 is_installed() {
   case $1 in

@@ -52,7 +52,7 @@ struct Arguments {
   bool compare = false;             // bench
   uint64_t seed = 1;                // run, bench, table verify
   std::vector<std::string> inputs;  // run
-  std::string output;               // run, precompute, table merge, table plot
+  std::string output;               // run, emit, precompute, table merge, table plot
   uint64_t rounds = 30;             // bench
   int32_t check = kCheckAuto;       // run, bench
   std::string bytes;                // asm
@@ -60,6 +60,14 @@ struct Arguments {
   uint64_t points = 100;           // table verify
   uint64_t group = kLargestGroup;  // table plot
   std::string x, y;                // table plot: axes; "": the widest
+
+  std::vector<std::string> specs;  // emit
+  std::string header;              // emit: a file; "": none
+  std::string rust;                // emit: a file; "": none
+  std::string isas;                // emit: names, with commas between them
+  std::string prefix;              // emit: of names that are not given
+  bool static_lib = false;         // emit
+  bool shared = false;             // emit
 
   std::vector<std::string> families;  // precompute
   uint32_t workers = 0;               // precompute: 0: one per processor
@@ -138,6 +146,9 @@ inline constexpr uint64_t kMostMebibytes = uint64_t{1} << 40;
 /// --target, --threads, --read-machine
 void add_target_options(CLI::App* command, Arguments* arguments);
 void add_table_memory(CLI::App* command, Arguments* arguments);
+
+CLI::App* add_emit_command(CLI::App* app, Arguments* arguments);
+int emit_command(const Arguments& arguments);
 
 CLI::App* add_precompute_command(CLI::App* app, Arguments* arguments);
 int precompute_command(const Arguments& arguments);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Making a kernel as the arguments say: tables, options, and a line of progress on a terminal.
+#include "job.hh"
+
 #include <cmath>
 #include <utility>
 
-#include "command.hh"
 #include "output.hh"
 
 namespace morello::tools {
@@ -18,7 +19,7 @@ void show_progress(void* line, const morello_progress* p) {
       p->bytes >> 20, best, grouped(p->lower_bound)));
 }
 
-morello_options options_of(const Arguments& arguments, bool search_only) {
+morello_options options_of(const Arguments& arguments, JobKind kind) {
   morello_options options;
   morello_options_init(&options, sizeof options);
   options.target = arguments.target;
@@ -26,14 +27,17 @@ morello_options options_of(const Arguments& arguments, bool search_only) {
   options.search_threads = arguments.search_threads;
   options.time_budget = arguments.time_budget;
   options.memory_budget = arguments.memory_budget << 20;
-  options.search_only = search_only ? 1 : 0;
+  options.search_only = kind == JobKind::kSearch ? 1 : 0;
+  options.code_only = kind == JobKind::kCode ? 1 : 0;
+  options.strict_table = arguments.strict_table ? 1 : 0;
   return options;
 }
 
-/// All tables as one, or none without any. False: *error says why.
-bool load_tables(const Arguments& arguments, morello_context* context, TablePtr* all,
+}  // namespace
+
+bool load_tables(const std::vector<std::string>& paths, morello_context* context, TablePtr* all,
                  morello_error** error) {
-  for (const std::string& path : arguments.tables) {
+  for (const std::string& path : paths) {
     morello_table* table = nullptr;
     if (morello_table_load(context, path.c_str(), &table, error) != MORELLO_OK) return false;
     const TablePtr loaded(std::exchange(table, nullptr));
@@ -47,29 +51,34 @@ bool load_tables(const Arguments& arguments, morello_context* context, TablePtr*
   return true;
 }
 
-}  // namespace
-
 std::optional<Job> make_job(const Arguments& arguments, const std::string& text, bool search_only) {
+  morello_error* error = nullptr;
+  const ContextPtr context = make_context(arguments, &error);
+  TablePtr table;
+  if (!context || !load_tables(arguments.tables, context.get(), &table, &error)) {
+    report_error(arguments, text, ErrorPtr(error).get());
+    return std::nullopt;
+  }
+  return make_job_in(arguments, text, search_only ? JobKind::kSearch : JobKind::kRun, context.get(),
+                     table.get());
+}
+
+std::optional<Job> make_job_in(const Arguments& arguments, const std::string& text, JobKind kind,
+                               morello_context* context, const morello_table* table) {
   morello_error* error = nullptr;
   const auto failed = [&] {
     report_error(arguments, text, ErrorPtr(error).get());
     return std::nullopt;
   };
 
-  const ContextPtr context_owner = make_context(arguments, &error);
-  morello_context* const context = context_owner.get();
-  if (context == nullptr) return failed();
   Job job;
   morello_spec* spec = nullptr;
   if (morello_spec_parse(context, text.c_str(), &spec, &error) != MORELLO_OK) return failed();
   job.spec.reset(spec);
   job.text = text_of(morello_spec_print, static_cast<const morello_spec*>(spec));
 
-  TablePtr table;
-  if (!load_tables(arguments, context, &table, &error)) return failed();
-  morello_options options = options_of(arguments, search_only);
-  options.table = table.get();
-  options.strict_table = arguments.strict_table ? 1 : 0;
+  morello_options options = options_of(arguments, kind);
+  options.table = table;
   morello_kernel* kernel = nullptr;
   morello_status status;
   {
@@ -82,7 +91,7 @@ std::optional<Job> make_job(const Arguments& arguments, const std::string& text,
   if (status != MORELLO_OK) return failed();
   job.kernel.reset(kernel);
   morello_kernel_stats(kernel, &job.stats, sizeof job.stats);
-  if (arguments.threads > 1 && !search_only) {
+  if (arguments.threads > 1 && kind == JobKind::kRun) {
     morello_pool* pool = nullptr;
     if (morello_pool_create(arguments.threads, &pool, &error) != MORELLO_OK) return failed();
     job.pool.reset(pool);

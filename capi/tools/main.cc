@@ -103,6 +103,7 @@ int run(int argc, char** argv) {
   const CLI::App* cpu =
       add(&app, "cpu", "print what the library knows about this machine", &arguments);
 
+  const CLI::App* emit = add_emit_command(&app, &arguments);
   const CLI::App* table = add_table_command(&app, &arguments);
   const CLI::App* precompute = add_precompute_command(&app, &arguments);
 
@@ -119,6 +120,7 @@ int run(int argc, char** argv) {
     return kExitUsage;
   }
   const CLI::App* chosen = app.get_subcommands().front();
+  if (chosen == emit) return emit_command(arguments);
   if (chosen == precompute) return precompute_command(arguments);
   if (chosen == table)
     return table_command(arguments, table->get_subcommands().front()->get_name());

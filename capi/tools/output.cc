@@ -2,12 +2,15 @@
 #include "output.hh"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "command.hh"
 
@@ -21,6 +24,13 @@ bool error_lost = false;
 
 /// The errno, if it is set: a short write without one is a bug of the C library.
 int reason() { return errno != 0 ? errno : EIO; }
+
+/// `text` with one path in place of another.
+std::string replaced(std::string text, const std::string& path, const std::string& by) {
+  if (const size_t at = text.find(path); !path.empty() && at != text.npos)
+    text.replace(at, path.size(), by);
+  return text;
+}
 
 }  // namespace
 
@@ -73,6 +83,33 @@ std::string write_file(const std::string& path, std::initializer_list<std::strin
     why = reason();
   }
   return good ? std::string() : fmt::format("{}: cannot be written: {}", path, std::strerror(why));
+}
+
+std::string replace_files(const std::vector<NewFile>& files) {
+  std::vector<std::string> written;  // "": in place
+  std::string problem;
+  for (const NewFile& file : files) {
+    struct stat now;
+    const bool exists = stat(file.path.c_str(), &now) == 0;
+    const bool in_place = exists && !S_ISREG(now.st_mode);
+    // Beside the file, or beside what it is a link to.
+    std::unique_ptr<char, decltype(&std::free)> real(
+        exists ? realpath(file.path.c_str(), nullptr) : nullptr, std::free);
+    const std::string path = real && !in_place ? real.get() : file.path;
+    written.push_back(in_place ? std::string() : fmt::format("{}.new-{}", path, getpid()));
+    problem = write_file(in_place ? path : written.back(), {file.bytes});
+    if (!problem.empty()) problem = replaced(problem, written.back(), file.path);
+    if (!problem.empty()) break;
+    if (exists && !in_place) chmod(written.back().c_str(), now.st_mode & 07777);
+  }
+  for (size_t i = 0; i < written.size(); i++) {
+    if (written[i].empty()) continue;
+    const std::string path = written[i].substr(0, written[i].rfind(".new-"));
+    if (problem.empty() && std::rename(written[i].c_str(), path.c_str()) != 0)
+      problem = fmt::format("{}: cannot be written: {}", files[i].path, std::strerror(errno));
+    if (!problem.empty()) unlink(written[i].c_str());
+  }
+  return problem;
 }
 
 StatusLine::StatusLine()

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "fmt/format.h"
 
@@ -42,6 +43,15 @@ int finish_output(int exit_code);
 
 /// Writes a file anew. Returns an empty string, or what went wrong, with the path.
 std::string write_file(const std::string& path, std::initializer_list<std::string_view> parts);
+
+/// A file to be written, with its path.
+struct NewFile {
+  std::string path;
+  std::string bytes;
+};
+/// Writes files such that each is replaced as a whole, and none if one cannot be written. What is
+/// no file, such as a pipe, is written as it is. Returns an empty string, or what went wrong.
+std::string replace_files(const std::vector<NewFile>& files);
 
 /// Where a long work is, on standard error: one line that is written over on a terminal, else a new
 /// line now and then.

@@ -161,6 +161,20 @@ typedef struct morello_cpu_info {
  *  MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_cpu_info_get(morello_cpu_info *info, size_t info_size);
 
+/** A feature of CPUs, and how a program that does without this library finds it. */
+typedef struct morello_cpu_feature {
+  char name[32]; /**< such as "avx2", zero terminated */
+  uint32_t leaf; /**< of CPUID; a CPU that does not know the leaf lacks the feature */
+  uint32_t subleaf;
+  uint32_t register_number; /**< 0: EAX, 1: EBX, 2: ECX, 3: EDX .. */
+  uint32_t bit;             /**< .. in which this bit is set */
+  uint64_t xcr0; /**< bits that must be set as well in XCR0, which XGETBV reads where CPUID
+                      says OSXSAVE: the system saves these registers */
+} morello_cpu_feature;
+/** What kernels for a morello_isa need of a CPU: all of these. Writes the first `count` of them.
+ *  @return how many there are; 0 if `isa` is AUTO or unknown. */
+MORELLO_API size_t morello_isa_features(int32_t isa, morello_cpu_feature *features, size_t count);
+
 /* ---------------------------------------------------------------------------------------------
  * Context
  * ------------------------------------------------------------------------------------------- */
@@ -375,10 +389,17 @@ typedef struct morello_options {
   const morello_table *table; /**< asked before searching; borrowed for the call; default NULL */
   uint32_t strict_table; /**< 0 (default): a table of another target or number of threads covers
                               nothing; 1: it is an error, MORELLO_INCOMPATIBLE_TABLE */
-  uint32_t reserved1;    /**< must be 0 */
+  uint32_t code_only;    /**< nonzero: make code to be kept (morello_kernel_code_get()), for any
+                              target, whatever the CPU has. The kernel cannot be run */
 } morello_options;
 
 MORELLO_API void morello_options_init(morello_options *options, size_t options_size);
+
+/** The morello_isa that MORELLO_ISA_AUTO would mean for `spec` on a CPU that can run the kernels of
+ *  `usable_isas` alone (bit 1 << n, as in morello_cpu_info): one of them, or 0 if there is none. No
+ *  cap counts. Taking away what it returns, and asking again, gives an order: for any other CPU,
+ *  the first one of it that is usable. */
+MORELLO_API int32_t morello_spec_isa(const morello_spec *spec, uint32_t usable_isas);
 
 /** Finds the cheapest program for `spec` and makes a kernel of it. Deterministic: the same Spec,
  *  options and library version give the same program and the same code bytes. Only a search that a
@@ -421,8 +442,8 @@ typedef struct morello_executor {
  *      morello_kernel_scratch_alignment(); or NULL: the library allocates it for this call.
  *  @param executor  NULL: everything runs on the calling thread.
  *  @return MORELLO_NULL_OPERAND, MORELLO_MISALIGNED, MORELLO_OUT_OF_MEMORY,
- *  MORELLO_INVALID_ARGUMENT (kernel is NULL, or was made with search_only; executor is a pool of
- *  the process that this one was forked from). */
+ *  MORELLO_INVALID_ARGUMENT (kernel is NULL, or was made with search_only or code_only; executor is
+ *  a pool of the process that this one was forked from). */
 MORELLO_API morello_status morello_kernel_run(const morello_kernel *kernel, void *const *operands,
                                               void *scratch, const morello_executor *executor);
 /** The same, after checking the size of every buffer: operand_bytes[i] is the size of operands[i].
@@ -434,7 +455,7 @@ MORELLO_API morello_status morello_kernel_run_checked(
     uint32_t operand_count, void *scratch, size_t scratch_bytes, const morello_executor *executor,
     morello_error **err);
 /** The machine code itself, for callers that count nanoseconds: no argument is checked, and scratch
- *  may be NULL only if the scratch size is 0. NULL for search_only kernels. */
+ *  may be NULL only if the scratch size is 0. NULL for search_only and code_only kernels. */
 typedef void (*morello_kernel_fn)(void *const *operands, void *scratch,
                                   const morello_executor *executor);
 MORELLO_API morello_kernel_fn morello_kernel_function(const morello_kernel *kernel);
@@ -450,7 +471,7 @@ MORELLO_API size_t morello_kernel_scratch_alignment(const morello_kernel *kernel
  *  row-major; `dst` has morello_kernel_operand_size() bytes. Pack once, run often. Align `dst` to
  * 64 bytes: where memory is the limit, loads that straddle cache lines take up to twice as long.
  * For an operand whose layout was not free the packed form is the given layout.
- *  @return MORELLO_INVALID_ARGUMENT (index, search_only), MORELLO_NULL_OPERAND,
+ *  @return MORELLO_INVALID_ARGUMENT (index, search_only, code_only), MORELLO_NULL_OPERAND,
  *  MORELLO_MISALIGNED, MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_kernel_pack(const morello_kernel *kernel, int operand,
                                                const void *src, void *dst);
@@ -466,8 +487,65 @@ MORELLO_API const char *morello_kernel_name(const morello_kernel *kernel);
 MORELLO_API int32_t morello_kernel_isa(const morello_kernel *kernel);
 /** Predicted cycles of one run on the model of the target. */
 MORELLO_API double morello_kernel_cost(const morello_kernel *kernel);
-/** The bytes of machine code (position independent); *size is 0 for search_only kernels. */
+/** The bytes of the kernel's own code (position independent); *size is 0 for search_only kernels.
+ *  More of it: morello_kernel_code_get(). */
 MORELLO_API const uint8_t *morello_kernel_code(const morello_kernel *kernel, size_t *size);
+
+/** Code of a kernel, for those who keep it: in an object file, for instance. It is position
+ *  independent, without relocations, and never changes: a copy of its bytes, at an address that is
+ *  aligned as needed, is called as a morello_kernel_fn and needs no library. Fill with
+ *  morello_kernel_code_get(). */
+typedef struct morello_code {
+  size_t struct_size;
+  const uint8_t *bytes; /**< the kernel's: they live as long as it does */
+  size_t size;
+  size_t alignment;        /**< of the first byte; a power of two */
+  size_t entry;            /**< offset of the function to call */
+  size_t scratch_size;     /**< bytes of scratch that one call needs, aligned like a kernel's */
+  uint32_t function_count; /**< that it consists of; constants follow the last one */
+  uint32_t reserved0;      /**< 0 */
+} morello_code;
+/** @param operand  -1: the kernel's own code. 0, 1, ..: what packs this operand (see
+ *      morello_kernel_pack()). Its operands: the dense row-major tensor, and the packed one,
+ *      all zeros before. `size` is 0 if there is none: the packed form is the given layout, or
+ *      row-major where that was free.
+ *  @param code_size sizeof(morello_code) of the caller.
+ *  @return MORELLO_INVALID_ARGUMENT (NULL, operand, code_size, or a search_only kernel). */
+MORELLO_API morello_status morello_kernel_code_get(const morello_kernel *kernel, int32_t operand,
+                                                   morello_code *code, size_t code_size);
+
+typedef enum morello_code_kind {
+  MORELLO_CODE_ENTRY = 0,  /**< what is called from outside */
+  MORELLO_CODE_TASK = 1,   /**< what an executor calls */
+  MORELLO_CODE_ROUTINE = 2 /**< called by the others */
+} morello_code_kind;
+
+/** What tables for unwinding are made of: from `offset` on, up to the next step, the stack pointer
+ *  of the caller (before it pushed the return address) is rsp + `cfa`. */
+typedef struct morello_frame_step {
+  uint32_t offset; /**< in the code */
+  uint32_t cfa;
+  int32_t saved; /**< DWARF number of the register that has just been pushed, and can be found there
+                      until the function returns; -1: none */
+} morello_frame_step;
+
+/** One function of a code. Fill with morello_kernel_code_function(). */
+typedef struct morello_code_function {
+  size_t struct_size;
+  uint32_t begin; /**< offsets in the code */
+  uint32_t end;
+  int32_t kind; /**< morello_code_kind */
+  uint32_t step_count;
+  const morello_frame_step *steps; /**< by offset; the kernel's: they live as long as it does */
+} morello_code_function;
+/** @param operand  as for morello_kernel_code_get()
+ *  @param index    0 to function_count-1; functions are in the order of their addresses
+ *  @param function_size sizeof(morello_code_function) of the caller.
+ *  @return MORELLO_INVALID_ARGUMENT (NULL, operand, index, function_size, search_only kernel). */
+MORELLO_API morello_status morello_kernel_code_function(const morello_kernel *kernel,
+                                                        int32_t operand, uint32_t index,
+                                                        morello_code_function *function,
+                                                        size_t function_size);
 
 /** What became of the options' table. */
 typedef enum morello_table_use {

@@ -36,8 +36,9 @@ bool usable(const morello_executor* executor) noexcept {
          }) == MORELLO_OK;
 }
 
-constexpr const char* kSearchOnly =
-    "the kernel was made with options.search_only and has no code; synthesize it without";
+constexpr const char* kNotToRun =
+    "the kernel was made with options.search_only or options.code_only and has no code to run; "
+    "synthesize it without";
 
 std::optional<Error> check_buffers(const Kernel& k, void* const* operands,
                                    const size_t* operand_bytes) {
@@ -90,9 +91,9 @@ const KernelOperand* operand_at(const morello_kernel* kernel, u32 index) noexcep
   return &kernel->kernel.operands[index];
 }
 
-/// A search_only kernel, and none at all, need no scratch.
+/// Its code, if it can run.
 const Executable* executable_of(const morello_kernel* kernel) noexcept {
-  return kernel != nullptr && kernel->kernel.executable ? &*kernel->kernel.executable : nullptr;
+  return kernel != nullptr && kernel->kernel.can_run() ? &*kernel->kernel.executable : nullptr;
 }
 
 }  // namespace
@@ -122,7 +123,7 @@ morello_status morello_kernel_run_checked(const morello_kernel* kernel, void* co
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"kernel", kernel}})) return *e;
     const Executable* executable = executable_of(kernel);
-    if (executable == nullptr) return invalid_argument(kSearchOnly);
+    if (executable == nullptr) return invalid_argument(kNotToRun);
     if (auto e = check_list(operands)) return *e;
     if (auto e = find_null({{"operand_bytes", operand_bytes}})) return *e;
     const Kernel& k = kernel->kernel;
@@ -154,7 +155,7 @@ size_t morello_kernel_operand_size(const morello_kernel* kernel, uint32_t index)
 }
 
 size_t morello_kernel_scratch_size(const morello_kernel* kernel) {
-  const Executable* executable = executable_of(kernel);
+  const Executable* executable = code_of(kernel);
   return executable == nullptr ? 0 : executable->scratch_bytes;
 }
 
@@ -192,12 +193,6 @@ int32_t morello_kernel_isa(const morello_kernel* kernel) {
 double morello_kernel_cost(const morello_kernel* kernel) {
   if (kernel == nullptr) return 0;
   return static_cast<double>(kernel->report.cost_units) / static_cast<double>(kUnitsPerCycle);
-}
-
-const uint8_t* morello_kernel_code(const morello_kernel* kernel, size_t* size) {
-  const Executable* executable = executable_of(kernel);
-  if (size != nullptr) *size = executable == nullptr ? 0 : executable->code.size();
-  return executable == nullptr ? nullptr : executable->code.data();
 }
 
 morello_status morello_kernel_stats(const morello_kernel* kernel, morello_search_stats* stats,

@@ -69,6 +69,14 @@ struct morello_kernel {
   morello::Owners owners;
 };
 
+namespace morello {
+/// The kernel's code, in executable memory or not. A search_only kernel, and none at all, have
+/// none.
+inline const Executable* code_of(const morello_kernel* kernel) noexcept {
+  return kernel != nullptr && kernel->kernel.executable ? &*kernel->kernel.executable : nullptr;
+}
+}  // namespace morello
+
 struct morello_table {
   morello::Table table;
   morello::Target target;  // that of its identity, processors included

@@ -6,6 +6,7 @@
 #include "capi/objects.hh"
 #include "capi/target.hh"
 #include "table/identity.hh"
+#include "target/dots.hh"
 
 using namespace morello;
 
@@ -37,9 +38,9 @@ std::optional<Error> find_invalid(const morello_options& o) {
   if (o.strict_table > 1)
     return invalid_argument("options.strict_table is " + std::to_string(o.strict_table) +
                             "; valid are 0 and 1");
-  if (o.reserved1 != 0)
-    return invalid_argument("options.reserved1 is " + std::to_string(o.reserved1) +
-                            "; it must be 0");
+  if (o.search_only != 0 && o.code_only != 0)
+    return invalid_argument(
+        "options.search_only and options.code_only are both set; the one makes no code");
   return std::nullopt;
 }
 
@@ -86,10 +87,32 @@ SearchOptions search_options(const morello_context& context, const morello_optio
   return search;
 }
 
+BuildOutput output_of(const morello_options& o) {
+  if (o.search_only != 0) return BuildOutput::kProgram;
+  return o.code_only != 0 ? BuildOutput::kCode : BuildOutput::kExecutable;
+}
+
+/// The element types of the operands, in `room`.
+using Types = std::array<Dtype, kMaxOperands>;
+std::span<const Dtype> types_of(const morello_spec& spec, Types& room) noexcept {
+  size_t count = 0;
+  for (const Tensor& t : spec.statement.tensors) room[count++] = t.dtype;
+  return {room.data(), count};
+}
+
 }  // namespace
 
 void morello_options_init(morello_options* options, size_t options_size) {
   if (options != nullptr) write_struct(options, options_size, kDefaults);
+}
+
+int32_t morello_spec_isa(const morello_spec* spec, uint32_t usable_isas) {
+  return guarded_value(int32_t{0}, [&] {
+    if (spec == nullptr) return 0;
+    Types types;
+    const Target* best = best_among(usable_isas, types_of(*spec, types));
+    return best == nullptr ? 0 : best->number;
+  });
 }
 
 morello_status morello_synthesize(morello_context* context, const morello_spec* spec,
@@ -100,11 +123,10 @@ morello_status morello_synthesize(morello_context* context, const morello_spec* 
     const auto given = read_struct(options, kDefaults, kFirstOptions, "options");
     if (!given) return given.error();
     if (auto e = find_invalid(*given)) return *e;
-    const bool search_only = given->search_only != 0;
-    std::vector<Dtype> types;
-    for (const Tensor& t : spec->statement.tensors) types.push_back(t.dtype);
-    const Result<const Target*> chosen =
-        choose_target(*context, given->target, !search_only, types);
+    const BuildOutput output = output_of(*given);
+    Types types;
+    const Result<const Target*> chosen = choose_target(
+        *context, given->target, output == BuildOutput::kExecutable, types_of(*spec, types));
     if (!chosen) return chosen.error();
     const Target target = make_target(*context, **chosen, given->threads);
     const morello_table* table = given->table;
@@ -113,7 +135,7 @@ morello_status morello_synthesize(morello_context* context, const morello_spec* 
     if (!fits && given->strict_table != 0) return unfit(table, target);
     Result<BuiltKernel> built = build_kernel(
         spec->statement, spec->lowered, target, search_options(*context, *given, target),
-        table == nullptr || !fits ? nullptr : &table->table, search_only);
+        table == nullptr || !fits ? nullptr : &table->table, output);
     if (!built) return std::move(built.error());
     auto made = std::make_unique<morello_kernel>();
     made->kernel = std::move(built->kernel);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/plan.hh"
+#include "runtime/kernel.hh"
 #include "support/result.hh"
 #include "target/target.hh"
 
@@ -14,9 +15,9 @@ namespace morello {
 /// Position independent: may be copied to any address aligned to kCodeAlignment.
 struct Code {
   std::vector<u8> bytes;
-  size_t entry = 0;  // offset of the morello_kernel_fn
+  size_t entry = 0;                     // offset of the morello_kernel_fn
+  std::vector<CodeFunction> functions;  // by address
 };
-inline constexpr size_t kCodeAlignment = 64;
 
 /// System V ABI: callee-saved registers and the MXCSR are kept; the upper vector halves are clean
 /// at every return and call. Equal plans give equal bytes.

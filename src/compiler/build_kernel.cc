@@ -18,12 +18,14 @@ void add_time(u64& sum, Clock::time_point start) {
   sum += static_cast<u64>(passed.count());
 }
 
-Result<Executable> make_executable(const Plan& plan, const Target& target) {
-  const Result<Code> code = emit(plan, target);
+Result<Executable> make_executable(const Plan& plan, const Target& target, BuildOutput output) {
+  Result<Code> code = emit(plan, target);
   if (!code) return code.error();
-  Result<CodeMemory> memory = CodeMemory::make(code->bytes);
+  Result<CodeMemory> memory = output == BuildOutput::kExecutable ? CodeMemory::make(code->bytes)
+                                                                 : CodeMemory::keep(code->bytes);
   if (!memory) return std::move(memory.error());
   Executable executable;
+  executable.functions = std::move(code->functions);
   executable.code = std::move(*memory);
   executable.entry = code->entry;
   executable.scratch_bytes = plan.scratch_bytes();
@@ -64,10 +66,11 @@ std::string unproven_line(i64 cost, i64 bound) {
 /// Builds one kernel: what its steps share.
 class Builder {
  public:
-  Builder(const Target& target, const SearchOptions& options, const Table* table)
-      : target_(target), options_(options), table_(table) {}
+  Builder(const Target& target, const SearchOptions& options, const Table* table,
+          BuildOutput output)
+      : target_(target), options_(options), table_(table), output_(output) {}
 
-  Result<BuiltKernel> build(const Statement& statement, const Lowered& lowered, bool search_only);
+  Result<BuiltKernel> build(const Statement& statement, const Lowered& lowered);
 
  private:
   Result<Executable> compile(const ImplTree& tree, const Views& views, std::string* plan_text);
@@ -78,6 +81,7 @@ class Builder {
   const Target& target_;
   const SearchOptions& options_;
   const Table* table_;
+  const BuildOutput output_;
   Kernel kernel_;
   BuildReport report_;
 };
@@ -89,7 +93,7 @@ Result<Executable> Builder::compile(const ImplTree& tree, const Views& views,
   add_time(report_.plan_nanoseconds, start);
   if (!plan) return plan.error();
   start = Clock::now();
-  Result<Executable> executable = make_executable(*plan, target_);
+  Result<Executable> executable = make_executable(*plan, target_, output_);
   add_time(report_.emit_nanoseconds, start);
   if (plan_text != nullptr) *plan_text = print(*plan);
   return executable;
@@ -131,8 +135,7 @@ void Builder::add_operands(const Statement& statement, const Lowered& lowered,
   }
 }
 
-Result<BuiltKernel> Builder::build(const Statement& statement, const Lowered& lowered,
-                                   bool search_only) {
+Result<BuiltKernel> Builder::build(const Statement& statement, const Lowered& lowered) {
   const Result<ImplTree> tree = solve(lowered.spec, target_, options_, table_, report_.solving);
   if (!tree) return tree.error();
   const SearchStats& search = report_.solving.search;
@@ -143,7 +146,7 @@ Result<BuiltKernel> Builder::build(const Statement& statement, const Lowered& lo
   report_.cost_units = tree->nodes[0].cost;
   const std::vector<PackMove> packs = pack_moves(*tree);
   add_operands(statement, lowered, packs);
-  if (search_only) return BuiltKernel{std::move(kernel_), std::move(report_)};
+  if (output_ == BuildOutput::kProgram) return BuiltKernel{std::move(kernel_), std::move(report_)};
   Result<Executable> executable = compile(*tree, lowered.view, &report_.plan_text);
   if (!executable) return std::move(executable.error());
   kernel_.executable = std::move(*executable);
@@ -224,8 +227,8 @@ void append_head(std::string& name, const Statement& s) {
 
 Result<BuiltKernel> build_kernel(const Statement& statement, const Lowered& lowered,
                                  const Target& target, const SearchOptions& options,
-                                 const Table* table, bool search_only) {
-  return Builder(target, options, table).build(statement, lowered, search_only);
+                                 const Table* table, BuildOutput output) {
+  return Builder(target, options, table, output).build(statement, lowered);
 }
 
 std::string kernel_name(const Statement& statement, const Target& target) {

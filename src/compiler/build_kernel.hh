@@ -25,13 +25,20 @@ struct BuiltKernel {
   BuildReport report;
 };
 
+/// What to make of a program.
+enum class BuildOutput : u8 {
+  kProgram,    // nothing: it is only searched for, and so are no pack programs
+  kCode,       // code to be kept, whatever CPU it is for
+  kExecutable  // code to run here
+};
+
 /// @param lowered      lower(statement)
 /// @param table        asked before searching, or nullptr; REQUIRES: as solve()
-/// @param search_only  make no code, and no pack programs
+/// @param output       how far to go
 /// @return the errors of solve() and of CodeMemory::make; MORELLO_INTERNAL for our bugs.
 Result<BuiltKernel> build_kernel(const Statement& statement, const Lowered& lowered,
                                  const Target& target, const SearchOptions& options,
-                                 const Table* table, bool search_only);
+                                 const Table* table, BuildOutput output);
 
 /// Such as "morello_matmul_m64n3072k768_add_relu_avx2": the head, its sizes, the steps, the target.
 std::string kernel_name(const Statement& statement, const Target& target);

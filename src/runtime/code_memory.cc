@@ -26,16 +26,16 @@ struct Refusal {
   int errno_value = 0;
 };
 
-/// Pages that are writable first and executable after.
-u8* map_anonymous(std::span<const u8> code, size_t mapped, const CodeMemoryCalls& calls,
-                  Refusal& refusal) {
+/// Pages that are writable first, and have `protection` after.
+u8* map_anonymous(std::span<const u8> code, size_t mapped, int protection,
+                  const CodeMemoryCalls& calls, Refusal& refusal) {
   void* pages = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) {
     refusal = {"mmap", errno};
     return nullptr;
   }
   if (!code.empty()) std::memcpy(pages, code.data(), code.size());
-  if (calls.protect(pages, mapped, PROT_READ | PROT_EXEC) == 0) return static_cast<u8*>(pages);
+  if (calls.protect(pages, mapped, protection) == 0) return static_cast<u8*>(pages);
   refusal = {"mprotect to read and execute", errno};
   munmap(pages, mapped);
   return nullptr;
@@ -121,6 +121,12 @@ Error refused(const Refusal& anonymous, const Refusal& file) {
               "with search_only"};
 }
 
+/// Whole pages, at least one.
+size_t mapped_size(std::span<const u8> code) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return round_up(code.size() + (code.empty() ? 1 : 0), page);
+}
+
 }  // namespace
 
 const CodeMemoryCalls& system_code_memory_calls() { return kSystemCalls; }
@@ -128,12 +134,14 @@ const CodeMemoryCalls& system_code_memory_calls() { return kSystemCalls; }
 CodeMemory::CodeMemory(CodeMemory&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
-      mapped_(std::exchange(other.mapped_, 0)) {}
+      mapped_(std::exchange(other.mapped_, 0)),
+      executable_(std::exchange(other.executable_, false)) {}
 
 CodeMemory& CodeMemory::operator=(CodeMemory&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   std::swap(mapped_, other.mapped_);
+  std::swap(executable_, other.executable_);
   return *this;
 }
 
@@ -142,13 +150,22 @@ CodeMemory::~CodeMemory() {
 }
 
 Result<CodeMemory> CodeMemory::make(std::span<const u8> code, const CodeMemoryCalls& calls) {
-  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const size_t mapped = round_up(code.size() + (code.empty() ? 1 : 0), page);
+  const size_t mapped = mapped_size(code);
   Refusal anonymous, file;
-  u8* data = map_anonymous(code, mapped, calls, anonymous);
+  u8* data = map_anonymous(code, mapped, PROT_READ | PROT_EXEC, calls, anonymous);
   if (data == nullptr) data = map_memory_file(code, mapped, calls, file);
   if (data == nullptr) return refused(anonymous, file);
-  return CodeMemory(data, code.size(), mapped);
+  return CodeMemory(data, code.size(), mapped, true);
+}
+
+Result<CodeMemory> CodeMemory::keep(std::span<const u8> code) {
+  const size_t mapped = mapped_size(code);
+  Refusal refusal;
+  u8* data = map_anonymous(code, mapped, PROT_READ, kSystemCalls, refusal);
+  if (data == nullptr)
+    return Error{MORELLO_OUT_OF_MEMORY,
+                 "no memory for machine code: the system failed " + describe(refusal)};
+  return CodeMemory(data, code.size(), mapped, false);
 }
 
 bool executable_memory_available() {

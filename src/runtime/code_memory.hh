@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// CodeMemory: a read-only, executable block that holds machine code. No page is ever writable and
-// executable at once, nor writable through one mapping while executable through another.
+// CodeMemory: a read-only block, executable if it is for this machine, that holds machine code. No
+// page is ever writable and executable at once, nor writable through one mapping while executable
+// through another.
 #ifndef MORELLO_RUNTIME_CODE_MEMORY_HH
 #define MORELLO_RUNTIME_CODE_MEMORY_HH
 
@@ -33,15 +34,22 @@ class CodeMemory {
   static Result<CodeMemory> make(std::span<const u8> code,
                                  const CodeMemoryCalls& calls = system_code_memory_calls());
 
+  /// The same in pages that are never executable: code for another machine, or to be kept. Error:
+  /// MORELLO_OUT_OF_MEMORY.
+  static Result<CodeMemory> keep(std::span<const u8> code);
+
+  bool executable() const { return executable_; }
   const u8* data() const { return data_; }
   size_t size() const { return size_; }
 
  private:
-  CodeMemory(u8* data, size_t size, size_t mapped) : data_(data), size_(size), mapped_(mapped) {}
+  CodeMemory(u8* data, size_t size, size_t mapped, bool executable)
+      : data_(data), size_(size), mapped_(mapped), executable_(executable) {}
 
   u8* data_ = nullptr;
   size_t size_ = 0;
   size_t mapped_ = 0;
+  bool executable_ = false;
 };
 
 /// Whether CodeMemory::make can succeed here: tries it with one instruction.

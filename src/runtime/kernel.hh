@@ -15,11 +15,23 @@
 
 namespace morello {
 
-/// One function in executable memory.
+/// Of the first byte of any code.
+inline constexpr size_t kCodeAlignment = 64;
+
+/// One function of a code, and how its frame comes and goes: what debuggers and profilers ask for.
+struct CodeFunction {
+  morello_code_kind kind = MORELLO_CODE_ENTRY;
+  u32 begin = 0, end = 0;                 // offsets in the code
+  std::vector<morello_frame_step> steps;  // by offset; the first one is at `begin`
+};
+
+/// One function to call, with those that it calls. In executable memory, unless the kernel is not
+/// to be run.
 struct Executable {
   CodeMemory code;
   size_t entry = 0;
   u64 scratch_bytes = 0;
+  std::vector<CodeFunction> functions;  // by address
 
   morello_kernel_fn function() const noexcept {
     return reinterpret_cast<morello_kernel_fn>(reinterpret_cast<uintptr_t>(code.data()) + entry);
@@ -64,8 +76,10 @@ struct Kernel {
   i32 target = 0;                       // its number
   std::vector<KernelOperand> operands;  // inputs, then the output
 
+  bool can_run() const noexcept { return executable && executable->code.executable(); }
+
   /// Writes an operand in the layout that the program expects; `source` is dense and row-major.
-  /// REQUIRES: executable.has_value(), pointers that are valid and aligned. Throws std::bad_alloc.
+  /// REQUIRES: can_run(), pointers that are valid and aligned. Throws std::bad_alloc.
   void pack(u32 index, const void* source, void* packed) const;
 };
 

@@ -100,12 +100,22 @@ bool are_alike(const Target& a, const Target& b, std::span<const Dtype> types) {
 
 }  // namespace
 
-const Target* best_target(Features cpu, Features cap, std::span<const Dtype> types) {
-  const Target* best = best_target(cpu, cap);
+const Target* best_among(u32 numbers, std::span<const Dtype> types) {
+  const auto among = [&](const Target& t) { return (numbers >> t.number & 1) != 0; };
+  const Target* best = nullptr;
+  for (const Target& t : fixed_targets())
+    if (among(t)) best = &t;
   if (best == nullptr) return nullptr;
   for (const Target& t : fixed_targets())
-    if (usable(t, cpu, cap) && are_alike(t, *best, types)) return &t;
+    if (among(t) && are_alike(t, *best, types)) return &t;
   return best;
+}
+
+const Target* best_target(Features cpu, Features cap, std::span<const Dtype> types) {
+  u32 numbers = 0;
+  for (const Target& t : fixed_targets())
+    if (usable(t, cpu, cap)) numbers |= 1u << t.number;
+  return best_among(numbers, types);
 }
 
 }  // namespace morello

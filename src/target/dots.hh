@@ -55,6 +55,8 @@ u32 most_products(const Target& target, Dtype a, Dtype b, Dtype sum);
 /// best_target(cpu, cap), the first. So what asks for no instruction that others lack is made for
 /// all of them. Nullptr if no target is usable.
 const Target* best_target(Features cpu, Features cap, std::span<const Dtype> types);
+/// The same of the targets whose numbers are bits of `numbers`.
+const Target* best_among(u32 numbers, std::span<const Dtype> types);
 
 /// Elements of a type that share a lane.
 constexpr u32 lane_elements(Dtype d) { return 4 / size_of(d); }

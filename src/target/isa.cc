@@ -36,15 +36,25 @@ constexpr u64 kAvxState = 0x06;      // XMM and the upper halves of YMM
 constexpr u64 kAvx512State = 0xe6;   // and the mask registers, upper ZMM, ZMM16-31
 constexpr u64 kTileState = 0x60000;  // the configuration of tiles, and their data
 
+enum CpuidRegister : u8 { eax, ebx, ecx, edx };  // as the rows write them
+
+constexpr FeatureRow kRows[] = {
+#define MORELLO_FEATURE(Name, name, leaf, subleaf, word, number, states) \
+  {Feature::k##Name, name, leaf, subleaf, word, number, states},
+#include "target/features.def"
+#undef MORELLO_FEATURE
+};
+
 Features read_features() {
   constexpr int kOsxsave = 27;
   const u64 saved = bit(cpuid(1).ecx, kOsxsave) ? read_xcr0() : 0;
   Features found = kNoFeatures;
-#define MORELLO_FEATURE(Name, name, leaf, subleaf, word, number, states)        \
-  if (bit(cpuid(leaf, subleaf).word, number) && (saved & (states)) == (states)) \
-    found |= features(Feature::k##Name);
-#include "target/features.def"
-#undef MORELLO_FEATURE
+  for (const FeatureRow& row : kRows) {
+    const CpuidRegisters r = cpuid(row.leaf, row.subleaf);
+    const u32 words[] = {r.eax, r.ebx, r.ecx, r.edx};
+    if (bit(words[row.word], row.bit) && (saved & row.states) == row.states)
+      found |= features(row.feature);
+  }
   return found;
 }
 
@@ -104,6 +114,8 @@ std::string printable(std::string_view text) {
 
 }  // namespace
 
+std::span<const FeatureRow> feature_rows() { return kRows; }
+
 Machine read_machine() {
   Machine machine;
   machine.name = read_name();
@@ -115,11 +127,9 @@ Machine read_machine() {
 
 std::string describe(Features features) {
   std::string text;
-#define MORELLO_FEATURE(Name, name, ...)                       \
-  if (includes(features, morello::features(Feature::k##Name))) \
-    text += (text.empty() ? "" : ", ") + std::string(name);
-#include "target/features.def"
-#undef MORELLO_FEATURE
+  for (const FeatureRow& row : kRows)
+    if (includes(features, morello::features(row.feature)))
+      text += (text.empty() ? "" : ", ") + std::string(row.name);
   return text;
 }
 

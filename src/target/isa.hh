@@ -3,7 +3,9 @@
 #ifndef MORELLO_TARGET_ISA_HH
 #define MORELLO_TARGET_ISA_HH
 
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "support/result.hh"
 #include "support/types.hh"
@@ -17,6 +19,17 @@ struct Machine {
   u32 processors = 1;
   u64 l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;  // data caches of one core; 0 where unknown
 };
+
+/// A row of features.def: where CPUID says a feature.
+struct FeatureRow {
+  Feature feature;
+  std::string_view name;
+  u32 leaf, subleaf;
+  u8 word;  // eax, ebx, ecx, edx
+  u8 bit;
+  u64 states;  // bits of XCR0 that the operating system must have set
+};
+std::span<const FeatureRow> feature_rows();
 
 /// Reads CPUID and XGETBV: a feature counts only if the operating system saves its registers.
 Machine read_machine();

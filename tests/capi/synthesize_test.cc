@@ -50,6 +50,10 @@ int synthesize_denied() {
   options.search_only = 1;
   if (morello_synthesize(context, spec, &options, &kernel, nullptr) != MORELLO_OK) return kFailed;
   morello_kernel_release(kernel);
+  options.search_only = 0;
+  options.code_only = 1;
+  if (morello_synthesize(context, spec, &options, &kernel, nullptr) != MORELLO_OK) return kFailed;
+  morello_kernel_release(kernel);
   morello_spec_release(spec);
   morello_context_release(context);
   return named ? kDenied : kFailed;
@@ -74,7 +78,8 @@ TEST_CASE("bad options") {
   CHECK(contains(message([](morello_options& o) { o.threads = 1025; }), "1024"));
   CHECK(contains(message([](morello_options& o) { o.reserved0 = 1; }), "reserved0"));
   CHECK(contains(message([](morello_options& o) { o.strict_table = 2; }), "options.strict_table"));
-  CHECK(contains(message([](morello_options& o) { o.reserved1 = 1; }), "reserved1"));
+  CHECK(
+      contains(message([](morello_options& o) { o.search_only = o.code_only = 1; }), "code_only"));
   CHECK(contains(message([](morello_options& o) { o.search_threads = 1025; }), "search_threads"));
   CHECK(contains(message([](morello_options& o) { o.struct_size = 8; }), "struct_size"));
 }

@@ -351,7 +351,7 @@ class Cli(unittest.TestCase):
                 (["benchmark", SMALL], "did you mean 'bench'?"),
                 (["precomp"], "did you mean 'precompute'?"),
                 (["table", "inof", "t.mtab"], "unknown command 'table inof'; did you mean 'table info'?"),
-                (["sing"], "unknown command 'sing'; there are synth, show, run, bench, asm, cpu, table"),
+                (["sing"], "unknown command 'sing'; there are synth, show, run, bench, asm, cpu, emit, table"),
                 (["table"], "a command is needed after morello table: info, verify, merge, dump, plot"),
                 (["synth", SMALL, "--thread", "2"], "morello synth has no option '--thread'; did you mean '--threads'?"),
                 (["synth", SMALL, "--serch-threads=2"], "did you mean '--search-threads'?"),

@@ -27,6 +27,7 @@ RECIPES = {
     "bench": [SPEC, "--rounds", "1"],
     "asm": [SPEC],
     "cpu": [],
+    "emit": [SPEC, "-o", "{new}"],
     "precompute": [SPEC, "--out", "{new}"],
     "table info": ["{table}"],
     "table verify": ["{table}"],
@@ -34,6 +35,9 @@ RECIPES = {
     "table dump": ["{table}"],
     "table plot": ["{table}"],
 }
+WITH_FILES = {"run --output", "asm --bytes", "emit --output", "emit --header", "emit --rust", "precompute --out",
+              "table merge --output", "table dump --output", "table plot --output"}
+LEFT_OUT = set()  # subcommands that say that this build has not what they need
 FILES_READ = {"--table", "--input"}
 # Runs "$@" with standard output in the folder $0, a file system of one page that is full.
 FULL = """
@@ -54,7 +58,7 @@ def subcommands(prefix=""):
     if listed is None:
         return [prefix]
     names = re.findall(r"^  (\w\S*)", listed.group(1), re.M)
-    return [leaf for name in names for leaf in subcommands(f"{prefix} {name}".strip())]
+    return [leaf for name in names if name not in LEFT_OUT for leaf in subcommands(f"{prefix} {name}".strip())]
 
 
 def files_written(command):
@@ -154,7 +158,7 @@ class Outputs(unittest.TestCase):
         for command, arguments, new in self.commands():
             for option in files_written(command):
                 rest = list(arguments)
-                if str(new) in rest:
+                if str(new) in rest and option.startswith("--out"):
                     at = rest.index(str(new))
                     del rest[at - 1:at + 1]
                 yield command, rest, option
@@ -181,8 +185,7 @@ class Outputs(unittest.TestCase):
             done = self.run_tool([*arguments, option, path], [1, 3])
             self.assertIn(f"{path}", done.stderr, command)
             self.assertIn("No such file", done.stderr, command)
-        self.assertLessEqual({"run --output", "asm --bytes", "precompute --out", "table merge --output",
-                              "table dump --output", "table plot --output"}, seen)
+        self.assertLessEqual(WITH_FILES, seen)
 
     def test_closed_output_spares_files(self):
         """A file that is opened must not become standard output."""
@@ -204,6 +207,17 @@ class Outputs(unittest.TestCase):
         self.assertEqual(done.stderr.count("cannot write"), 1)
 
 
+def can_emit():
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([MORELLO, "emit", OTHER, "-o", f"{folder}/k.o"], capture_output=True, text=True, check=False)
+    return "without libelf" not in done.stderr
+
+
 if __name__ == "__main__":
     MORELLO = sys.argv.pop(1)
+    if not can_emit():
+        LEFT_OUT.add("emit")
+        RECIPES.pop("emit")
+        WITH_FILES.difference_update({"emit --output", "emit --header", "emit --rust"})
+        print("skipped: emit, as the tool was built without libelf (Debian: libelf-dev)")
     unittest.main(verbosity=2)

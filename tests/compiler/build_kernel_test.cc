@@ -16,11 +16,11 @@ std::string name_of_text(const std::string& text) {
   return kernel_name(statement_of(text), *fixed_target(Isa::kAvx2));
 }
 
-Result<BuiltKernel> build(const std::string& text, const Target& target, bool search_only) {
+Result<BuiltKernel> build(const std::string& text, const Target& target, BuildOutput output) {
   const Statement statement = statement_of(text);
   const Result<Lowered> lowered = lower(statement);
   REQUIRE(lowered.ok());
-  return build_kernel(statement, *lowered, target, SearchOptions{}, nullptr, search_only);
+  return build_kernel(statement, *lowered, target, SearchOptions{}, nullptr, output);
 }
 
 }  // namespace
@@ -48,15 +48,15 @@ TEST_CASE("kernels are named by what they do") {
 TEST_CASE("a target that no program fits") {
   Target tiny = *fixed_target(Isa::kAvx2);
   tiny.vector_registers = 1;
-  const Result<BuiltKernel> built = build("relu f32[2] -> f32[2]", tiny, true);
+  const Result<BuiltKernel> built = build("relu f32[2] -> f32[2]", tiny, BuildOutput::kProgram);
   REQUIRE(!built.ok());
   CHECK(built.error().status == MORELLO_NO_IMPLEMENTATION);
   CHECK(!built.error().message.empty());
 }
 
 TEST_CASE("a kernel that is only searched for has text and sizes, and no program") {
-  const Result<BuiltKernel> built =
-      build("matmul f32[4,8] f32[8,17]{*} -> f32[4,17]", *fixed_target(Isa::kAvx512), true);
+  const Result<BuiltKernel> built = build("matmul f32[4,8] f32[8,17]{*} -> f32[4,17]",
+                                          *fixed_target(Isa::kAvx512), BuildOutput::kProgram);
   REQUIRE(built.ok());
   CHECK(!built->kernel.executable);
   CHECK(built->kernel.target == MORELLO_ISA_AVX512);
@@ -71,8 +71,8 @@ TEST_CASE("a kernel that is only searched for has text and sizes, and no program
 }
 
 TEST_CASE("free layouts have a program that packs") {
-  const Result<BuiltKernel> built =
-      build("matmul f32[4,8] f32[8,17]{*} -> f32[4,17]", *fixed_target(Isa::kAvx2), false);
+  const Result<BuiltKernel> built = build("matmul f32[4,8] f32[8,17]{*} -> f32[4,17]",
+                                          *fixed_target(Isa::kAvx2), BuildOutput::kExecutable);
   REQUIRE(built.ok());
   REQUIRE(built->kernel.executable);
   CHECK(!built->kernel.operands[0].pack);

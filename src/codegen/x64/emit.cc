@@ -29,7 +29,7 @@ class KernelEmitter {
     for (u32 f = 0; f < plan_.functions.size(); f++) emit_function(f);
     as_.write_constants();
     as_.ready();
-    return {{as_.getCode(), as_.getCode() + as_.getSize()}, 0};
+    return {{as_.getCode(), as_.getCode() + as_.getSize()}, 0, std::move(functions_)};
   }
 
  private:
@@ -135,6 +135,8 @@ class KernelEmitter {
     as_.begin_function();
     as_.align(kCodeAlignment);
     as_.L(labels_[f]);
+    const morello_code_kind callee = task ? MORELLO_CODE_TASK : MORELLO_CODE_ROUTINE;
+    functions_.push_back({f == 0 ? MORELLO_CODE_ENTRY : callee, here(), 0, {}});
     enter(function);
     if (!task) {
       function.routine ? start_routine(function) : start_kernel(function);
@@ -150,15 +152,34 @@ class KernelEmitter {
     leave(function.routine);
   }
 
+  u32 here() const { return static_cast<u32>(as_.getSize()); }
+
+  /// From here on the frame has `bytes`, the return address included; `pushed`: what it has grown
+  /// by.
+  void note_frame(u32 bytes, const Reg64* pushed = nullptr) {
+    constexpr i32 kDwarf[] = {0, 2, 1, 3, 7, 6, 4, 5};  // rax, rcx, .. in the order of the encoding
+    i32 saved = -1;
+    if (pushed != nullptr)
+      saved = pushed->getIdx() < 8 ? kDwarf[pushed->getIdx()] : pushed->getIdx();
+    functions_.back().steps.push_back({here(), bytes, saved});
+  }
+
   void enter(const PlanFunction&) {
-    for (const Reg64& r : saved_) as_.push(r);
+    u32 frame = 8;
+    note_frame(frame);
+    for (const Reg64& r : saved_) {
+      as_.push(r);
+      note_frame(frame += 8, &r);
+    }
     executor_slot_ = slots_;
     argument_slot_ = slots_ + has_calls_;
     u32 slots = argument_slot_ + (has_calls_ ? most_arguments() : 0);
     // At calls the stack is aligned to 16 bytes: 8 for the return address, 8 per saved register.
     if (has_calls_ && (1 + saved_.size() + slots) % 2 != 0) slots++;
     frame_bytes_ = 8 * slots;
-    if (frame_bytes_) as_.sub(as_.rsp, frame_bytes_);
+    if (frame_bytes_ == 0) return;
+    as_.sub(as_.rsp, frame_bytes_);
+    note_frame(frame + frame_bytes_);
   }
 
   u32 most_arguments() const {
@@ -169,9 +190,17 @@ class KernelEmitter {
 
   void leave(bool routine) {
     if ((as_.wide() || invokes_) && !routine) as_.vzeroupper();
-    if (frame_bytes_) as_.add(as_.rsp, frame_bytes_);
-    for (size_t i = saved_.size(); i-- > 0;) as_.pop(saved_[i]);
+    u32 frame = 8 * static_cast<u32>(1 + saved_.size());
+    if (frame_bytes_) {
+      as_.add(as_.rsp, frame_bytes_);
+      note_frame(frame);
+    }
+    for (size_t i = saved_.size(); i-- > 0;) {
+      as_.pop(saved_[i]);
+      note_frame(frame -= 8);
+    }
     as_.ret();
+    functions_.back().end = here();
   }
 
   /// rdi: operands, rsi: scratch, rdx: executor.
@@ -382,6 +411,7 @@ class KernelEmitter {
   const Plan& plan_;
   Vectors as_;
   std::vector<Xbyak::Label> labels_;
+  std::vector<CodeFunction> functions_;
   // Of the function at hand:
   std::vector<Weight> cursor_weight_, counter_weight_;
   std::vector<Home> homes_, counters_;

@@ -6,9 +6,11 @@
 //! The safe interface is the crate `morello`.
 #![allow(non_camel_case_types)]
 
+mod code;
 mod precompute;
 mod status;
 
+pub use code::*;
 pub use precompute::*;
 pub use status::*;
 pub use std::os::raw::{c_char, c_int, c_void};
@@ -133,7 +135,7 @@ pub struct morello_options {
     pub cancel: *const i32,
     pub table: *const morello_table,
     pub strict_table: u32,
-    pub reserved1: u32,
+    pub code_only: u32,
 }
 
 #[repr(C)]

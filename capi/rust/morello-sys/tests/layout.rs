@@ -73,11 +73,15 @@ macro_rules! constants {
 fn matches_the_header() {
     let mut ours = layouts! {
         morello_cpu_info { struct_size, name, isa, processors, l1_bytes, l2_bytes, l3_bytes, jit, usable_isas }
+        morello_cpu_feature { name, leaf, subleaf, register_number, bit, xcr0 }
+        morello_code { struct_size, bytes, size, alignment, entry, scratch_size, function_count, reserved0 }
+        morello_frame_step { offset, cfa, saved }
+        morello_code_function { struct_size, begin, end, kind, step_count, steps }
         morello_context_options { struct_size, max_isa, read_machine, table_memory }
         morello_tensor { dtype, layout, rank, reserved0, shape, strides }
         morello_options { struct_size, target, threads, time_budget, memory_budget, search_only, reserved0,
                           search_threads, progress_interval, progress, progress_user, cancel, table,
-                          strict_table, reserved1 }
+                          strict_table, code_only }
         morello_progress { struct_size, states, previews, bytes, microseconds, best_cost, lower_bound }
         morello_table_info { struct_size, target, threads, machine, families, points, groups, boxes,
                              bytes }
@@ -119,6 +123,9 @@ fn matches_the_header() {
         MORELLO_INCOMPATIBLE_TABLE,
         MORELLO_CANCELLED,
         MORELLO_TABLE_TOO_LARGE,
+        MORELLO_CODE_ENTRY,
+        MORELLO_CODE_TASK,
+        MORELLO_CODE_ROUTINE,
         MORELLO_TABLE_NONE,
         MORELLO_TABLE_ANSWERED,
         MORELLO_TABLE_NOT_COVERED,
@@ -175,7 +182,7 @@ fn library_has_the_abi_of_these_bindings() {
 fn every_function_of_the_header_is_bound() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let header = std::fs::read_to_string(root.join("../../../include/morello/morello.h")).unwrap();
-    let bindings = ["src/lib.rs", "src/precompute.rs"]
+    let bindings = ["src/code.rs", "src/lib.rs", "src/precompute.rs"]
         .map(|file| std::fs::read_to_string(root.join(file)).unwrap())
         .concat();
     let mut found = 0;

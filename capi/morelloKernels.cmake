@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+# morello_add_kernels(<target> SPECS <spec>... [ISA <isa>...] [PREFIX <name>] [HEADER <file>] [TABLES <file>...])
+#
+# Adds a static library <target> of kernels, which `morello emit` makes when it is built. A <spec> may begin with
+# "name = ", the name of its function in C. The header is <target>.h, unless HEADER names another one; who links
+# the target finds it. Kernels are made for each ISA (default avx2 avx512), whatever the CPU is that builds; TABLES
+# spare searches. The tool is that of this package, or the program that the variable MORELLO_TOOL names.
+function(morello_add_kernels target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;HEADER" "SPECS;ISA;TABLES")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "morello_add_kernels(${target}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_SPECS)
+    message(FATAL_ERROR "morello_add_kernels(${target}): SPECS are missing")
+  endif()
+  if(MORELLO_TOOL)
+    set(tool "${MORELLO_TOOL}")
+  elseif(TARGET morello::tool)
+    set(tool morello::tool)
+  else()
+    message(FATAL_ERROR "morello_add_kernels(${target}): this package of morello has no command line tool; "
+      "install one that has, or set MORELLO_TOOL to the program")
+  endif()
+  set(header "${target}.h")
+  if(arg_HEADER)
+    set(header "${arg_HEADER}")
+  endif()
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/${target}-kernels")
+  file(MAKE_DIRECTORY "${folder}")
+  set(options)
+  if(arg_ISA)
+    string(REPLACE ";" "," isas "${arg_ISA}")
+    list(APPEND options --isa "${isas}")
+  endif()
+  if(arg_PREFIX)
+    list(APPEND options --prefix "${arg_PREFIX}")
+  endif()
+  set(tables)
+  foreach(table IN LISTS arg_TABLES)
+    get_filename_component(table "${table}" ABSOLUTE)
+    list(APPEND tables "${table}")
+    list(APPEND options --table "${table}")
+  endforeach()
+  set(object "${folder}/${target}${CMAKE_C_OUTPUT_EXTENSION}")
+  if(NOT CMAKE_C_OUTPUT_EXTENSION)
+    set(object "${folder}/${target}.o")
+  endif()
+  add_custom_command(OUTPUT "${object}" "${folder}/${header}"
+    COMMAND "${tool}" emit ${options} -o "${object}" --header "${folder}/${header}" ${arg_SPECS}
+    DEPENDS "${tool}" ${tables}
+    COMMENT "Making kernels ${target}"
+    VERBATIM)
+  set_source_files_properties("${object}" PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  add_library(${target} STATIC "${object}" "${folder}/${header}")
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if("C" IN_LIST languages)
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
+  else()
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  endif()
+  target_include_directories(${target} INTERFACE "$<BUILD_INTERFACE:${folder}>")
+endfunction()

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// The steps of make_job(), for commands that make many kernels.
+#ifndef MORELLO_CAPI_TOOLS_JOB_HH
+#define MORELLO_CAPI_TOOLS_JOB_HH
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "command.hh"
+
+namespace morello::tools {
+
+enum class JobKind {
+  kRun,     // a kernel for this CPU
+  kSearch,  // no code, for any target
+  kCode     // code to be kept, for any target
+};
+
+/// make_job() with a context, and a table, or nullptr, instead of those that the arguments name.
+std::optional<Job> make_job_in(const Arguments& arguments, const std::string& text, JobKind kind,
+                               morello_context* context, const morello_table* table);
+
+/// All tables as one, or none without any. False: *error says why.
+bool load_tables(const std::vector<std::string>& paths, morello_context* context, TablePtr* all,
+                 morello_error** error);
+
+}  // namespace morello::tools
+
+#endif
