@@ -250,8 +250,10 @@ typedef enum morello_op {
   MORELLO_OP_SUB = 17,
   MORELLO_OP_MUL = 18,
   MORELLO_OP_DIV = 19,
-  MORELLO_OP_MAX = 20, /**< a > b ? a : b, so a NaN in a gives b; also a reduction */
-  MORELLO_OP_MIN = 21  /**< a < b ? a : b; also a reduction */
+  MORELLO_OP_MAX = 20,      /**< NaN if a or b is, and +0 is above -0; also a reduction */
+  MORELLO_OP_MIN = 21,      /**< NaN if a or b is, and -0 is below +0; also a reduction */
+  MORELLO_OP_FAST_MAX = 22, /**< a > b ? a : b, so a NaN in a gives b; also a reduction */
+  MORELLO_OP_FAST_MIN = 23  /**< a < b ? a : b; also a reduction */
 } morello_op;
 
 /** Builders: the same Specs without text. Errors as morello_spec_parse(), without line and column.

@@ -2,6 +2,7 @@
 #include "compare.hh"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 #include <cstring>
@@ -37,6 +38,17 @@ double sqrt_error(Interval a) {
   return a.value > a.error ? a.error / std::sqrt(a.value - a.error) : kInfinity;
 }
 
+/// IEEE 754-2019 maximum or minimum: of the numbers' bits, whose order is that of the numbers once
+/// all but the sign is turned round in negative ones.
+double extreme(Op op, double x, double y) {
+  if (std::isnan(x) || std::isnan(y)) return kNan;
+  auto place = [](double number) {
+    const i64 bits = std::bit_cast<i64>(number);
+    return bits < 0 ? bits ^ std::numeric_limits<i64>::max() : bits;
+  };
+  return (op == Op::kMax) == (place(x) > place(y)) ? x : y;
+}
+
 /// The result of one correctly rounded operation on a and b, in f32.
 Interval apply(Op op, Interval a, Interval b) {
   double x = a.value, y = b.value;
@@ -52,8 +64,11 @@ Interval apply(Op op, Interval a, Interval b) {
     case Op::kAbs:
       return {std::fabs(x), a.error};
     case Op::kMax:
-      return {x > y ? x : y, std::max(a.error, b.error)};
     case Op::kMin:
+      return {extreme(op, x, y), std::max(a.error, b.error)};
+    case Op::kFastMax:
+      return {x > y ? x : y, std::max(a.error, b.error)};
+    case Op::kFastMin:
       return {x < y ? x : y, std::max(a.error, b.error)};
     case Op::kSqrt:
       r = {std::sqrt(x), sqrt_error(a)};
@@ -107,8 +122,10 @@ i32 apply(Op op, i64 x, i64 y) {
     case Op::kMulAdd:
       return wrap(x * y);
     case Op::kMax:
+    case Op::kFastMax:
       return static_cast<i32>(std::max(x, y));
     case Op::kMin:
+    case Op::kFastMin:
       return static_cast<i32>(std::min(x, y));
     case Op::kFill:
     case Op::kCopy:
@@ -174,7 +191,8 @@ class Judge {
     if (d == spec_.rank) {
       Interval value = first_stage();
       for (int s = 1; s < spec_.stage_count; s++) value = elementwise(s, value);
-      bool sign = !is_reduction(spec_.stage[0]);
+      const Op head = spec_.stage[0].op;
+      const bool sign = !is_reduction(spec_.stage[0]) || head == Op::kMax || head == Op::kMin;
       all_.push_back({offset(spec_.out_index()), value.value, value.error, sign});
       return;
     }
@@ -188,18 +206,20 @@ class Judge {
     if (!is_reduction(stage)) return elementwise(0, {});
     const bool holds = spec_.stage_count == 1 && spec_.out().access == Access::kInOut;
     if (stage.dtype == Dtype::kI32) {
-      integers_ = stage.op == Op::kMax   ? std::numeric_limits<i32>::min()
-                  : stage.op == Op::kMin ? std::numeric_limits<i32>::max()
-                                         : 0;
+      integers_ = is_greatest(stage.op) ? std::numeric_limits<i32>::min()
+                  : is_least(stage.op)  ? std::numeric_limits<i32>::max()
+                                        : 0;
       each_reduced(0);
       if (holds) combine(read(spec_.out_index()));
       return {static_cast<double>(integers_), 0};
     }
-    extreme_ = stage.op == Op::kMax ? -kInfinity : kInfinity;
+    extreme_ = is_greatest(stage.op) ? -kInfinity : kInfinity;
+    any_ = false;
     sum_ = {};
     each_reduced(0);
     if (holds) combine(read(spec_.out_index()));
-    return stage.op == Op::kMax || stage.op == Op::kMin ? Interval{extreme_, 0} : sum_.result();
+    if (any_) return {0, kInfinity};
+    return is_greatest(stage.op) || is_least(stage.op) ? Interval{extreme_, 0} : sum_.result();
   }
 
   void each_reduced(int d) {
@@ -231,8 +251,10 @@ class Judge {
       integers_ = apply(op, integers_, static_cast<i64>(x));
     else if (op == Op::kAdd)
       sum_.add(x);
-    else
-      extreme_ = op == Op::kMax ? std::max(extreme_, x) : std::min(extreme_, x);
+    else if (op == Op::kMax || op == Op::kMin)
+      extreme_ = extreme(op, extreme_, x);
+    else if (any_ |= std::isnan(x); !any_)
+      extreme_ = op == Op::kFastMax ? std::max(extreme_, x) : std::min(extreme_, x);
   }
 
   Interval elementwise(int s, Interval previous) const {
@@ -284,6 +306,7 @@ class Judge {
   std::array<u32, kMaxDims> index_{};
   Sum sum_;
   double extreme_ = 0;
+  bool any_ = false;  // a NaN among what fast_max or fast_min combine: nothing is promised
   i64 integers_ = 0;
   std::vector<Expected> all_;
 };

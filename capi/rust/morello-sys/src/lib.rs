@@ -55,6 +55,8 @@ pub const MORELLO_OP_MUL: morello_op = 18;
 pub const MORELLO_OP_DIV: morello_op = 19;
 pub const MORELLO_OP_MAX: morello_op = 20;
 pub const MORELLO_OP_MIN: morello_op = 21;
+pub const MORELLO_OP_FAST_MAX: morello_op = 22;
+pub const MORELLO_OP_FAST_MIN: morello_op = 23;
 
 macro_rules! opaque {
     ($($name:ident),*) => {$(

@@ -157,6 +157,8 @@ fn matches_the_header() {
         MORELLO_OP_DIV,
         MORELLO_OP_MAX,
         MORELLO_OP_MIN,
+        MORELLO_OP_FAST_MAX,
+        MORELLO_OP_FAST_MIN,
     ]);
     let expressions: Vec<String> = ours.iter().map(|(name, _)| name.clone()).collect();
     let theirs = values_in_c(&expressions);

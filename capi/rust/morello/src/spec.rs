@@ -24,8 +24,14 @@ pub enum Op {
     Sub,
     Mul,
     Div,
+    /// NaN if one is NaN, and +0 is above -0.
     Max,
+    /// NaN if one is NaN, and -0 is below +0.
     Min,
+    /// `a > b ? a : b`.
+    FastMax,
+    /// `a < b ? a : b`.
+    FastMin,
 }
 
 impl Op {
@@ -43,6 +49,8 @@ impl Op {
             Op::Div => sys::MORELLO_OP_DIV,
             Op::Max => sys::MORELLO_OP_MAX,
             Op::Min => sys::MORELLO_OP_MIN,
+            Op::FastMax => sys::MORELLO_OP_FAST_MAX,
+            Op::FastMin => sys::MORELLO_OP_FAST_MIN,
         }
     }
 }
@@ -124,7 +132,7 @@ impl Spec {
         })
     }
 
-    /// Reduces one axis by [`Op::Add`], [`Op::Max`] or [`Op::Min`].
+    /// Reduces one axis by [`Op::Add`], [`Op::Max`], [`Op::Min`], [`Op::FastMax`] or [`Op::FastMin`].
     pub fn reduce(op: Op, axis: usize, input: &Tensor, out: &Tensor, write: Write) -> Result<Spec> {
         let axis = axis.min(u32::MAX as usize) as u32;
         let (input, out) = (input.to_raw()?, out.to_raw()?);
