@@ -246,6 +246,20 @@ typedef enum morello_op {
   MORELLO_OP_SQRT = 4,
   MORELLO_OP_SQUARE = 5,
   MORELLO_OP_RECIP = 6, /**< 1 / x, correctly rounded */
+  /* In f32, at most 2 units of the last place off (docs/numerics.md has more). */
+  MORELLO_OP_EXP = 7,
+  MORELLO_OP_EXP2 = 8,
+  MORELLO_OP_LOG = 9, /**< natural */
+  MORELLO_OP_TANH = 10,
+  MORELLO_OP_SIGMOID = 11, /**< 1 / (1 + exp(-x)) */
+  MORELLO_OP_ERF = 12,
+  MORELLO_OP_GELU = 13,      /**< x / 2 * (1 + erf(x / sqrt(2))) */
+  MORELLO_OP_GELU_TANH = 14, /**< x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) */
+  MORELLO_OP_SILU = 15,      /**< x * sigmoid(x) */
+  MORELLO_OP_RSQRT = 24,     /**< 1 / sqrt(x) */
+  MORELLO_OP_FLOOR = 25,
+  MORELLO_OP_CEIL = 26,
+  MORELLO_OP_ROUND = 27, /**< to the nearest integer, ties to even */
   MORELLO_OP_ADD = 16,
   MORELLO_OP_SUB = 17,
   MORELLO_OP_MUL = 18,

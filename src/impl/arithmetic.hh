@@ -21,6 +21,15 @@ inline double minimum(double x, double y) {
   return x == y ? (std::signbit(x) ? x : y) : x < y ? x : y;
 }
 
+// Finite arguments past the digits of f32 give their limits; that of -inf times 0 is -0.
+inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+inline double silu(double x) { return x < -1e9 ? -0.0 : x * sigmoid(x); }
+inline double gelu(double x) { return x < -1e9 ? -0.0 : x / 2 * std::erfc(-x / std::sqrt(2.0)); }
+inline double gelu_tanh(double x) {
+  const double inner = std::sqrt(8 / 3.14159265358979323846) * (x + 0.044715 * x * x * x);
+  return x < -1e9 ? -0.0 : x * sigmoid(inner);
+}
+
 inline double product_of_integers(double x, double y) {
   return static_cast<i32>(static_cast<u32>(static_cast<i64>(x)) *
                           static_cast<u32>(static_cast<i64>(y)));

@@ -76,8 +76,13 @@ constexpr double identity_of(Op op, Dtype computed) {
   if (is_least(op)) return integer ? std::numeric_limits<i32>::max() : kInfinity;
   return 0;
 }
-/// Can it be computed in integers? Roots and quotients cannot.
-constexpr bool has_integers(Op op) { return op != Op::kSqrt && op != Op::kRecip && op != Op::kDiv; }
+/// Can it be computed in integers? Roots, quotients and other functions cannot; integers are their
+/// own floor.
+constexpr bool has_integers(Op op) {
+  if (op == Op::kFloor || op == Op::kCeil || op == Op::kRound || is_binary(op))
+    return op != Op::kDiv;
+  return class_of(op) == OpClass::kSimple && op != Op::kRecip;
+}
 
 constexpr std::string_view name_of(Op op) {
   for (const Elementwise& e : kElementwise)

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "functions.hh"
 #include "reference.hh"
 
 namespace morello::testing {
@@ -49,6 +50,28 @@ double extreme(Op op, double x, double y) {
   return (op == Op::kMax) == (place(x) > place(y)) ? x : y;
 }
 
+/// A function that is not rounded correctly, of numbers that may be off: its least and greatest
+/// value there, both as far off as they may be. Where it has no least value in between, its ends.
+Interval function_interval(Op op, Interval a) {
+  if (std::isinf(a.error)) return {0, kInfinity};
+  const double value = function_value(op, a.value);
+  if (std::isnan(value) && a.error == 0) return {kNan, 0};
+  double error = 0;
+  if (a.error > 0) {
+    const double low = function_value(op, a.value - a.error);
+    const double high = function_value(op, a.value + a.error);
+    error = std::max(std::fabs(low - value), std::fabs(high - value));
+    if (std::isnan(error) || std::isinf(error)) return {0, kInfinity};
+    // They turn round, by less than this.
+    if (op == Op::kGelu || op == Op::kGeluTanh || op == Op::kSilu) error = 1.2 * a.error;
+  }
+  if (error == 0 && (value == 0 || std::isinf(value))) return {value, 0};
+  error += function_ulps(op) * std::ldexp(1.0, std::max(std::ilogb(value), -126) - 23);
+  if (std::fabs(value) + error <= kLargest) return {value, error};
+  const bool surely = std::fabs(value) - error > 2 * kLargest;  // infinite
+  return {surely ? std::copysign(kInfinity, value) : 0, surely ? 0 : kInfinity};
+}
+
 /// The result of one correctly rounded operation on a and b, in f32.
 Interval apply(Op op, Interval a, Interval b) {
   double x = a.value, y = b.value;
@@ -70,6 +93,22 @@ Interval apply(Op op, Interval a, Interval b) {
       return {x > y ? x : y, std::max(a.error, b.error)};
     case Op::kFastMin:
       return {x < y ? x : y, std::max(a.error, b.error)};
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kRound:
+      r = {function_value(op, x), a.error == 0 ? 0 : a.error + 1};
+      return {r.value, r.error};
+    case Op::kExp:
+    case Op::kExp2:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kSigmoid:
+    case Op::kErf:
+    case Op::kGelu:
+    case Op::kGeluTanh:
+    case Op::kSilu:
+    case Op::kRsqrt:
+      return function_interval(op, a);
     case Op::kSqrt:
       r = {std::sqrt(x), sqrt_error(a)};
       break;
@@ -132,6 +171,19 @@ i32 apply(Op op, i64 x, i64 y) {
     case Op::kSqrt:
     case Op::kRecip:
     case Op::kDiv:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kRound:
+    case Op::kExp:
+    case Op::kExp2:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kSigmoid:
+    case Op::kErf:
+    case Op::kGelu:
+    case Op::kGeluTanh:
+    case Op::kSilu:
+    case Op::kRsqrt:
       break;
   }
   return static_cast<i32>(x);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "functions.hh"
+
 namespace morello::testing {
 namespace {
 
@@ -98,6 +100,23 @@ double elementwise(Op op, double x, double y) {
       return x > y ? x : y;
     case Op::kFastMin:
       return x < y ? x : y;
+    case Op::kExp:
+    case Op::kExp2:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kSigmoid:
+    case Op::kErf:
+    case Op::kGelu:
+    case Op::kGeluTanh:
+    case Op::kSilu:
+    case Op::kRsqrt:
+      return function_value(op, x);
+    case Op::kFloor:
+      return std::floor(x);
+    case Op::kCeil:
+      return std::ceil(x);
+    case Op::kRound:
+      return std::nearbyint(x);
     default:
       return x;
   }

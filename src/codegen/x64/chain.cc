@@ -120,6 +120,20 @@ u32 Chain::stage(int index, u32 to) {
       with_operand(in1, other_, [&](const auto& b) { as_.binary(stage.op, held_, dest, a, b); });
       return to;
     }
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kRound:
+      return in_register(in0, to);  // of integers
+    case Op::kExp:
+    case Op::kExp2:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kSigmoid:
+    case Op::kErf:
+    case Op::kGelu:
+    case Op::kGeluTanh:
+    case Op::kSilu:
+    case Op::kRsqrt:
     case Op::kMulAdd:
       break;
   }

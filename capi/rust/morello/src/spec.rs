@@ -20,6 +20,26 @@ pub enum Op {
     Sqrt,
     Square,
     Recip,
+    Exp,
+    Exp2,
+    /// Natural.
+    Log,
+    Tanh,
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid,
+    Erf,
+    /// `x / 2 * (1 + erf(x / sqrt(2)))`.
+    Gelu,
+    /// `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))`.
+    GeluTanh,
+    /// `x * sigmoid(x)`.
+    Silu,
+    /// `1 / sqrt(x)`.
+    Rsqrt,
+    Floor,
+    Ceil,
+    /// To the nearest integer, ties to even.
+    Round,
     Add,
     Sub,
     Mul,
@@ -43,6 +63,19 @@ impl Op {
             Op::Sqrt => sys::MORELLO_OP_SQRT,
             Op::Square => sys::MORELLO_OP_SQUARE,
             Op::Recip => sys::MORELLO_OP_RECIP,
+            Op::Exp => sys::MORELLO_OP_EXP,
+            Op::Exp2 => sys::MORELLO_OP_EXP2,
+            Op::Log => sys::MORELLO_OP_LOG,
+            Op::Tanh => sys::MORELLO_OP_TANH,
+            Op::Sigmoid => sys::MORELLO_OP_SIGMOID,
+            Op::Erf => sys::MORELLO_OP_ERF,
+            Op::Gelu => sys::MORELLO_OP_GELU,
+            Op::GeluTanh => sys::MORELLO_OP_GELU_TANH,
+            Op::Silu => sys::MORELLO_OP_SILU,
+            Op::Rsqrt => sys::MORELLO_OP_RSQRT,
+            Op::Floor => sys::MORELLO_OP_FLOOR,
+            Op::Ceil => sys::MORELLO_OP_CEIL,
+            Op::Round => sys::MORELLO_OP_ROUND,
             Op::Add => sys::MORELLO_OP_ADD,
             Op::Sub => sys::MORELLO_OP_SUB,
             Op::Mul => sys::MORELLO_OP_MUL,
