@@ -366,10 +366,7 @@ i64 units_of(Op op, Dtype computed, const std::array<i64, kOpClasses>& price) {
   return recipe->wide ? 2 * units + 6 * price[static_cast<size_t>(OpClass::kSimple)] : units;
 }
 
-}  // namespace
-
-const Recipe* recipe_of(Op op, Dtype computed) {
-  if (computed != Dtype::kF32) return nullptr;
+constexpr const Recipe* in_f32(Op op) {
   switch (op) {
     case Op::kMax:
       return &kMaximum;
@@ -404,6 +401,19 @@ const Recipe* recipe_of(Op op, Dtype computed) {
     default:
       return nullptr;
   }
+}
+
+constexpr bool all_have_recipes() {
+  for (const Elementwise& e : kElementwise)
+    if ((class_of(e.op) == OpClass::kRecipe) != (in_f32(e.op) != nullptr)) return false;
+  return true;
+}
+static_assert(all_have_recipes());
+
+}  // namespace
+
+const Recipe* recipe_of(Op op, Dtype computed) {
+  return computed == Dtype::kF32 ? in_f32(op) : nullptr;
 }
 
 i64 op_units(Op op, Dtype computed, const Target& target) {
