@@ -31,7 +31,10 @@ double to_f32(double x) { return static_cast<double>(static_cast<float>(x)); }
 Interval widened(Interval i) {
   if (std::isnan(i.error)) i.error = kInfinity;
   if (!std::isfinite(i.value) && i.error < kInfinity) i.error = 0;
-  return i;
+  if (i.error == kInfinity || !(std::fabs(i.value) + i.error > kLargest)) return i;
+  if (!std::isfinite(i.value)) return i;
+  const bool surely = std::fabs(i.value) - i.error > 2 * kLargest;  // it overflows
+  return {surely ? std::copysign(kInfinity, i.value) : 0, surely ? 0 : kInfinity};
 }
 
 double sqrt_error(Interval a) {
@@ -67,9 +70,7 @@ Interval function_interval(Op op, Interval a) {
   }
   if (error == 0 && (value == 0 || std::isinf(value))) return {value, 0};
   error += function_ulps(op) * std::ldexp(1.0, std::max(std::ilogb(value), -126) - 23);
-  if (std::fabs(value) + error <= kLargest) return {value, error};
-  const bool surely = std::fabs(value) - error > 2 * kLargest;  // infinite
-  return {surely ? std::copysign(kInfinity, value) : 0, surely ? 0 : kInfinity};
+  return widened({value, error});
 }
 
 /// The result of one correctly rounded operation on a and b, in f32.
