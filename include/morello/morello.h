@@ -260,12 +260,28 @@ typedef enum morello_op {
   MORELLO_OP_SQRT = 4,
   MORELLO_OP_SQUARE = 5,
   MORELLO_OP_RECIP = 6, /**< 1 / x, correctly rounded */
+  /* In f32, at most 2 units of the last place off (docs/numerics.md has more). */
+  MORELLO_OP_EXP = 7,
+  MORELLO_OP_EXP2 = 8,
+  MORELLO_OP_LOG = 9, /**< natural */
+  MORELLO_OP_TANH = 10,
+  MORELLO_OP_SIGMOID = 11, /**< 1 / (1 + exp(-x)) */
+  MORELLO_OP_ERF = 12,
+  MORELLO_OP_GELU = 13,      /**< x / 2 * (1 + erf(x / sqrt(2))) */
+  MORELLO_OP_GELU_TANH = 14, /**< x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) */
+  MORELLO_OP_SILU = 15,      /**< x * sigmoid(x) */
+  MORELLO_OP_RSQRT = 24,     /**< 1 / sqrt(x) */
+  MORELLO_OP_FLOOR = 25,
+  MORELLO_OP_CEIL = 26,
+  MORELLO_OP_ROUND = 27, /**< to the nearest integer, ties to even */
   MORELLO_OP_ADD = 16,
   MORELLO_OP_SUB = 17,
   MORELLO_OP_MUL = 18,
   MORELLO_OP_DIV = 19,
-  MORELLO_OP_MAX = 20, /**< a > b ? a : b, so a NaN in a gives b; also a reduction */
-  MORELLO_OP_MIN = 21  /**< a < b ? a : b; also a reduction */
+  MORELLO_OP_MAX = 20,      /**< NaN if a or b is, and +0 is above -0; also a reduction */
+  MORELLO_OP_MIN = 21,      /**< NaN if a or b is, and -0 is below +0; also a reduction */
+  MORELLO_OP_FAST_MAX = 22, /**< a > b ? a : b, so a NaN in a gives b; also a reduction */
+  MORELLO_OP_FAST_MIN = 23  /**< a < b ? a : b; also a reduction */
 } morello_op;
 
 /** Builders: the same Specs without text. Errors as morello_spec_parse(), without line and column.

@@ -48,11 +48,11 @@ Result<Op> to_op(int32_t number, bool (*fits)(Op)) {
   return invalid_argument("argument `op` is " + std::to_string(number) + "; valid are " + valid);
 }
 
-/// Numbers of unary operations are below, those of binary ones not: so that an unknown number is
-/// refused with the ones that its other arguments fit.
-constexpr int32_t kFirstBinary = MORELLO_OP_ADD;
+/// Numbers of binary operations are from here to there, those of unary ones are not: so that an
+/// unknown number is refused with the ones that its other arguments fit.
+constexpr bool is_binary_number(int32_t op) { return op >= 16 && op < 24; }
 static_assert(std::all_of(std::begin(kElementwise), std::end(kElementwise), [](const auto& e) {
-  return (e.inputs == 2) == (static_cast<int32_t>(e.op) >= kFirstBinary);
+  return (e.inputs == 2) == is_binary_number(static_cast<int32_t>(e.op));
 }));
 
 }  // namespace
@@ -162,7 +162,7 @@ morello_status morello_spec_append(morello_context* context, const morello_spec*
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"context", context}, {"spec", spec}, {"appended", appended}}))
       return *e;
-    const bool binary = op >= kFirstBinary;
+    const bool binary = is_binary_number(op);
     const Result<Op> known = to_op(op, binary ? is_binary : is_unary);
     if (!known) return known.error();
     if (binary && operand == nullptr)

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cost/io_bound.hh"
+#include "cost/recipe.hh"
 #include "cost/shared.hh"
 #include "spec/roles.hh"
 
@@ -207,8 +208,9 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
     const ContractionBound work(spec, target_, rates_);
     c = quick ? saturating_add(c, work.units()) : blocked(spec, limits, work, once);
   } else if (spec.reduced() != 0) {
-    const size_t price = static_cast<size_t>(class_of(head_of(spec).op));
-    const Form form{target_.prices.op[price], target_.prices.scalar_op[price], true, true};
+    const Stage& head = head_of(spec);
+    const Form form{op_units(head.op, head.dtype, target_),
+                    scalar_op_units(head.op, head.dtype, target_), true, true};
     c = saturating_add(c, saturating_mul(volume(spec) / lanes, rates_.reduced_vector(form, lanes)));
   } else {
     c = saturating_add(c, map(spec));

@@ -6,6 +6,7 @@
 #include "cost/held.hh"
 #include "cost/map_registers.hh"
 #include "cost/model.hh"
+#include "cost/recipe.hh"
 #include "cost/shared.hh"
 #include "spec/roles.hh"
 
@@ -201,14 +202,14 @@ Rate transpose_rate(Duty duty, const Target& t) {
 i64 stage_units(const Spec& spec, int first, const Target& t) {
   i64 units = 0;
   for (int s = first; s < spec.stage_count; s++)
-    units += t.prices.op[static_cast<size_t>(class_of(spec.stage[s].op))];
+    units += op_units(spec.stage[s].op, spec.stage[s].dtype, t);
   return units;
 }
 
 i64 scalar_ops(const Spec& spec, int first, const Target& t) {
   i64 units = 0;
   for (int s = first; s < spec.stage_count; s++)
-    units += t.prices.scalar_op[static_cast<size_t>(class_of(spec.stage[s].op))];
+    units += scalar_op_units(spec.stage[s].op, spec.stage[s].dtype, t);
   return units;
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "cost/map_registers.hh"
 
+#include <algorithm>
 #include <bit>
 
 #include "cost/held.hh"
+#include "cost/recipe.hh"
 
 namespace morello {
 namespace {
@@ -27,7 +29,8 @@ bool needs_value(const Spec& spec) {
 }  // namespace
 
 u32 MapRegisters::count() const {
-  return static_cast<u32>(value + other + spare + narrow + mask + std::popcount(constants));
+  return static_cast<u32>(value + other + spare + narrow + mask + temporaries +
+                          std::popcount(constants));
 }
 
 std::optional<u32> constant_of(const Stage& stage, u32 fill_bits) {
@@ -88,10 +91,13 @@ MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar) 
     bool direct_fill = stage.op == Op::kFill && out_in_registers && is_single(spec);
     if (constant_of(stage, spec.fill_bits) && !direct_fill)
       r.constants = static_cast<u8>(r.constants | 1u << s);
-    if (is_binary(stage.op) && stage.in[1] != kNoRef) {
-      const Dtype held = held_in(spec, stage);
+    const Dtype held = held_in(spec, stage);
+    const bool combines = is_binary(stage.op) && stage.in[1] != kNoRef;
+    const Recipe* recipe = combines || is_unary(stage.op) ? recipe_of(stage.op, held) : nullptr;
+    if (recipe) r.temporaries = std::max(r.temporaries, recipe->temporaries);
+    if (combines) {
       const bool second = is_fetched(stage.in[1], held);
-      if (second && !folds(stage.in[1], held)) r.other = true;
+      if (second && (recipe || !folds(stage.in[1], held))) r.other = true;
       if (is_fetched(stage.in[0], held) && !second) r.spare = true;
     }
     for (Ref input : stage.in)

@@ -20,6 +20,7 @@ struct MapRegisters {
   u8 narrow = 0;      // of vectors that are converted when they are stored
   bool mask = false;  // of odd vectors, without mask registers
   u8 constants = 0;   // bit s: stage s keeps a constant
+  u8 temporaries = 0;  // of recipes
 
   u32 count() const;
 };

@@ -4,6 +4,7 @@
 
 #include "cost/held.hh"
 #include "cost/model.hh"
+#include "cost/recipe.hh"
 #include "cost/shared.hh"
 #include "spec/roles.hh"
 
@@ -17,6 +18,12 @@ const Operand& input_of(const Spec& spec) { return spec.operand[head_of(spec).in
 
 bool plain(const Operand& o) { return !o.layout.packed() && !o.free_layout; }
 
+/// Of the recipe by which two vectors are combined.
+u32 temporaries(const Spec& spec) {
+  const Recipe* recipe = recipe_of(head_of(spec).op, head_of(spec).dtype);
+  return recipe ? recipe->temporaries : 0;
+}
+
 bool rows_applies(const Spec& spec, const Target&) {
   if (!reduces(spec) || std::popcount(spec.reduced()) != 1 || spec.rank > 3) return false;
   const Operand &in = input_of(spec), &out = spec.out();
@@ -27,7 +34,7 @@ bool rows_applies(const Spec& spec, const Target&) {
 
 u32 rows_registers(const Spec& spec, const Target& t) {
   u32 lanes = computed_lanes(spec, t);
-  return 2u + (!t.has_masks && spec.size[unit_dim(spec.out())] % lanes != 0);
+  return 2u + temporaries(spec) + (!t.has_masks && spec.size[unit_dim(spec.out())] % lanes != 0);
 }
 
 i64 rows_cost(const Spec& spec, const Target& t) {
@@ -49,14 +56,15 @@ bool lanes_applies(const Spec& spec, const Target&) {
 
 u32 lanes_registers(const Spec& spec, const Target& t) {
   u32 lanes = computed_lanes(spec, t);
-  return 6u + (!t.has_masks && spec.size[std::countr_zero(spec.reduced())] % lanes != 0);
+  return 6u + temporaries(spec) +
+         (!t.has_masks && spec.size[std::countr_zero(spec.reduced())] % lanes != 0);
 }
 
 i64 lanes_cost(const Spec& spec, const Target& t) {
   u64 depth = spec.size[std::countr_zero(spec.reduced())], rows = volume(spec) / depth;
   u64 steps = ceil_div(depth, computed_lanes(spec, t));
-  i64 row =
-      saturating_mul(steps, kUnitsPerCycle + conversion_units(spec, t)) + t.prices.reduced_row;
+  const i64 step = std::max(kUnitsPerCycle, stage_units(spec, 0, t)) + conversion_units(spec, t);
+  const i64 row = saturating_mul(steps, step) + t.prices.reduced_row;
   i64 c = saturating_add(saturating_mul(rows, row), t.prices.call);
   c = saturating_add(c, loop_units(spec, one_result(spec), t));
   for (int o = 0; o < 2; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
@@ -72,10 +80,12 @@ bool scalar_applies(const Spec& spec, const Target&) {
   return true;
 }
 
-u32 scalar_registers(const Spec&, const Target&) { return 3; }
+u32 scalar_registers(const Spec& spec, const Target&) {
+  return contraction_of(spec) ? 3 : 2 + std::max(1u, temporaries(spec));
+}
 
 i64 scalar_cost(const Spec& spec, const Target& t) {
-  i64 step = t.prices.scalar_step + conversion_units(spec, t);
+  i64 step = std::max(t.prices.scalar_step, scalar_ops(spec, 0, t)) + conversion_units(spec, t);
   i64 c = saturating_add(saturating_mul(volume(spec), step), t.prices.call);
   c = saturating_add(c, loop_units(spec, one_result(spec), t));
   for (int o = 0; o < spec.operand_count; o++)
@@ -90,7 +100,7 @@ Rate rows_rate(Duty duty, const Target& t) {
 
 Rate lanes_rate(Duty duty, const Target& t) {
   if (duty != Duty::kReduce) return kNever;
-  return {.call = t.prices.call, .vector = kUnitsPerCycle, .stages = 1};
+  return {.call = t.prices.call, .vector = kUnitsPerCycle, .vector_ops = 16, .stages = 1};
 }
 
 Rate scalar_rate(Duty duty, const Target& t) {

@@ -4,11 +4,31 @@
 #define MORELLO_IMPL_ARITHMETIC_HH
 
 #include <cmath>
+#include <limits>
 
 #include "spec/spec.hh"
 #include "support/number.hh"
 
 namespace morello {
+
+/// IEEE 754-2019 maximum and minimum: NaN if one is NaN, always the same one, and -0 is below +0.
+inline double maximum(double x, double y) {
+  if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<double>::quiet_NaN();
+  return x == y ? (std::signbit(x) ? y : x) : x > y ? x : y;
+}
+inline double minimum(double x, double y) {
+  if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<double>::quiet_NaN();
+  return x == y ? (std::signbit(x) ? x : y) : x < y ? x : y;
+}
+
+// Finite arguments past the digits of f32 give their limits; that of -inf times 0 is -0.
+inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+inline double silu(double x) { return x < -1e9 ? -0.0 : x * sigmoid(x); }
+inline double gelu(double x) { return x < -1e9 ? -0.0 : x / 2 * std::erfc(-x / std::sqrt(2.0)); }
+inline double gelu_tanh(double x) {
+  const double inner = std::sqrt(8 / 3.14159265358979323846) * (x + 0.044715 * x * x * x);
+  return x < -1e9 ? -0.0 : x * sigmoid(inner);
+}
 
 inline double product_of_integers(double x, double y) {
   return static_cast<i32>(static_cast<u32>(static_cast<i64>(x)) *
@@ -42,7 +62,18 @@ void with_function(Op op, Dtype computed, F&& f) {
 
 /// a op= b, of a reduction
 inline double combined(Op op, double a, double b) {
-  return op == Op::kMax ? (a > b ? a : b) : op == Op::kMin ? (a < b ? a : b) : a + b;
+  switch (op) {
+    case Op::kMax:
+      return maximum(a, b);
+    case Op::kMin:
+      return minimum(a, b);
+    case Op::kFastMax:
+      return a > b ? a : b;
+    case Op::kFastMin:
+      return a < b ? a : b;
+    default:
+      return a + b;
+  }
 }
 
 /// Are numbers of an operand or value rounded when a stage reads them? Stages of floats compute in

@@ -26,7 +26,8 @@ using Views = std::array<View, kMaxOperands>;
 ///   answer. Integers are modulo 2^32.
 /// - An output that is kInOut is combined with the value of a reduction that is written to it, if
 ///   no stage reads it, and is an ordinary input otherwise.
-/// - kMax is `a > b ? a : b` and kMin `a < b ? a : b`; reductions put the running value in a.
+/// - kFastMax is `a > b ? a : b` and kFastMin `a < b ? a : b`; reductions put the running value in
+/// a.
 ///
 /// REQUIRES: canonical; no output overlaps another operand, or itself, or is read if it is kOut.
 void evaluate(const Spec& spec, const Views& views, void* const* operands);

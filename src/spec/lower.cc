@@ -177,7 +177,7 @@ std::vector<Stage> make_stages(const Statement& s, DimMask reduced) {
   for (const Step& step : s.steps)
     stages.push_back(make_stage(step.op, kFirstValue,
                                 step.operand < 0 ? kNoRef : static_cast<Ref>(step.operand)));
-  const bool greatest = may_reduce && s.steps.empty() && (s.op == Op::kMax || s.op == Op::kMin);
+  const bool greatest = may_reduce && s.steps.empty() && (is_greatest(s.op) || is_least(s.op));
   if (s.accumulate && !combines)
     stages.push_back(greatest ? make_stage(s.op, out, kFirstValue)
                               : make_stage(Op::kAdd, kFirstValue, out));

@@ -64,18 +64,25 @@ constexpr OpClass class_of(Op op) {
 }
 /// With one input and reduced dimensions they are reductions, if can_reduce().
 constexpr bool is_binary(Op op) { return elementwise_inputs(op) == 2; }
-constexpr bool can_reduce(Op op) { return op == Op::kAdd || op == Op::kMax || op == Op::kMin; }
+constexpr bool is_greatest(Op op) { return op == Op::kMax || op == Op::kFastMax; }
+constexpr bool is_least(Op op) { return op == Op::kMin || op == Op::kFastMin; }
+constexpr bool can_reduce(Op op) { return op == Op::kAdd || is_greatest(op) || is_least(op); }
 
 /// What a reduction by `op`, or by kMulAdd, starts from: a number of every element type.
 constexpr double identity_of(Op op, Dtype computed) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const bool integer = is_integer(computed);
-  if (op == Op::kMax) return integer ? std::numeric_limits<i32>::min() : -kInfinity;
-  if (op == Op::kMin) return integer ? std::numeric_limits<i32>::max() : kInfinity;
+  if (is_greatest(op)) return integer ? std::numeric_limits<i32>::min() : -kInfinity;
+  if (is_least(op)) return integer ? std::numeric_limits<i32>::max() : kInfinity;
   return 0;
 }
-/// Can it be computed in integers? Roots and quotients cannot.
-constexpr bool has_integers(Op op) { return op != Op::kSqrt && op != Op::kRecip && op != Op::kDiv; }
+/// Can it be computed in integers? Roots, quotients and other functions cannot; integers are their
+/// own floor.
+constexpr bool has_integers(Op op) {
+  if (op == Op::kFloor || op == Op::kCeil || op == Op::kRound || is_binary(op))
+    return op != Op::kDiv;
+  return class_of(op) == OpClass::kSimple && op != Op::kRecip;
+}
 
 constexpr std::string_view name_of(Op op) {
   for (const Elementwise& e : kElementwise)

@@ -19,6 +19,8 @@ constexpr HeadName kOwnNames[] = {
     {"reduce_sum", Head::kReduce, Op::kAdd},
     {"reduce_max", Head::kReduce, Op::kMax},
     {"reduce_min", Head::kReduce, Op::kMin},
+    {"reduce_fast_max", Head::kReduce, Op::kFastMax},
+    {"reduce_fast_min", Head::kReduce, Op::kFastMin},
     {"move", Head::kMove},
     {"broadcast", Head::kMove},  // printed as "move"
     {"transpose", Head::kTranspose},

@@ -6,6 +6,7 @@
 
 #include "actions/clamp.hh"
 #include "cost/microkernel.hh"
+#include "cost/recipe.hh"
 #include "cost/shared.hh"
 #include "spec/statement.hh"
 #include "target/dots.hh"
@@ -170,6 +171,17 @@ void add_constants(Fingerprint& costs) {
     costs.add(constant);
 }
 
+/// Of each operation, most of which no probe has.
+void add_operations(const Target& t, Fingerprint& costs) {
+  for (const Elementwise& e : kElementwise)
+    for (Dtype computed : {Dtype::kF32, Dtype::kI32}) {
+      const Recipe* recipe = recipe_of(e.op, computed);
+      costs.add(recipe ? recipe->temporaries : 0);
+      costs.add(op_units(e.op, computed, t));
+      costs.add(scalar_op_units(e.op, computed, t));
+    }
+}
+
 void add_names(Fingerprint& actions) {
 #define MORELLO_ACTION(number, name) \
   actions.add(number);               \
@@ -193,7 +205,10 @@ Fingerprints find_fingerprints() {
   Fingerprint actions, costs;
   add_names(actions);
   add_constants(costs);
-  for (const Target& t : fixed_targets()) Prober(t, actions, costs).probe();
+  for (const Target& t : fixed_targets()) {
+    add_operations(t, costs);
+    Prober(t, actions, costs).probe();
+  }
   return {costs.value(), actions.value()};
 }
 

@@ -38,8 +38,10 @@ struct LevelModel {
   friend bool operator==(const LevelModel&, const LevelModel&) = default;
 };
 
-/// Elementwise operations that cost alike.
-enum class OpClass : u8 { kSimple = 0, kDivide = 1, kSquareRoot = 2 };
+/// Elementwise operations that cost alike. The last is none of them: in f32 such an operation costs
+/// what the instructions of its recipe cost (cost/recipe.hh), and in integers what a simple one
+/// does.
+enum class OpClass : u8 { kSimple = 0, kDivide = 1, kSquareRoot = 2, kRecipe = 3 };
 inline constexpr int kOpClasses = 3;
 
 /// Units of what microkernels and loops cost besides the rates below.

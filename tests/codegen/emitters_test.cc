@@ -271,11 +271,8 @@ TEST_SUITE("codegen") {
   }
 
   TEST_CASE("reductions") {
-    float neutral[] = {0, -std::numeric_limits<float>::infinity(),
-                       std::numeric_limits<float>::infinity()};
-    int i = 0;
-    for (Op op : {Op::kAdd, Op::kMax, Op::kMin}) {
-      float start = neutral[i++];
+    for (Op op : {Op::kAdd, Op::kMax, Op::kMin, Op::kFastMax, Op::kFastMin}) {
+      const auto start = static_cast<float>(identity_of(op, Dtype::kF32));
       for (Access access : {Access::kOut, Access::kInOut})
         for (u32 n : {1u,  2u,  3u,  4u,  5u,  7u,  8u,  9u,   12u,  15u,  16u,  17u,
                       31u, 32u, 33u, 40u, 63u, 64u, 70u, 127u, 128u, 200u, 257u, 513u})

@@ -93,11 +93,17 @@ TEST_CASE("evaluate keeps to IEEE 754 at special values") {
   CHECK(std::isnan(scalar(Op::kRelu, kNan, 0)));
   CHECK(std::signbit(scalar(Op::kRelu, -0.0f, 0)));
   CHECK(scalar(Op::kRelu, -kInf, 0) == 0);
-  CHECK(scalar(Op::kMax, kNan, 1) == 1);
-  CHECK(std::isnan(scalar(Op::kMax, 1, kNan)));
-  CHECK(scalar(Op::kMin, kNan, 1) == 1);
-  CHECK(std::isnan(scalar(Op::kMin, 1, kNan)));
-  CHECK(std::signbit(scalar(Op::kMax, 0.0f, -0.0f)));  // a > b ? a : b
+  for (Op op : {Op::kMax, Op::kMin}) {
+    CHECK(std::isnan(scalar(op, kNan, 1)));
+    CHECK(std::isnan(scalar(op, 1, kNan)));
+    CHECK(std::signbit(scalar(op, 0.0f, -0.0f)) == (op == Op::kMin));
+    CHECK(std::signbit(scalar(op, -0.0f, 0.0f)) == (op == Op::kMin));
+  }
+  for (Op op : {Op::kFastMax, Op::kFastMin}) {
+    CHECK(scalar(op, kNan, 1) == 1);
+    CHECK(std::isnan(scalar(op, 1, kNan)));
+    CHECK(std::signbit(scalar(op, 0.0f, -0.0f)));  // a > b ? a : b
+  }
   CHECK(std::isnan(scalar(Op::kSqrt, -1, 0)));
   CHECK(std::signbit(scalar(Op::kSqrt, -0.0f, 0)));
   CHECK(scalar(Op::kRecip, -0.0f, 0) == -kInf);

@@ -45,6 +45,7 @@ CHANGED = {
     "MORELLO_TEST_ROUNDS=16 build/tests/hostile/morello-hostile":
         "build/tests/hostile/morello-hostile",
     "build/tests/conversions/morello-conversions --all": "build/tests/conversions/morello-conversions",
+    "build/tests/functions/morello-functions --all": "build/tests/functions/morello-functions",
     "python3 tests/mutants/mutants.py --seed 1 --count 20":
         "python3 tests/mutants/mutants.py --seed 1 --count 20 --list",
     "build/tests/oom/morello-oom --all": "build/tests/oom/morello-oom --scenario 'bad morello_context_options'",
@@ -56,6 +57,7 @@ CHANGED = {
     " --svg peers.svg":
         "build/bench/peers/bench-peers bench/problems/matmul.txt --filter 'f32[64,64] f32[64,64]' --minutes 0.02"
         " --repetitions 1 --csv peers.csv --svg peers.svg",
+    "build/bench/bench-functions --rounds 101": "build/bench/bench-functions --rounds 1 --sizes 4096",
     "build/bench/bench-search bench/problems/search.txt":
         "build/bench/bench-search bench/problems/search.txt --repetitions 1 --time-budget 0.01",
     "build/bench/bench-table 128": "build/bench/bench-table 8",

@@ -46,6 +46,9 @@ constexpr const char* kElementwise[] = {
     "div i8[65] u8[65] + f32[65] -> i8[65]",
     "transpose bf16[33,65]",
     "reduce_sum u8[9,300] axis=1",
+    "exp bf16[5,37] -> gelu -> bf16[5,37]",
+    "tanh f16[777] -> silu -> f32[777]",
+    "add i8[70] u8[70] -> sigmoid * f32[] -> round -> u8[70]",
     "reduce_max bf16[40,37] axis=0",
 };
 

@@ -2,11 +2,13 @@
 #include "compare.hh"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
+#include "functions.hh"
 #include "reference.hh"
 
 namespace morello::testing {
@@ -29,12 +31,46 @@ double to_f32(double x) { return static_cast<double>(static_cast<float>(x)); }
 Interval widened(Interval i) {
   if (std::isnan(i.error)) i.error = kInfinity;
   if (!std::isfinite(i.value) && i.error < kInfinity) i.error = 0;
-  return i;
+  if (i.error == kInfinity || !(std::fabs(i.value) + i.error > kLargest)) return i;
+  if (!std::isfinite(i.value)) return i;
+  const bool surely = std::fabs(i.value) - i.error > 2 * kLargest;  // it overflows
+  return {surely ? std::copysign(kInfinity, i.value) : 0, surely ? 0 : kInfinity};
 }
 
 double sqrt_error(Interval a) {
   if (a.error == 0 || a.value < -a.error) return 0;
   return a.value > a.error ? a.error / std::sqrt(a.value - a.error) : kInfinity;
+}
+
+/// IEEE 754-2019 maximum or minimum: of the numbers' bits, whose order is that of the numbers once
+/// all but the sign is turned round in negative ones.
+double extreme(Op op, double x, double y) {
+  if (std::isnan(x) || std::isnan(y)) return kNan;
+  auto place = [](double number) {
+    const i64 bits = std::bit_cast<i64>(number);
+    return bits < 0 ? bits ^ std::numeric_limits<i64>::max() : bits;
+  };
+  return (op == Op::kMax) == (place(x) > place(y)) ? x : y;
+}
+
+/// A function that is not rounded correctly, of numbers that may be off: its least and greatest
+/// value there, both as far off as they may be. Where it has no least value in between, its ends.
+Interval function_interval(Op op, Interval a) {
+  if (std::isinf(a.error)) return {0, kInfinity};
+  const double value = function_value(op, a.value);
+  if (std::isnan(value) && a.error == 0) return {kNan, 0};
+  double error = 0;
+  if (a.error > 0) {
+    const double low = function_value(op, a.value - a.error);
+    const double high = function_value(op, a.value + a.error);
+    error = std::max(std::fabs(low - value), std::fabs(high - value));
+    if (std::isnan(error) || std::isinf(error)) return {0, kInfinity};
+    // They turn round, by less than this.
+    if (op == Op::kGelu || op == Op::kGeluTanh || op == Op::kSilu) error = 1.2 * a.error;
+  }
+  if (error == 0 && (value == 0 || std::isinf(value))) return {value, 0};
+  error += function_ulps(op) * std::ldexp(1.0, std::max(std::ilogb(value), -126) - 23);
+  return widened({value, error});
 }
 
 /// The result of one correctly rounded operation on a and b, in f32.
@@ -52,9 +88,28 @@ Interval apply(Op op, Interval a, Interval b) {
     case Op::kAbs:
       return {std::fabs(x), a.error};
     case Op::kMax:
-      return {x > y ? x : y, std::max(a.error, b.error)};
     case Op::kMin:
+      return {extreme(op, x, y), std::max(a.error, b.error)};
+    case Op::kFastMax:
+      return {x > y ? x : y, std::max(a.error, b.error)};
+    case Op::kFastMin:
       return {x < y ? x : y, std::max(a.error, b.error)};
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kRound:
+      r = {function_value(op, x), a.error == 0 ? 0 : a.error + 1};
+      return {r.value, r.error};
+    case Op::kExp:
+    case Op::kExp2:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kSigmoid:
+    case Op::kErf:
+    case Op::kGelu:
+    case Op::kGeluTanh:
+    case Op::kSilu:
+    case Op::kRsqrt:
+      return function_interval(op, a);
     case Op::kSqrt:
       r = {std::sqrt(x), sqrt_error(a)};
       break;
@@ -107,14 +162,29 @@ i32 apply(Op op, i64 x, i64 y) {
     case Op::kMulAdd:
       return wrap(x * y);
     case Op::kMax:
+    case Op::kFastMax:
       return static_cast<i32>(std::max(x, y));
     case Op::kMin:
+    case Op::kFastMin:
       return static_cast<i32>(std::min(x, y));
     case Op::kFill:
     case Op::kCopy:
     case Op::kSqrt:
     case Op::kRecip:
     case Op::kDiv:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kRound:
+    case Op::kExp:
+    case Op::kExp2:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kSigmoid:
+    case Op::kErf:
+    case Op::kGelu:
+    case Op::kGeluTanh:
+    case Op::kSilu:
+    case Op::kRsqrt:
       break;
   }
   return static_cast<i32>(x);
@@ -174,7 +244,8 @@ class Judge {
     if (d == spec_.rank) {
       Interval value = first_stage();
       for (int s = 1; s < spec_.stage_count; s++) value = elementwise(s, value);
-      bool sign = !is_reduction(spec_.stage[0]);
+      const Op head = spec_.stage[0].op;
+      const bool sign = !is_reduction(spec_.stage[0]) || head == Op::kMax || head == Op::kMin;
       all_.push_back({offset(spec_.out_index()), value.value, value.error, sign});
       return;
     }
@@ -188,18 +259,20 @@ class Judge {
     if (!is_reduction(stage)) return elementwise(0, {});
     const bool holds = spec_.stage_count == 1 && spec_.out().access == Access::kInOut;
     if (stage.dtype == Dtype::kI32) {
-      integers_ = stage.op == Op::kMax   ? std::numeric_limits<i32>::min()
-                  : stage.op == Op::kMin ? std::numeric_limits<i32>::max()
-                                         : 0;
+      integers_ = is_greatest(stage.op) ? std::numeric_limits<i32>::min()
+                  : is_least(stage.op)  ? std::numeric_limits<i32>::max()
+                                        : 0;
       each_reduced(0);
       if (holds) combine(read(spec_.out_index()));
       return {static_cast<double>(integers_), 0};
     }
-    extreme_ = stage.op == Op::kMax ? -kInfinity : kInfinity;
+    extreme_ = is_greatest(stage.op) ? -kInfinity : kInfinity;
+    any_ = false;
     sum_ = {};
     each_reduced(0);
     if (holds) combine(read(spec_.out_index()));
-    return stage.op == Op::kMax || stage.op == Op::kMin ? Interval{extreme_, 0} : sum_.result();
+    if (any_) return {0, kInfinity};
+    return is_greatest(stage.op) || is_least(stage.op) ? Interval{extreme_, 0} : sum_.result();
   }
 
   void each_reduced(int d) {
@@ -231,8 +304,10 @@ class Judge {
       integers_ = apply(op, integers_, static_cast<i64>(x));
     else if (op == Op::kAdd)
       sum_.add(x);
-    else
-      extreme_ = op == Op::kMax ? std::max(extreme_, x) : std::min(extreme_, x);
+    else if (op == Op::kMax || op == Op::kMin)
+      extreme_ = extreme(op, extreme_, x);
+    else if (any_ |= std::isnan(x); !any_)
+      extreme_ = op == Op::kFastMax ? std::max(extreme_, x) : std::min(extreme_, x);
   }
 
   Interval elementwise(int s, Interval previous) const {
@@ -284,6 +359,7 @@ class Judge {
   std::array<u32, kMaxDims> index_{};
   Sum sum_;
   double extreme_ = 0;
+  bool any_ = false;  // a NaN among what fast_max or fast_min combine: nothing is promised
   i64 integers_ = 0;
   std::vector<Expected> all_;
 };

@@ -160,8 +160,8 @@ Shape Generator::einsum() {
 }
 
 Shape Generator::reduce() {
-  constexpr Op kOps[] = {Op::kAdd, Op::kMax, Op::kMin};
-  s_.op = kOps[below(3)];
+  constexpr Op kOps[] = {Op::kAdd, Op::kMax, Op::kMin, Op::kFastMax, Op::kFastMin};
+  s_.op = kOps[below(5)];
   Shape out = shape(1, 5);
   add(out);
   s_.axis = static_cast<u32>(below(static_cast<int>(out.size())));

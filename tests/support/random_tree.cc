@@ -12,7 +12,8 @@ namespace morello::testing {
 namespace {
 
 constexpr Op kUnary[] = {Op::kRelu, Op::kNeg, Op::kAbs, Op::kSquare, Op::kCopy};
-constexpr Op kBinary[] = {Op::kAdd, Op::kSub, Op::kMul, Op::kMax, Op::kMin};
+constexpr Op kBinary[] = {Op::kAdd, Op::kSub,     Op::kMul,    Op::kMax,
+                          Op::kMin, Op::kFastMax, Op::kFastMin};
 constexpr Op kReducing[] = {Op::kAdd, Op::kMax, Op::kMin};
 
 Layout in_order(DimMask dims) {
@@ -47,7 +48,7 @@ class ProblemMaker {
     while (stages.size() < kMaxStages && inputs < kMaxOperands - 1 && chance(random_, 40)) {
       Stage stage = stage_of_op(kUnary[pick(random_, 0, 4)], kPrevious);
       if (chance(random_, 50)) {
-        stage = stage_of_op(kBinary[pick(random_, 0, 4)], kPrevious, static_cast<Ref>(inputs));
+        stage = stage_of_op(kBinary[pick(random_, 0, 6)], kPrevious, static_cast<Ref>(inputs));
         if (chance(random_, 30)) std::swap(stage.in[0], stage.in[1]);
         add_operand(inputs++, some_of(outer), Access::kIn);
       }

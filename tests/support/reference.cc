@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "functions.hh"
+
 namespace morello::testing {
 namespace {
 
@@ -61,6 +63,13 @@ i32 wrap(i64 value) { return static_cast<i32>(static_cast<u32>(static_cast<u64>(
 
 // ---- operations
 
+/// By the numbers' places in the order of IEEE 754-2019: -0 right below +0.
+double extreme(bool greatest, double x, double y) {
+  if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<double>::quiet_NaN();
+  const bool below = x < y || (x == y && std::signbit(x) > std::signbit(y));
+  return below == greatest ? y : x;
+}
+
 double elementwise(Op op, double x, double y) {
   switch (op) {
     case Op::kRelu:
@@ -85,9 +94,29 @@ double elementwise(Op op, double x, double y) {
     case Op::kDiv:
       return x / y;
     case Op::kMax:
-      return x > y ? x : y;
     case Op::kMin:
+      return extreme(op == Op::kMax, x, y);
+    case Op::kFastMax:
+      return x > y ? x : y;
+    case Op::kFastMin:
       return x < y ? x : y;
+    case Op::kExp:
+    case Op::kExp2:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kSigmoid:
+    case Op::kErf:
+    case Op::kGelu:
+    case Op::kGeluTanh:
+    case Op::kSilu:
+    case Op::kRsqrt:
+      return function_value(op, x);
+    case Op::kFloor:
+      return std::floor(x);
+    case Op::kCeil:
+      return std::ceil(x);
+    case Op::kRound:
+      return std::nearbyint(x);
     default:
       return x;
   }
@@ -111,8 +140,10 @@ i64 elementwise_i64(Op op, i64 x, i64 y) {
     case Op::kMulAdd:
       return x * y;
     case Op::kMax:
+    case Op::kFastMax:
       return x > y ? x : y;
     case Op::kMin:
+    case Op::kFastMin:
       return x < y ? x : y;
     default:
       return x;
@@ -121,15 +152,15 @@ i64 elementwise_i64(Op op, i64 x, i64 y) {
 
 bool with_one_input(const Stage& s) { return s.in[1] == kNoRef; }
 bool reduces(const Stage& s) {
-  return s.op == Op::kMulAdd ||
-         ((s.op == Op::kAdd || s.op == Op::kMax || s.op == Op::kMin) && with_one_input(s));
+  return s.op == Op::kMulAdd || (can_reduce(s.op) && with_one_input(s));
 }
 
 /// Is the sum of terms exact in f32 in any order?
 class Exactness {
  public:
   void add(double term, Op op) {
-    if (op == Op::kMax || op == Op::kMin) {
+    if (op == Op::kMax || op == Op::kMin) return;
+    if (op == Op::kFastMax || op == Op::kFastMin) {
       odd_ |= std::isnan(term) || (term == 0 && std::signbit(term));
       return;
     }
@@ -274,8 +305,8 @@ class Evaluation {
 
   double start(const Stage& stage) const {
     const bool i32_stage = stage.dtype == Dtype::kI32;
-    if (stage.op == Op::kMax) return i32_stage ? -2147483648.0 : -INFINITY;
-    if (stage.op == Op::kMin) return i32_stage ? 2147483647.0 : INFINITY;
+    if (is_greatest(stage.op)) return i32_stage ? -2147483648.0 : -INFINITY;
+    if (is_least(stage.op)) return i32_stage ? 2147483647.0 : INFINITY;
     return 0;
   }
 

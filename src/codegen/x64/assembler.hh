@@ -78,6 +78,9 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
   Address constant(u32 bits);
   /// In every lane: what an instruction on whole vectors may name as its operand.
   Address lanes_constant(u32 bits);
+  /// The same of 8 bytes. wide_constant(): with mask registers only.
+  Address wide_lanes_constant(u64 bits);
+  Address wide_constant(u64 bits) { return ptr[rip + wide_lanes_constants_[bits]]; }
   /// Ones up to element 8, then zeros, of 4 bytes each.
   Address mask_constant(u32 count);
   void write_constants();
@@ -92,6 +95,7 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
   size_t taken_ = 0;
   std::vector<Home> homes_;
   std::map<u32, Xbyak::Label> constants_, lanes_constants_;
+  std::map<u64, Xbyak::Label> wide_lanes_constants_;
   Xbyak::Label mask_table_;
   bool mask_table_used_ = false;
   bool wide_ = false;

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "codegen/x64/recipe.hh"
 #include "cost/held.hh"
 
 namespace morello::x64 {
@@ -19,6 +20,7 @@ Chain::Chain(Vectors& as, const PlanCall& call, bool scalar)
   if (needs_.mask) mask_ = next++;
   for (int s = 0; s < call.spec.stage_count; s++)
     if (needs_.constants >> s & 1) constant_[s] = next++;
+  temporaries_ = next;
 }
 
 void Chain::prepare(u32 width, Lanes odd) {
@@ -65,6 +67,13 @@ u32 Chain::stage(int index, u32 to) {
     if (!accumulates(call_.spec, stage)) return in_register(in0, to);
     in1 = std::exchange(in0, static_cast<Ref>(call_.spec.out_index()));
   }
+  if (const Recipe* recipe = recipe_of(stage.op, held_)) {
+    // While the second input is in a register, that may be `to`.
+    const u32 x = in_register(in0, in1 != kNoRef && needs_.spare && !is_fetched(in1) ? spare_ : to);
+    const u32 y = in1 == kNoRef ? 0 : in_register(in1, other_);
+    emit_recipe(as_, *recipe, lanes_.width, {x, y, to, temporaries_});
+    return to;
+  }
   switch (stage.op) {
     case Op::kFill:
       if (needs_.constants >> index & 1) return constant_[index];
@@ -74,7 +83,7 @@ u32 Chain::stage(int index, u32 to) {
       return in_register(in0, to);
     case Op::kRelu:
       with_operand(in0, to,
-                   [&](const auto& x) { as_.binary(Op::kMax, held_, dest, constant(), x); });
+                   [&](const auto& x) { as_.binary(Op::kFastMax, held_, dest, constant(), x); });
       return to;
     case Op::kNeg:
       with_operand(in0, to, [&](const auto& x) {
@@ -102,13 +111,29 @@ u32 Chain::stage(int index, u32 to) {
     case Op::kMul:
     case Op::kDiv:
     case Op::kMax:
-    case Op::kMin: {
+    case Op::kMin:
+    case Op::kFastMax:
+    case Op::kFastMin: {
       // While the second input is in a register, that may be `to`.
       u32 first = needs_.spare && !is_fetched(in1) ? spare_ : to;
       const Assembler::Vec a = as_.vec(in_register(in0, first), lanes_.width);
       with_operand(in1, other_, [&](const auto& b) { as_.binary(stage.op, held_, dest, a, b); });
       return to;
     }
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kRound:
+      return in_register(in0, to);  // of integers
+    case Op::kExp:
+    case Op::kExp2:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kSigmoid:
+    case Op::kErf:
+    case Op::kGelu:
+    case Op::kGeluTanh:
+    case Op::kSilu:
+    case Op::kRsqrt:
     case Op::kMulAdd:
       break;
   }

@@ -40,7 +40,7 @@ class Chain {
   Vectors& as_;
   const PlanCall& call_;
   MapRegisters needs_;
-  u32 value_ = 0, other_ = 0, spare_ = 0, narrow_ = 0, mask_ = 0;  // registers
+  u32 value_ = 0, other_ = 0, spare_ = 0, narrow_ = 0, mask_ = 0, temporaries_ = 0;  // registers
   std::array<u32, kMaxStages> constant_{};
   Lanes lanes_;
   const Sources* sources_ = nullptr;

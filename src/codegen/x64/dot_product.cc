@@ -4,6 +4,7 @@
 
 #include "codegen/x64/dots.hh"
 #include "codegen/x64/emitter.hh"
+#include "codegen/x64/recipe.hh"
 #include "cost/shared.hh"
 
 namespace morello::x64 {
@@ -126,7 +127,7 @@ class DotProduct {
     for (u32 c = 1; c < chains_; c++)
       as_.binary(Op::kAdd, sum_, as_.vec(sum, width), as_.vec(sum, width),
                  as_.vec(accumulator(i, j, c), width));
-    as_.reduce_lanes(Op::kAdd, sum_, sum, width, other_);
+    emit_reduced_lanes(as_, Op::kAdd, sum_, sum, width, other_, 0);
     Assembler::Vec x = as_.vec(sum, 1);
     Assembler::Reg64 out = out_pointer();
     const int o = call_.spec.out_index();

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "codegen/x64/emitter.hh"
-#include "codegen/x64/vectors.hh"
+#include "codegen/x64/recipe.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
@@ -30,14 +30,13 @@ class ReduceLanes {
     in_ = as_.moving_pointer(call_.operand[source_of(call_.spec)].cursor);
     if (full == 0) {
       start_short(as_.lanes_of(size));
-      as_.reduce_lanes(op_, held_, sum_, as_.lanes_of(size).width, other_());
+      reduce_lanes(as_.lanes_of(size).width);
     } else {
       for (u32 c = 0; c < chains; c++) load(sum_ + c, whole(), c * bytes());
       loop(full - chains, chains);
       if (size % lanes != 0) add_tail(size % lanes);
-      for (u32 c = 1; c < chains; c++)
-        as_.binary(op_, held_, as_.full(sum_), as_.full(sum_), as_.full(sum_ + c));
-      as_.reduce_lanes(op_, held_, sum_, lanes, other_());
+      for (u32 c = 1; c < chains; c++) combine(as_.lanes(), sum_, sum_ + c);
+      reduce_lanes(lanes);
     }
     store();
   }
@@ -48,19 +47,31 @@ class ReduceLanes {
   void load(u32 to, Lanes l, i64 at) { as_.load(to, l, from_, held_, in_, at); }
   u32 other_() const { return sum_ + kChains; }
   u32 spare_() const { return sum_ + kChains + 1; }
-  u32 mask_() const { return sum_ + kChains + 2; }
+  u32 temporaries_() const { return sum_ + kChains + 2; }
+  u32 mask_() const {
+    const Recipe* recipe = recipe_of(op_, held_);
+    return temporaries_() + (recipe ? recipe->temporaries : 0);
+  }
+
+  /// sum = sum op x
+  void combine(u32 width, u32 sum, u32 x) {
+    emit_binary(as_, op_, held_, width, sum, sum, x, temporaries_());
+  }
+  void reduce_lanes(u32 width) {
+    emit_reduced_lanes(as_, op_, held_, sum_, width, other_(), temporaries_());
+  }
 
   void loop(u32 vecs, u32 chains) {
     as_.advance(in_, chains * bytes());
     constexpr u32 kUnroll = 2 * kChains;
     as_.for_chunks(vecs, kUnroll, {{in_, bytes()}}, [&](u64 count) {
       for (u32 i = 0; i < count; i++) {
-        Assembler::Vec to = as_.full(sum_ + i % chains);
-        if (as_.folds(whole(), from_, held_)) {
-          as_.binary(op_, held_, to, to, as_.at(in_, i * bytes()));
+        const u32 to = sum_ + i % chains;
+        if (as_.folds(whole(), from_, held_) && !recipe_of(op_, held_)) {
+          as_.binary(op_, held_, as_.full(to), as_.full(to), as_.at(in_, i * bytes()));
         } else {
           load(other_(), whole(), i * bytes());
-          as_.binary(op_, held_, to, to, as_.full(other_()));
+          combine(as_.lanes(), to, other_());
         }
       }
     });
@@ -87,20 +98,22 @@ class ReduceLanes {
     Assembler::Vec sum = as_.full(sum_), other = as_.full(other_());
     as_.set_mask(count, mask_());
     load(other_(), l, 0);
-    if (as_.avx512()) {
+    if (as_.avx512() && !recipe_of(op_, held_)) {
       as_.binary(op_, held_, sum | as_.k1, sum, other);
       return;
     }
-    if (op_ != Op::kAdd) as_.vblendvps(other, sum, other, as_.full(mask_()));
-    as_.binary(op_, held_, sum, sum, other);
+    if (as_.avx512())
+      as_.vblendmps(other | as_.k1, sum, other);
+    else if (op_ != Op::kAdd)
+      as_.vblendvps(other, sum, other, as_.full(mask_()));
+    combine(as_.lanes(), sum_, other_());
   }
 
   void store() {
     Assembler::Reg64 out = as_.pointer(call_.operand[call_.spec.out_index()].cursor);
-    Assembler::Vec sum = as_.vec(sum_, 1), before = as_.vec(spare_(), 1);
     if (call_.spec.out().access == Access::kInOut) {
-      as_.vmovss(before, as_.at(out, 0));
-      as_.binary(op_, held_, sum, before, sum);
+      as_.vmovss(as_.vec(spare_(), 1), as_.at(out, 0));
+      emit_binary(as_, op_, held_, 1, sum_, spare_(), sum_, temporaries_());
     }
     as_.store(sum_, Lanes{}, call_.spec.out().dtype, held_, out, 0, other_());
   }

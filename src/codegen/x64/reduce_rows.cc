@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "codegen/x64/emitter.hh"
-#include "codegen/x64/vectors.hh"
+#include "codegen/x64/recipe.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
@@ -49,13 +49,18 @@ void emit(Vectors& as, const PlanCall& call) {
       for (u32 x = 0; x < rows.size() * vecs; x++) {
         u32 j = x % vecs;
         Lanes l = as.part(columns, j);
-        Assembler::Vec to = as.vec(call.operand[spec.out_index()].first_register + x, l.width);
         const i64 bytes =
             static_cast<i64>(i) * step + rows[x / vecs] + i64{j * as.lanes()} * size_of(from);
-        if (as.folds(l, from, held)) {
+        const u32 index = call.operand[spec.out_index()].first_register + x;
+        if (recipe_of(op, held)) {
+          as.load(loaded, l, from, held, in, bytes);
+          emit_binary(as, op, held, l.width, index, index, loaded, mask + 1);
+        } else if (as.folds(l, from, held)) {
+          const Assembler::Vec to = as.vec(index, l.width);
           as.binary(op, held, to, to, as.at(in, bytes));
         } else {
           as.load(loaded, l, from, held, in, bytes);
+          const Assembler::Vec to = as.vec(index, l.width);
           as.binary(op, held, to, to, as.vec(loaded, l.width));
         }
       }

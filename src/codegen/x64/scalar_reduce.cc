@@ -3,7 +3,7 @@
 // loops over the others.
 
 #include "codegen/x64/emitter.hh"
-#include "codegen/x64/vectors.hh"
+#include "codegen/x64/recipe.hh"
 #include "cost/held.hh"
 
 namespace morello::x64 {
@@ -23,10 +23,10 @@ class ScalarReduce {
     for (int o = 0; o < inputs_; o++) in_[o] = as_.moving_pointer(call_.operand[o].cursor);
     loop(0);
     Assembler::Reg64 out = as_.pointer(call_.operand[inputs_].cursor);
-    Assembler::Vec x = as_.vec(sum(), 1), before = as_.vec(sum() + 1, 1);
+    const Assembler::Vec before = as_.vec(sum() + 1, 1);
     if (call_.spec.out().access == Access::kInOut) {
       as_.vmovss(before, as_.at(out, 0));
-      as_.binary(op_, held_, x, before, x);
+      emit_binary(as_, op_, held_, 1, sum(), sum() + 1, sum(), sum() + 2);
     }
     as_.store(sum(), Lanes{}, call_.spec.out().dtype, held_, out, 0, sum() + 1);
   }
@@ -39,7 +39,7 @@ class ScalarReduce {
   void loop(int dim) {
     const Spec& spec = call_.spec;
     while (dim < spec.rank && !has_dim(spec.reduced(), dim)) dim++;
-    if (dim == spec.rank) return combine({});
+    if (dim == spec.rank) return add_point({});
     int next = dim + 1;
     while (next < spec.rank && !has_dim(spec.reduced(), next)) next++;
     u32 size = spec.size[dim];
@@ -51,20 +51,20 @@ class ScalarReduce {
       for (u64 i = 0; i < count; i++) {
         std::array<i64, 2> bytes{};
         for (int o = 0; o < inputs_; o++) bytes[o] = pointers[o].step * static_cast<i64>(i);
-        combine(bytes);
+        add_point(bytes);
       }
     });
     u32 passed = size >= 2 * unroll ? size / unroll * unroll : 0;
     for (const auto& p : pointers) as_.advance(p.reg, -p.step * i64{passed});
   }
 
-  void combine(const std::array<i64, 2>& bytes) {
+  void add_point(const std::array<i64, 2>& bytes) {
     const Assembler::Vec s = as_.vec(sum(), 1), x = as_.vec(sum() + 1, 1);
     load(x, source_of(call_.spec), bytes);
     if (op_ == Op::kMulAdd)
       multiply_add(s, x, bytes);
     else
-      as_.binary(op_, held_, s, s, x);
+      emit_binary(as_, op_, held_, 1, sum(), sum(), sum() + 1, sum() + 2);
   }
 
   void multiply_add(const Assembler::Vec& s, const Assembler::Vec& x,

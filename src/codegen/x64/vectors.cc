@@ -336,39 +336,23 @@ void Vectors::binary(Op op, Dtype held, const Vec& to, const Vec& a, const Xbyak
       return integers ? vpsubd(to, a, b) : vsubps(to, a, b);
     case Op::kMul:
       return integers ? vpmulld(to, a, b) : vmulps(to, a, b);
-    case Op::kMax:
+    case Op::kFastMax:
       return integers ? vpmaxsd(to, a, b) : vmaxps(to, a, b);
-    case Op::kMin:
+    case Op::kFastMin:
       return integers ? vpminsd(to, a, b) : vminps(to, a, b);
+    case Op::kMax:
+      if (integers) return vpmaxsd(to, a, b);
+      break;
+    case Op::kMin:
+      if (integers) return vpminsd(to, a, b);
+      break;
     case Op::kDiv:
       if (!integers) return vdivps(to, a, b);
-      [[fallthrough]];
+      break;
     default:
-      throw Xbyak::Error(Xbyak::ERR_INTERNAL);
+      break;
   }
-}
-
-void Vectors::reduce_lanes(Op op, Dtype held, u32 index, u32 width, u32 spare) {
-  if (width > 8) {
-    vextractf32x8(vec(spare, 8), Xbyak::Zmm(static_cast<int>(index)), 1);
-    binary(op, held, vec(index, 8), vec(index, 8), vec(spare, 8));
-  }
-  Vec v = vec(index, 4), s = vec(spare, 4);
-  if (width > 4) {
-    if (index < 16 && spare < 16)
-      vextractf128(s, Xbyak::Ymm(static_cast<int>(index)), 1);
-    else
-      vextractf32x4(s, Xbyak::Ymm(static_cast<int>(index)), 1);
-    binary(op, held, v, v, s);
-  }
-  if (width > 2) {
-    vmovhlps(s, v, v);
-    binary(op, held, v, v, s);
-  }
-  if (width > 1) {
-    vmovshdup(s, v);
-    binary(op, held, v, v, s);
-  }
+  throw Xbyak::Error(Xbyak::ERR_INTERNAL);  // it has a recipe
 }
 
 }  // namespace morello::x64

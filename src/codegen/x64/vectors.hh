@@ -69,11 +69,9 @@ class Vectors : public Assembler {
   void zero(u32 index);
   /// `bits` in every lane.
   void fill(u32 index, u32 width, u32 bits);
-  /// a op b for the binary operations and the sums of kMulAdd; the operand order of max and min is
-  /// that of Op.
+  /// a op b for the binary operations of one instruction and the sums of kMulAdd; the operand order
+  /// of fast_max and fast_min is that of Op. Of any operation: emit_binary() of recipe.hh.
   void binary(Op op, Dtype held, const Vec& to, const Vec& a, const Xbyak::Operand& b);
-  /// Combines all elements of vector `index` (of `width`) into element 0.
-  void reduce_lanes(Op op, Dtype held, u32 index, u32 width, u32 spare);
 
  private:
   u32 rounded(u32 index, u32 width, Dtype to, Dtype held, u32 spare);

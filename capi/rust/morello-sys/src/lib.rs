@@ -51,12 +51,27 @@ pub const MORELLO_OP_ABS: morello_op = 3;
 pub const MORELLO_OP_SQRT: morello_op = 4;
 pub const MORELLO_OP_SQUARE: morello_op = 5;
 pub const MORELLO_OP_RECIP: morello_op = 6;
+pub const MORELLO_OP_EXP: morello_op = 7;
+pub const MORELLO_OP_EXP2: morello_op = 8;
+pub const MORELLO_OP_LOG: morello_op = 9;
+pub const MORELLO_OP_TANH: morello_op = 10;
+pub const MORELLO_OP_SIGMOID: morello_op = 11;
+pub const MORELLO_OP_ERF: morello_op = 12;
+pub const MORELLO_OP_GELU: morello_op = 13;
+pub const MORELLO_OP_GELU_TANH: morello_op = 14;
+pub const MORELLO_OP_SILU: morello_op = 15;
+pub const MORELLO_OP_RSQRT: morello_op = 24;
+pub const MORELLO_OP_FLOOR: morello_op = 25;
+pub const MORELLO_OP_CEIL: morello_op = 26;
+pub const MORELLO_OP_ROUND: morello_op = 27;
 pub const MORELLO_OP_ADD: morello_op = 16;
 pub const MORELLO_OP_SUB: morello_op = 17;
 pub const MORELLO_OP_MUL: morello_op = 18;
 pub const MORELLO_OP_DIV: morello_op = 19;
 pub const MORELLO_OP_MAX: morello_op = 20;
 pub const MORELLO_OP_MIN: morello_op = 21;
+pub const MORELLO_OP_FAST_MAX: morello_op = 22;
+pub const MORELLO_OP_FAST_MIN: morello_op = 23;
 
 macro_rules! opaque {
     ($($name:ident),*) => {$(

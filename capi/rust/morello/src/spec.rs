@@ -20,12 +20,38 @@ pub enum Op {
     Sqrt,
     Square,
     Recip,
+    Exp,
+    Exp2,
+    /// Natural.
+    Log,
+    Tanh,
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid,
+    Erf,
+    /// `x / 2 * (1 + erf(x / sqrt(2)))`.
+    Gelu,
+    /// `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))`.
+    GeluTanh,
+    /// `x * sigmoid(x)`.
+    Silu,
+    /// `1 / sqrt(x)`.
+    Rsqrt,
+    Floor,
+    Ceil,
+    /// To the nearest integer, ties to even.
+    Round,
     Add,
     Sub,
     Mul,
     Div,
+    /// NaN if one is NaN, and +0 is above -0.
     Max,
+    /// NaN if one is NaN, and -0 is below +0.
     Min,
+    /// `a > b ? a : b`.
+    FastMax,
+    /// `a < b ? a : b`.
+    FastMin,
 }
 
 impl Op {
@@ -37,12 +63,27 @@ impl Op {
             Op::Sqrt => sys::MORELLO_OP_SQRT,
             Op::Square => sys::MORELLO_OP_SQUARE,
             Op::Recip => sys::MORELLO_OP_RECIP,
+            Op::Exp => sys::MORELLO_OP_EXP,
+            Op::Exp2 => sys::MORELLO_OP_EXP2,
+            Op::Log => sys::MORELLO_OP_LOG,
+            Op::Tanh => sys::MORELLO_OP_TANH,
+            Op::Sigmoid => sys::MORELLO_OP_SIGMOID,
+            Op::Erf => sys::MORELLO_OP_ERF,
+            Op::Gelu => sys::MORELLO_OP_GELU,
+            Op::GeluTanh => sys::MORELLO_OP_GELU_TANH,
+            Op::Silu => sys::MORELLO_OP_SILU,
+            Op::Rsqrt => sys::MORELLO_OP_RSQRT,
+            Op::Floor => sys::MORELLO_OP_FLOOR,
+            Op::Ceil => sys::MORELLO_OP_CEIL,
+            Op::Round => sys::MORELLO_OP_ROUND,
             Op::Add => sys::MORELLO_OP_ADD,
             Op::Sub => sys::MORELLO_OP_SUB,
             Op::Mul => sys::MORELLO_OP_MUL,
             Op::Div => sys::MORELLO_OP_DIV,
             Op::Max => sys::MORELLO_OP_MAX,
             Op::Min => sys::MORELLO_OP_MIN,
+            Op::FastMax => sys::MORELLO_OP_FAST_MAX,
+            Op::FastMin => sys::MORELLO_OP_FAST_MIN,
         }
     }
 }
@@ -124,7 +165,7 @@ impl Spec {
         })
     }
 
-    /// Reduces one axis by [`Op::Add`], [`Op::Max`] or [`Op::Min`].
+    /// Reduces one axis by [`Op::Add`], [`Op::Max`], [`Op::Min`], [`Op::FastMax`] or [`Op::FastMin`].
     pub fn reduce(op: Op, axis: usize, input: &Tensor, out: &Tensor, write: Write) -> Result<Spec> {
         let axis = axis.min(u32::MAX as usize) as u32;
         let (input, out) = (input.to_raw()?, out.to_raw()?);

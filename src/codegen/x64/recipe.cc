@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/x64/recipe.hh"
+
+#include <algorithm>
+
+namespace morello::x64 {
+namespace {
+
+using Vec = Assembler::Vec;
+
+class RecipeEmitter {
+ public:
+  RecipeEmitter(Vectors& as, const Recipe& recipe, u32 width, const RecipeRegisters& registers)
+      : as_(as), recipe_(recipe), width_(width), registers_(registers) {}
+
+  void emit() {
+    if (!recipe_.wide) return emit_code();
+    // The vector, or each half of it, in lanes of twice as many bytes.
+    const u32 most = as_.lanes() / 2;
+    const u32 x = registers_.x, result = registers_.result;
+    const u32 wide = registers_.temporaries + recipe_.temporaries - 2u, first = wide + 1;
+    const bool halves = width_ > most;
+    const u32 part = halves ? most : std::max(width_, 4u);
+    registers_.x = registers_.result = wide;
+    width_ = 2 * part;
+    as_.vcvtps2pd(as_.vec(wide, width_), as_.vec(x, part));
+    emit_code();
+    as_.vcvtpd2ps(as_.vec(halves ? first : result, part), as_.vec(wide, width_));
+    if (!halves) return;
+    extract_half(wide, x);
+    as_.vcvtps2pd(as_.vec(wide, width_), as_.vec(wide, part));
+    emit_code();
+    as_.vcvtpd2ps(as_.vec(wide, part), as_.vec(wide, width_));
+    join_halves(result, first, wide);
+  }
+
+ private:
+  void extract_half(u32 to, u32 from) {
+    if (as_.avx512())
+      as_.vextractf32x8(as_.vec(to, 8), Xbyak::Zmm(static_cast<int>(from)), 1);
+    else
+      as_.vextractf128(as_.vec(to, 4), Xbyak::Ymm(static_cast<int>(from)), 1);
+  }
+
+  void join_halves(u32 to, u32 low, u32 high) {
+    auto zmm = [](u32 index) { return Xbyak::Zmm(static_cast<int>(index)); };
+    auto ymm = [](u32 index) { return Xbyak::Ymm(static_cast<int>(index)); };
+    if (as_.avx512())
+      as_.vinsertf32x8(zmm(to), zmm(low), as_.vec(high, 8), 1);
+    else
+      as_.vinsertf128(ymm(to), ymm(low), as_.vec(high, 4), 1);
+  }
+
+  void emit_code() {
+    for (int i = 0; i < recipe_.length; i++) emit(recipe_.code[i]);
+  }
+
+  Xbyak::Address memory(LaneRef ref) {
+    const u64 bits = recipe_.constant[ref - kConstant];
+    return recipe_.wide ? as_.wide_lanes_constant(bits)
+                        : as_.lanes_constant(static_cast<u32>(bits));
+  }
+  /// Calls f with the register or the memory of the constant.
+  template <class F>
+  void with(LaneRef ref, F f) {
+    ref >= kConstant ? f(memory(ref)) : f(vec(ref));
+  }
+
+  Vec vec(LaneRef ref) {
+    const u32 index = ref == kInputX   ? registers_.x
+                      : ref == kInputY ? registers_.y
+                      : ref == kResult ? registers_.result
+                                       : registers_.temporaries + ref - kTemporary;
+    return as_.vec(index, width_);
+  }
+  void emit(const LaneInstruction& in) {
+    const bool wide = recipe_.wide;
+    const bool mask_register = in.op == LaneOp::kWhere && as_.avx512();
+    const Vec to = mask_register ? vec(kResult) : vec(in.to);
+    switch (in.op) {
+      case LaneOp::kCopy:
+        return copy(to, in.a);
+      case LaneOp::kSqrt:
+        return with(in.a, [&](const auto& a) { wide ? as_.vsqrtpd(to, a) : as_.vsqrtps(to, a); });
+      case LaneOp::kRound:
+        return with(in.a, [&](const auto& a) {
+          as_.avx512() ? as_.vrndscaleps(to, a, in.extra | 8) : as_.vroundps(to, a, in.extra | 8);
+        });
+      case LaneOp::kToInteger:
+        return with(in.a, [&](const auto& a) { as_.vcvtps2dq(to, a); });
+      case LaneOp::kFromInteger:
+        return with(in.a, [&](const auto& a) { as_.vcvtdq2ps(to, a); });
+      case LaneOp::kShiftLeft:
+        return wide ? as_.vpsllq(to, vec(in.a), in.extra) : as_.vpslld(to, vec(in.a), in.extra);
+      case LaneOp::kShiftRight:
+        return as_.vpsrld(to, vec(in.a), in.extra);
+      case LaneOp::kShiftRightSigned:
+        return as_.vpsrad(to, vec(in.a), in.extra);
+      default:
+        return with(in.b, [&](const auto& b) { emit(in, to, vec(in.a), b); });
+    }
+  }
+
+  void emit(const LaneInstruction& in, const Vec& to, const Vec& a, const Xbyak::Operand& b) {
+    const bool wide = recipe_.wide;
+    switch (in.op) {
+      case LaneOp::kAdd:
+        return wide ? as_.vaddpd(to, a, b) : as_.vaddps(to, a, b);
+      case LaneOp::kSub:
+        return wide ? as_.vsubpd(to, a, b) : as_.vsubps(to, a, b);
+      case LaneOp::kMul:
+        return wide ? as_.vmulpd(to, a, b) : as_.vmulps(to, a, b);
+      case LaneOp::kDiv:
+        return wide ? as_.vdivpd(to, a, b) : as_.vdivps(to, a, b);
+      case LaneOp::kFma:
+        return wide ? as_.vfmadd213pd(to, a, b) : as_.vfmadd213ps(to, a, b);
+      case LaneOp::kNegatedFma:
+        return wide ? as_.vfnmadd213pd(to, a, b) : as_.vfnmadd213ps(to, a, b);
+      case LaneOp::kFmaInto:
+        return wide ? as_.vfmadd231pd(to, a, b) : as_.vfmadd231ps(to, a, b);
+      case LaneOp::kNegatedFmaInto:
+        return wide ? as_.vfnmadd231pd(to, a, b) : as_.vfnmadd231ps(to, a, b);
+      case LaneOp::kGreater:
+        return wide ? as_.vmaxpd(to, a, b) : as_.vmaxps(to, a, b);
+      case LaneOp::kLess:
+        return wide ? as_.vminpd(to, a, b) : as_.vminps(to, a, b);
+      case LaneOp::kAnd:
+        return wide ? as_.vandpd(to, a, b) : as_.vandps(to, a, b);
+      case LaneOp::kOr:
+        return wide ? as_.vorpd(to, a, b) : as_.vorps(to, a, b);
+      case LaneOp::kXor:
+        return wide ? as_.vxorpd(to, a, b) : as_.vxorps(to, a, b);
+      case LaneOp::kAddInteger:
+        return as_.vpaddd(to, a, b);
+      case LaneOp::kSubInteger:
+        return as_.vpsubd(to, a, b);
+      case LaneOp::kWhere:
+        return as_.avx512() ? as_.vcmpps(as_.k2, a, b, in.extra) : as_.vcmpps(to, a, b, in.extra);
+      case LaneOp::kSelect:
+        return as_.avx512() ? as_.vblendmps(to | as_.k2, a, b)
+                            : as_.vblendvps(to, a, b, vec(in.extra));
+      default:
+        throw Xbyak::Error(Xbyak::ERR_INTERNAL);
+    }
+  }
+
+  void copy(const Vec& to, LaneRef from) {
+    if (from < kConstant)
+      as_.vmovaps(to, vec(from));
+    else if (!as_.avx512())
+      as_.vmovaps(to, memory(from));
+    else if (recipe_.wide)
+      as_.vpbroadcastq(to, as_.wide_constant(recipe_.constant[from - kConstant]));
+    else
+      as_.vbroadcastss(to, as_.constant(static_cast<u32>(recipe_.constant[from - kConstant])));
+  }
+
+  Vectors& as_;
+  const Recipe& recipe_;
+  u32 width_;
+  RecipeRegisters registers_;
+};
+
+}  // namespace
+
+void emit_recipe(Vectors& as, const Recipe& recipe, u32 width, const RecipeRegisters& registers) {
+  RecipeEmitter(as, recipe, width, registers).emit();
+}
+
+void emit_binary(Vectors& as, Op op, Dtype held, u32 width, u32 to, u32 a, u32 b, u32 temporaries) {
+  if (const Recipe* recipe = recipe_of(op, held))
+    emit_recipe(as, *recipe, width, {a, b, to, temporaries});
+  else
+    as.binary(op, held, as.vec(to, width), as.vec(a, width), as.vec(b, width));
+}
+
+void emit_reduced_lanes(Vectors& as, Op op, Dtype held, u32 index, u32 width, u32 spare,
+                        u32 temporaries) {
+  auto combine = [&](u32 left) {
+    emit_binary(as, op, held, left, index, index, spare, temporaries);
+  };
+  if (width > 8) {
+    as.vextractf32x8(as.vec(spare, 8), Xbyak::Zmm(static_cast<int>(index)), 1);
+    combine(8);
+  }
+  const Vec v = as.vec(index, 4), s = as.vec(spare, 4);
+  if (width > 4) {
+    if (index < 16 && spare < 16)
+      as.vextractf128(s, Xbyak::Ymm(static_cast<int>(index)), 1);
+    else
+      as.vextractf32x4(s, Xbyak::Ymm(static_cast<int>(index)), 1);
+    combine(4);
+  }
+  if (width > 2) {
+    as.vmovhlps(s, v, v);
+    combine(4);
+  }
+  if (width > 1) {
+    as.vmovshdup(s, v);
+    combine(4);
+  }
+}
+
+}  // namespace morello::x64

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Instructions of a recipe of cost/recipe.hh, for vectors of any width.
+#ifndef MORELLO_CODEGEN_X64_RECIPE_HH
+#define MORELLO_CODEGEN_X64_RECIPE_HH
+
+#include "codegen/x64/vectors.hh"
+#include "cost/recipe.hh"
+
+namespace morello::x64 {
+
+/// Registers of one use of a recipe.
+struct RecipeRegisters {
+  u32 x = 0, y = 0, result = 0;
+  u32 temporaries = 0;  // the first of them
+};
+
+void emit_recipe(Vectors& as, const Recipe& recipe, u32 width, const RecipeRegisters& registers);
+
+/// to = a op b, of any binary operation of vectors in registers; kMulAdd: a sum.
+/// @param temporaries  the first of those of the operation's recipe, if it has one.
+void emit_binary(Vectors& as, Op op, Dtype held, u32 width, u32 to, u32 a, u32 b, u32 temporaries);
+
+/// Combines all elements of vector `index` (of `width`) into element 0.
+void emit_reduced_lanes(Vectors& as, Op op, Dtype held, u32 index, u32 width, u32 spare,
+                        u32 temporaries);
+
+}  // namespace morello::x64
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Recipes: elementwise operations in f32 that take several instructions, as data. A recipe is
+// straight code on lanes, the same on every target and for any number of lanes, so an
+// operation has the same bits everywhere. codegen/x64/recipe.hh makes instructions of it; registers
+// and prices follow from its length.
+#ifndef MORELLO_COST_RECIPE_HH
+#define MORELLO_COST_RECIPE_HH
+
+#include <array>
+
+#include "spec/op.hh"
+#include "target/target.hh"
+
+namespace morello {
+
+/// What one instruction does in every lane. Floats are rounded as IEEE 754 says.
+enum class LaneOp : u8 {
+  kCopy,  // to = a
+  kAdd,   // to = a + b; so kSub, kMul, kDiv
+  kSub,
+  kMul,
+  kDiv,
+  kSqrt,            // to = sqrt(a)
+  kFma,             // to = to * a + b, rounded once
+  kNegatedFma,      // to = b - to * a
+  kFmaInto,         // to = a * b + to
+  kNegatedFmaInto,  // to = to - a * b
+  kGreater,         // to = a > b ? a : b
+  kLess,            // to = a < b ? a : b
+  kAnd,             // of bits; so kOr, kXor
+  kOr,
+  kXor,
+  kRound,        // to = a, rounded to an integer; `extra`: a Rounding
+  kToInteger,    // i32 of the nearest integer of a
+  kFromInteger,  // the float of an i32
+  kAddInteger,   // so kSubInteger
+  kSubInteger,
+  kShiftLeft,  // by `extra` bits; so kShiftRight (zeros come in), kShiftRightSigned
+  kShiftRight,
+  kShiftRightSigned,
+  kWhere,   // the mask `to` = a `extra` b; `extra`: a Relation
+  kSelect,  // to = mask `extra` ? b : a
+};
+enum class Rounding : u8 { kNearest = 0, kDown = 1, kUp = 2, kTruncate = 3 };
+enum class Relation : u8 { kEqual = 0, kLess = 1, kUnordered = 3, kNotLess = 5 };
+
+/// Where an instruction finds its lanes: a register of this enumeration, one of the temporaries
+/// behind it, or a constant.
+using LaneRef = u8;
+inline constexpr LaneRef kInputX = 0, kInputY = 1, kResult = 2, kTemporary = 3, kConstant = 64;
+
+struct LaneInstruction {
+  LaneOp op;
+  LaneRef to, a, b;  // b, or a where there is no b, may be a constant
+  u8 extra = 0;
+};
+
+/// Inputs stay as they are, for they may be anyone's registers, and the result may be one of them:
+/// only the last instruction writes it. At most one mask is read later; it has a temporary to lie
+/// in where there are no mask registers.
+struct Recipe {
+  static constexpr int kMost = 80;
+  std::array<LaneInstruction, kMost> code{};
+  std::array<u64, kMost> constant{};  // bits
+  u8 length = 0, constants = 0, temporaries = 0;
+  /// Lanes have 64 bits, and floats are doubles, for what needs more digits than a float has: the
+  /// input is converted, in halves of a vector, and the result rounded. The last two temporaries
+  /// are the input, which the result overwrites, and the first half of the result.
+  bool wide = false;
+};
+
+/// How an operation is computed; null: by one instruction, or by none.
+const Recipe* recipe_of(Op op, Dtype computed);
+
+/// Units of an operation on a vector, and on one element.
+i64 op_units(Op op, Dtype computed, const Target& target);
+i64 scalar_op_units(Op op, Dtype computed, const Target& target);
+
+}  // namespace morello
+
+#endif

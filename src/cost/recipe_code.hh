@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// What recipes are written with.
+#ifndef MORELLO_COST_RECIPE_CODE_HH
+#define MORELLO_COST_RECIPE_CODE_HH
+
+#include <bit>
+
+#include "cost/recipe.hh"
+
+namespace morello {
+
+/// Appends instructions to a recipe, all at compile time: what does not fit does not compile.
+class RecipeCode {
+ public:
+  /// A register of the recipe, or a constant.
+  struct Lanes {
+    LaneRef ref;
+  };
+  static constexpr Lanes x{kInputX}, y{kInputY}, out{kResult};
+
+  /// Temporary `i`, from 0 on.
+  constexpr Lanes t(int i) {
+    if (i >= recipe_.temporaries) recipe_.temporaries = static_cast<u8>(i + 1);
+    return {static_cast<LaneRef>(kTemporary + i)};
+  }
+  constexpr Lanes bits(u64 value) {
+    int i = 0;
+    while (i < recipe_.constants && recipe_.constant[i] != value) i++;
+    if (i == recipe_.constants) recipe_.constant[recipe_.constants++] = value;
+    return {static_cast<LaneRef>(kConstant + i)};
+  }
+  constexpr Lanes number(float value) { return bits(std::bit_cast<u32>(value)); }
+  constexpr Lanes wide(double value) { return bits(std::bit_cast<u64>(value)); }
+
+  constexpr void add(LaneOp op, Lanes to, Lanes a, Lanes b = {0}, u8 extra = 0) {
+    recipe_.code[recipe_.length++] = {op, to.ref, a.ref, b.ref, extra};
+  }
+  constexpr void round(Lanes to, Lanes a, Rounding way) {
+    add(LaneOp::kRound, to, a, {0}, static_cast<u8>(way));
+  }
+  constexpr void where(Lanes mask, Lanes a, Relation relation, Lanes b) {
+    add(LaneOp::kWhere, mask, a, b, static_cast<u8>(relation));
+  }
+  constexpr void select(Lanes to, Lanes mask, Lanes if_not, Lanes if_so) {
+    add(LaneOp::kSelect, to, if_not, if_so, mask.ref);
+  }
+  constexpr void shift(LaneOp op, Lanes to, Lanes a, int count) {
+    add(op, to, a, {0}, static_cast<u8>(count));
+  }
+  /// to = ((c[0] * at + c[1]) * at + ...)
+  template <size_t n>
+  constexpr void polynomial(Lanes to, Lanes at, const float (&c)[n]) {
+    add(LaneOp::kCopy, to, number(c[0]));
+    for (size_t i = 1; i < n; i++) add(LaneOp::kFma, to, at, number(c[i]));
+  }
+  template <size_t n>
+  constexpr void wide_polynomial(Lanes to, Lanes at, const double (&c)[n]) {
+    add(LaneOp::kCopy, to, wide(c[0]));
+    for (size_t i = 1; i < n; i++) add(LaneOp::kFma, to, at, wide(c[i]));
+  }
+  constexpr Recipe recipe() const { return recipe_; }
+  /// One that is computed in double.
+  constexpr Recipe wide_recipe() const {
+    Recipe r = recipe_;
+    r.wide = true;
+    r.temporaries = static_cast<u8>(r.temporaries + 2);
+    return r;
+  }
+
+ private:
+  Recipe recipe_;
+};
+
+}  // namespace morello
+
+#endif

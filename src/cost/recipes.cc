@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: MIT
+// The recipes, one function each. Polynomials have the least relative error on their intervals,
+// with coefficients that are floats. Numbers that are infinite or too large are cut off at the
+// beginning, in an order that lets NaN pass; signs are taken off and put back.
+#include <limits>
+
+#include "cost/recipe_code.hh"
+
+namespace morello {
+namespace {
+
+using Code = RecipeCode;
+using Lanes = RecipeCode::Lanes;
+
+constexpr u32 kSign = 0x80000000, kMagnitude = 0x7fffffff;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kLog2e = 0x1.715476p+0f;                           // log2(e)
+constexpr float kLn2 = 0x1.62e43p-1f, kLn2Rest = -0x1.05c61p-29f;  // their sum is ln(2)
+/// Added to a number of small magnitude, it leaves 127 more than the nearest integer in the last
+/// digits: once shifted to its place, the exponent of a power of two.
+constexpr float kNearestExponent = 0x1.8p23f + 127;
+constexpr double kNearestWide = 0x1.8p52 + 1023;
+
+/// to = v, but not outside of the bounds.
+constexpr void clamp(Code& c, Lanes to, Lanes v, Lanes spare, float least, float most) {
+  c.add(LaneOp::kCopy, to, c.number(most));
+  c.add(LaneOp::kLess, to, to, v);
+  c.add(LaneOp::kCopy, spare, c.number(least));
+  c.add(LaneOp::kGreater, to, spare, to);
+}
+
+/// to = min(|v|, most)
+constexpr void magnitude(Code& c, Lanes to, Lanes v, Lanes spare, float most) {
+  c.add(LaneOp::kAnd, spare, v, c.bits(kMagnitude));
+  c.add(LaneOp::kCopy, to, c.number(most));
+  c.add(LaneOp::kLess, to, to, spare);
+}
+
+/// n = the integer nearest to v * scale, power = 2^(n + more), from -126 to 127.
+constexpr void power_of_two(Code& c, Lanes n, Lanes power, Lanes v, float scale, float more = 0) {
+  c.add(LaneOp::kMul, power, v, c.number(scale));
+  c.add(LaneOp::kAdd, power, power, c.number(kNearestExponent + more));
+  c.add(LaneOp::kSub, n, power, c.number(kNearestExponent + more));
+  c.shift(LaneOp::kShiftLeft, power, power, 23);
+}
+
+/// v -= n * times * ln(2)
+constexpr void subtract_ln2(Code& c, Lanes v, Lanes n, float times) {
+  c.add(LaneOp::kNegatedFmaInto, v, n, c.number(times * kLn2));
+  c.add(LaneOp::kNegatedFmaInto, v, n, c.number(times * kLn2Rest));
+}
+
+/// e^v = p * power * power, in two steps as the result may be denormal, or power * power infinite:
+/// p * power never is. Of v from -111 to 89; it is overwritten.
+constexpr void exponential(Code& c, Lanes p, Lanes power, Lanes v) {
+  power_of_two(c, p, power, v, kLog2e / 2);
+  subtract_ln2(c, v, p, 2);
+  c.polynomial(p, v,
+               {0x1.9f030ap-13f, 0x1.7208dap-10f, 0x1.111d86p-7f, 0x1.554858p-5f, 0x1.55552cp-3f,
+                0x1.00001p-1f, 0x1p+0f, 0x1p+0f});
+}
+
+constexpr Recipe exp_recipe() {
+  Code c;
+  const auto v = c.t(0), p = c.t(1), power = c.t(2);
+  clamp(c, v, c.x, p, -111, 89);
+  exponential(c, p, power, v);
+  c.add(LaneOp::kMul, p, p, power);
+  c.add(LaneOp::kMul, c.out, p, power);
+  return c.recipe();
+}
+
+constexpr Recipe exp2_recipe() {
+  Code c;
+  const auto v = c.t(0), p = c.t(1), power = c.t(2);
+  clamp(c, v, c.x, p, -151, 129);
+  power_of_two(c, p, power, v, 0.5f);
+  c.add(LaneOp::kNegatedFmaInto, v, p, c.number(2));
+  c.polynomial(p, v,
+               {0x1.f43044p-17f, 0x1.484af8p-13f, 0x1.5dc03ep-10f, 0x1.3b1ed6p-7f, 0x1.c6af96p-5f,
+                0x1.ebfbfep-3f, 0x1.62e432p-1f, 0x1p+0f});
+  c.add(LaneOp::kMul, p, p, power);
+  c.add(LaneOp::kMul, c.out, p, power);
+  return c.recipe();
+}
+
+/// x = 2^e * (1 + f), f between sqrt(1/2) - 1 and sqrt(2) - 1: log(x) = e ln(2) + log(1 + f).
+constexpr Recipe log_recipe() {
+  Code c;
+  const auto f = c.t(0), e = c.t(1), p = c.t(2), mask = c.t(3);
+  c.add(LaneOp::kMul, f, c.x, c.number(0x1p23f));
+  c.where(mask, c.x, Relation::kNotLess, c.number(0x1p-126f));
+  c.select(f, mask, f, c.x);
+  c.add(LaneOp::kSubInteger, p, f, c.number(0x1.6a09e6p-1f));
+  c.shift(LaneOp::kShiftRightSigned, e, p, 23);
+  c.add(LaneOp::kFromInteger, e, e);
+  c.add(LaneOp::kAnd, p, p, c.bits(0xff800000));
+  c.add(LaneOp::kSubInteger, f, f, p);
+  c.add(LaneOp::kSub, p, e, c.number(23));  // of denormals
+  c.select(e, mask, p, e);
+  c.add(LaneOp::kSub, f, f, c.number(1));
+  c.polynomial(p, f,
+               {-0x1.2a6f78p-4f, 0x1.015974p-3f, -0x1.0e96ccp-3f, 0x1.239ce2p-3f, -0x1.5466fep-3f,
+                0x1.99944ep-3f, -0x1.000234p-2f, 0x1.55557p-2f, -0.5f});
+  c.add(LaneOp::kMul, mask, f, f);
+  c.add(LaneOp::kMul, p, p, mask);
+  c.add(LaneOp::kFmaInto, p, e, c.number(kLn2Rest));
+  c.add(LaneOp::kAdd, p, p, f);
+  c.add(LaneOp::kFmaInto, p, e, c.number(kLn2));
+  c.where(mask, c.x, Relation::kNotLess, c.number(kInfinity));
+  c.select(p, mask, p, c.x);  // infinity and NaN
+  c.where(mask, c.x, Relation::kEqual, c.number(0));
+  c.select(p, mask, p, c.number(-kInfinity));
+  c.where(mask, c.x, Relation::kLess, c.number(0));
+  c.select(c.out, mask, p, c.bits(0x7fc00000));
+  return c.recipe();
+}
+
+/// e^r - 1, with the relative error of a float, for |r| <= ln(2) / 2; r stays. p is overwritten.
+constexpr void little(Code& c, Lanes p, Lanes r, Lanes spare) {
+  c.polynomial(p, r,
+               {0x1.6b71c2p-10f, 0x1.1227cap-7f, 0x1.555718p-5f, 0x1.5554bp-3f, 0x1.fffffep-2f});
+  c.add(LaneOp::kMul, spare, r, r);
+  c.add(LaneOp::kFma, p, spare, r);
+}
+
+/// power * (1 + p) / 2^64 = e^v, of v from -111 to 0, of which results are numbers, zero or
+/// denormal; power is neither. v is overwritten.
+constexpr void decayed(Code& c, Lanes p, Lanes power, Lanes v) {
+  power_of_two(c, p, power, v, kLog2e, 64);
+  subtract_ln2(c, v, p, 1);
+  little(c, p, v, c.t(3));
+}
+constexpr float kDecayed = 0x1p-64f;
+
+/// v = -|x|, not below -111
+constexpr void below_zero(Code& c, Lanes v, Lanes spare) {
+  c.add(LaneOp::kOr, spare, c.x, c.bits(kSign));
+  c.add(LaneOp::kCopy, v, c.number(-111));
+  c.add(LaneOp::kGreater, v, v, spare);
+}
+
+/// With z = e^-|x|, t = z / (1 + z): t, or 1 - t of positive numbers. What 1 + z and the quotient
+/// lost when they were rounded is made good by a step of Newton.
+constexpr Recipe sigmoid_recipe() {
+  Code c;
+  const auto v = c.t(0), z = c.t(1), t = c.t(2), rest = c.t(3);
+  below_zero(c, v, z);
+  decayed(c, z, t, v);
+  c.add(LaneOp::kFma, z, t, t);
+  c.add(LaneOp::kMul, z, z, c.number(kDecayed));
+  c.add(LaneOp::kAdd, v, z, c.number(1));
+  c.add(LaneOp::kDiv, t, z, v);
+  c.add(LaneOp::kSub, rest, z, t);
+  c.add(LaneOp::kNegatedFmaInto, rest, t, z);  // z - t * (1 + z)
+  c.add(LaneOp::kCopy, v, c.number(1));
+  c.add(LaneOp::kSub, z, v, t);
+  c.add(LaneOp::kFmaInto, t, rest, z);
+  c.add(LaneOp::kSub, v, v, t);
+  c.where(z, c.x, Relation::kNotLess, c.number(0));
+  c.select(c.out, z, t, v);
+  return c.recipe();
+}
+
+/// to = u / (1 + z), u being x, or x z where x is negative, which may be a number when z is none
+/// any more. z = power * (1 + p) / 2^64. Newton as above.
+constexpr void weighted(Code& c, Lanes to, Lanes p, Lanes power, Lanes u, Lanes spare) {
+  c.add(LaneOp::kCopy, u, c.number(-111));
+  c.add(LaneOp::kGreater, u, u, c.x);
+  c.add(LaneOp::kMul, u, u, power);
+  c.add(LaneOp::kFma, u, p, u);
+  c.add(LaneOp::kMul, u, u, c.number(kDecayed));
+  c.add(LaneOp::kFma, p, power, power);
+  c.add(LaneOp::kMul, p, p, c.number(kDecayed));
+  c.where(spare, c.x, Relation::kNotLess, c.number(0));
+  c.select(u, spare, u, c.x);
+  c.add(LaneOp::kAdd, spare, p, c.number(1));
+  c.add(LaneOp::kCopy, power, c.number(1));
+  c.add(LaneOp::kDiv, spare, power, spare);
+  c.add(LaneOp::kMul, power, u, spare);
+  c.add(LaneOp::kSub, u, power, u);
+  c.add(LaneOp::kFmaInto, u, power, p);
+  c.add(LaneOp::kMul, u, u, spare);
+  c.add(LaneOp::kLess, u, u, c.number(std::numeric_limits<float>::max()));  // infinity less itself
+  c.add(LaneOp::kSub, to, power, u);                                        // -0 - 0 is -0
+}
+
+constexpr Recipe silu_recipe() {
+  Code c;
+  const auto v = c.t(0), p = c.t(1), power = c.t(2);
+  below_zero(c, v, p);
+  decayed(c, p, power, v);
+  weighted(c, c.out, p, power, v, c.t(3));
+  return c.recipe();
+}
+
+/// With d = e^2|x| - 1, small where x is: d / (d + 2). What d + 2 and the quotient lost when they
+/// were rounded is made good by a step of Newton.
+constexpr Recipe tanh_recipe() {
+  Code c;
+  const auto v = c.t(0), p = c.t(1), power = c.t(2), square = c.t(3);
+  magnitude(c, v, c.x, p, 10);
+  power_of_two(c, p, power, v, 2 * kLog2e);
+  subtract_ln2(c, v, p, 0.5f);
+  c.polynomial(p, v,
+               {0x1.6b71c2p-4f, 0x1.1227cap-2f, 0x1.555718p-1f, 0x1.5554bp+0f, 0x1.fffffep+0f});
+  c.add(LaneOp::kMul, square, v, v);
+  c.add(LaneOp::kAdd, v, v, v);
+  c.add(LaneOp::kFma, p, square, v);
+  c.add(LaneOp::kSub, v, power, c.number(1));
+  c.add(LaneOp::kFma, p, power, v);
+  c.add(LaneOp::kAdd, v, p, c.number(2));
+  c.add(LaneOp::kDiv, v, p, v);
+  c.add(LaneOp::kCopy, square, c.number(0.5f));
+  c.add(LaneOp::kNegatedFma, square, v, c.number(0.5f));  // 1 / (d + 2)
+  c.add(LaneOp::kCopy, power, p);
+  c.add(LaneOp::kNegatedFmaInto, power, v, p);
+  c.add(LaneOp::kNegatedFmaInto, power, v, c.number(2));  // d - v * (d + 2)
+  c.add(LaneOp::kFmaInto, v, power, square);
+  c.add(LaneOp::kCopy, square, c.number(1));
+  c.add(LaneOp::kLess, v, square, v);  // 1 / (d + 2) is not right next to 1
+  c.add(LaneOp::kAnd, p, c.x, c.bits(kSign));
+  c.add(LaneOp::kOr, c.out, p, v);
+  return c.recipe();
+}
+
+/// 1 - e^v, v being x times a polynomial, so that little is lost where x is small. From 3.92 on it
+/// is 1.
+constexpr Recipe erf_recipe() {
+  Code c;
+  const auto v = c.t(0), p = c.t(1), power = c.t(2), square = c.t(3);
+  magnitude(c, v, c.x, p, 3.95f);
+  c.polynomial(
+      p, v,
+      {0x1.366366p-17f, -0x1.ed3092p-14f, 0x1.4badfcp-11f, -0x1.b4e558p-10f, 0x1.4f7952p-13f,
+       0x1.39ced6p-6f, -0x1.a4fa72p-4f, -0x1.45f2fap-1f, -0x1.0429b6p-24f});
+  c.add(LaneOp::kMul, p, p, v);
+  c.add(LaneOp::kFmaInto, p, v, c.number(-0x1.20dd74p+0f));
+  c.add(LaneOp::kCopy, v, p);
+  power_of_two(c, p, power, v, kLog2e);
+  subtract_ln2(c, v, p, 1);
+  little(c, p, v, square);
+  c.add(LaneOp::kCopy, v, c.number(1));
+  c.add(LaneOp::kSub, v, v, power);
+  c.add(LaneOp::kNegatedFma, p, power, v);
+  c.add(LaneOp::kAnd, v, c.x, c.bits(kSign));
+  c.add(LaneOp::kOr, c.out, p, v);
+  return c.recipe();
+}
+
+/// e^v, of v from -1400 / log2(e) to 1400 / log2(e), in double: v is overwritten.
+constexpr void wide_exponential(Code& c, Lanes p, Lanes power, Lanes v) {
+  c.add(LaneOp::kMul, power, v, c.wide(1.4426950408889634));
+  c.add(LaneOp::kAdd, power, power, c.wide(kNearestWide));
+  c.add(LaneOp::kSub, p, power, c.wide(kNearestWide));
+  c.shift(LaneOp::kShiftLeft, power, power, 52);
+  c.add(LaneOp::kNegatedFmaInto, v, p, c.wide(0.69314718055994531));
+  c.wide_polynomial(p, v,
+                    {1.374501385726034641265869140625e-3, 8.368949405848979949951171875e-3,
+                     4.166965186595916748046875e-2, 0.16666518151760101318359375,
+                     0.49999988079071044921875, 1, 1});
+  c.add(LaneOp::kMul, p, p, power);
+}
+
+/// x / (1 + e^(-x (c1 + c3 x^2))), which is x / (1 + e^-2u) of the u that its definition takes tanh
+/// of. In double, as the exponent needs more digits than a float has.
+constexpr Recipe gelu_tanh_recipe() {
+  Code c;
+  const auto x = c.t(0), v = c.t(1), p = c.t(2), power = c.t(3);
+  c.add(LaneOp::kCopy, x, c.wide(-11));
+  c.add(LaneOp::kGreater, x, x, c.x);
+  c.add(LaneOp::kMul, p, x, x);
+  c.add(LaneOp::kCopy, v, c.wide(-1.5957691216057308));
+  c.add(LaneOp::kFmaInto, v, p, c.wide(-1.5957691216057308 * 0.044715));
+  c.add(LaneOp::kMul, v, v, x);
+  c.add(LaneOp::kCopy, p, c.wide(-200));
+  c.add(LaneOp::kGreater, v, p, v);
+  wide_exponential(c, p, power, v);
+  c.add(LaneOp::kAdd, p, p, c.wide(1));
+  c.add(LaneOp::kDiv, c.out, x, p);
+  return c.wide_recipe();
+}
+
+/// max(x, 0) - t e^(-t^2 / 2) r(t), t = |x|, where e^(-t^2 / 2) r(t) is the probability that a
+/// normal number is above t. r is a polynomial of (t - 3) / (t + 3). In double.
+constexpr Recipe gelu_recipe() {
+  Code c;
+  const auto t = c.t(0), u = c.t(1), r = c.t(2), p = c.t(3), power = c.t(4);
+  c.add(LaneOp::kAnd, u, c.x, c.bits(~u64{0} >> 1));
+  c.add(LaneOp::kCopy, t, c.wide(15));
+  c.add(LaneOp::kLess, t, t, u);
+  c.add(LaneOp::kAdd, u, t, c.wide(3));
+  c.add(LaneOp::kSub, r, t, c.wide(3));
+  c.add(LaneOp::kDiv, u, r, u);
+  c.wide_polynomial(
+      r, u,
+      {0x1.b9e1be3c171a9p-15, 0x1.e0445c31a3286p-14, -0x1.62fdba62eee4cp-12, -0x1.01a418323c738p-10,
+       0x1.7ca93d8af7684p-9, 0x1.91dab8df058ebp-8, -0x1.7a942d56271b7p-5, 0x1.f8bad51916f48p-4,
+       -0x1.a6b66af7730e6p-3, 0x1.f1b89be0d8fep-4});
+  c.add(LaneOp::kMul, u, t, t);
+  c.add(LaneOp::kMul, u, u, c.wide(-0.5));
+  wide_exponential(c, p, power, u);
+  c.add(LaneOp::kMul, r, r, p);
+  c.add(LaneOp::kCopy, u, c.wide(0));
+  c.add(LaneOp::kGreater, u, u, c.x);
+  c.add(LaneOp::kNegatedFmaInto, u, r, t);
+  c.add(LaneOp::kCopy, c.out, u);
+  return c.wide_recipe();
+}
+
+constexpr Recipe rsqrt_recipe() {
+  Code c;
+  const auto root = c.t(0), one = c.t(1);
+  c.add(LaneOp::kSqrt, root, c.x);
+  c.add(LaneOp::kCopy, one, c.number(1));
+  c.add(LaneOp::kDiv, c.out, one, root);
+  return c.recipe();
+}
+
+constexpr Recipe rounding_recipe(Rounding way) {
+  Code c;
+  c.round(c.out, c.x, way);
+  return c.recipe();
+}
+
+/// Both orders give the same unless both numbers are zeros, of which bits decide, or one is NaN.
+constexpr Recipe extreme(LaneOp choose, LaneOp zeros) {
+  Code c;
+  const auto one = c.t(0), other = c.t(1);
+  c.add(choose, one, c.x, c.y);
+  c.add(choose, other, c.y, c.x);
+  c.add(zeros, one, one, other);
+  c.where(other, c.x, Relation::kUnordered, c.y);
+  c.select(c.out, other, one, c.bits(0x7fc00000));
+  return c.recipe();
+}
+
+constexpr Recipe kExp = exp_recipe(), kExp2 = exp2_recipe(), kLog = log_recipe();
+constexpr Recipe kTanh = tanh_recipe(), kSigmoid = sigmoid_recipe(), kSilu = silu_recipe();
+constexpr Recipe kErf = erf_recipe(), kRsqrt = rsqrt_recipe();
+constexpr Recipe kFloor = rounding_recipe(Rounding::kDown), kCeil = rounding_recipe(Rounding::kUp),
+                 kRound = rounding_recipe(Rounding::kNearest);
+constexpr Recipe kGeluTanh = gelu_tanh_recipe();
+constexpr Recipe kGelu = gelu_recipe();
+constexpr Recipe kMaximum = extreme(LaneOp::kGreater, LaneOp::kAnd);
+constexpr Recipe kMinimum = extreme(LaneOp::kLess, LaneOp::kOr);
+
+OpClass class_of(LaneOp op) {
+  return op == LaneOp::kDiv    ? OpClass::kDivide
+         : op == LaneOp::kSqrt ? OpClass::kSquareRoot
+                               : OpClass::kSimple;
+}
+
+i64 units_of(Op op, Dtype computed, const std::array<i64, kOpClasses>& price) {
+  const Recipe* recipe = recipe_of(op, computed);
+  if (!recipe) {
+    const OpClass own = class_of(op);  // of a recipe: in integers
+    return price[static_cast<size_t>(own == OpClass::kRecipe ? OpClass::kSimple : own)];
+  }
+  i64 units = 0;
+  for (int i = 0; i < recipe->length; i++) {
+    const OpClass own = class_of(recipe->code[i].op);
+    units += price[static_cast<size_t>(own)] * (recipe->wide && own != OpClass::kSimple ? 2 : 1);
+  }
+  // Halves are taken out, converted twice, and put together.
+  return recipe->wide ? 2 * units + 6 * price[static_cast<size_t>(OpClass::kSimple)] : units;
+}
+
+constexpr const Recipe* in_f32(Op op) {
+  switch (op) {
+    case Op::kMax:
+      return &kMaximum;
+    case Op::kMin:
+      return &kMinimum;
+    case Op::kExp:
+      return &kExp;
+    case Op::kExp2:
+      return &kExp2;
+    case Op::kLog:
+      return &kLog;
+    case Op::kTanh:
+      return &kTanh;
+    case Op::kSigmoid:
+      return &kSigmoid;
+    case Op::kErf:
+      return &kErf;
+    case Op::kSilu:
+      return &kSilu;
+    case Op::kRsqrt:
+      return &kRsqrt;
+    case Op::kFloor:
+      return &kFloor;
+    case Op::kCeil:
+      return &kCeil;
+    case Op::kRound:
+      return &kRound;
+    case Op::kGeluTanh:
+      return &kGeluTanh;
+    case Op::kGelu:
+      return &kGelu;
+    default:
+      return nullptr;
+  }
+}
+
+constexpr bool all_have_recipes() {
+  for (const Elementwise& e : kElementwise)
+    if ((class_of(e.op) == OpClass::kRecipe) != (in_f32(e.op) != nullptr)) return false;
+  return true;
+}
+static_assert(all_have_recipes());
+
+}  // namespace
+
+const Recipe* recipe_of(Op op, Dtype computed) {
+  return computed == Dtype::kF32 ? in_f32(op) : nullptr;
+}
+
+i64 op_units(Op op, Dtype computed, const Target& target) {
+  return units_of(op, computed, target.prices.op);
+}
+
+i64 scalar_op_units(Op op, Dtype computed, const Target& target) {
+  return units_of(op, computed, target.prices.scalar_op);
+}
+
+}  // namespace morello

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// What recipes become on a target that this CPU may lack: the same instructions as on the one whose
+// results are tested, in the same registers, and none that the target has not.
+#include <doctest/doctest.h>
+
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "codegen/emit.hh"
+#include "codegen/plan.hh"
+#include "disassemble.hh"
+#include "impl/impl.hh"
+#include "target/target.hh"
+
+namespace morello::testing {
+namespace {
+
+/// The instructions of an operation on `count` numbers.
+std::vector<std::string> code_of(Op op, MicrokernelId leaf, Isa isa, u32 count) {
+  const Target& target = *fixed_target(isa);
+  const int inputs = elementwise_inputs(op);
+  Spec spec;
+  spec.rank = 1;
+  spec.size[0] = count;
+  spec.operand_count = static_cast<u8>(inputs + 1);
+  spec.stage_count = 1;
+  spec.stage[0] = {
+      op, Dtype::kF32, {0, inputs == 2 ? Ref{1} : kNoRef, kNoRef}, 0, static_cast<Ref>(inputs)};
+  std::array<View, kMaxOperands> views;
+  for (int o = 0; o <= inputs; o++) {
+    Operand& x = spec.operand[o];
+    x.access = o < inputs ? Access::kIn : Access::kOut;
+    x.dims = 1;
+    x.layout.append(0);
+    x.contig = 1;
+    views[static_cast<size_t>(o)].dim[0].stride[0] = 1;
+  }
+  ImplTree tree;
+  tree.target = &target;
+  tree.nodes.push_back({spec, Select{static_cast<u16>(leaf)}, {}, 0, {}});
+  const auto plan = make_plan(tree, views);
+  REQUIRE(plan.ok());
+  const auto code = emit(*plan, target);
+  REQUIRE(code.ok());
+  std::vector<std::string> lines;
+  for (const tools::Line& line : tools::disassemble(code->bytes.data(), code->bytes.size()))
+    if (line.text.rfind(".byte", 0) != 0) lines.push_back(line.text);
+  return lines;
+}
+
+std::string replaced(const std::string& text, const char* what, const char* by) {
+  return std::regex_replace(text, std::regex(what), by);
+}
+
+/// Without what differs between the targets: addresses of constants, masks in registers of their
+/// own, and a few names.
+std::string plain(std::string text, Isa isa) {
+  text = replaced(text, "  ; L.*", "");
+  text = replaced(text, "\\[0x[0-9A-F]+\\]( *\\{1to[0-9]+\\})?", "constant");
+  text = replaced(text, "[dq]word ptr constant", "constant");
+  text = replaced(text, "^(vcmpps) [a-z0-9]+", "$1 mask");
+  if (isa == Isa::kAvx512) return replaced(text, " \\{k2\\}", "");
+  text = replaced(replaced(text, "ymm", "zmm"), "xmm", "ymm");
+  text = replaced(text, "^vroundps", "vrndscaleps");
+  text = replaced(text, "^vmovaps(.*) constant", "vbroadcastss$1 constant");
+  return replaced(text, "^vblendvps(.*), [a-z0-9]+$", "vblendmps$1");
+}
+
+bool is_arithmetic(const std::string& text) {
+  return text[0] == 'v' && text.find("[r") == std::string::npos &&
+         text.rfind("vzeroupper", 0) != 0 && text.rfind("vextract", 0) != 0 &&
+         text.rfind("vinsert", 0) != 0 && text.rfind("vmovups", 0) != 0;
+}
+
+TEST_SUITE_BEGIN("functions");
+
+TEST_CASE("recipes become the same instructions for AVX2 and AVX-512") {
+  for (const Elementwise& e : kElementwise) {
+    if (class_of(e.op) != OpClass::kRecipe) continue;
+    CAPTURE(e.name);
+    auto arithmetic = [&](Isa isa, u32 count) {
+      std::vector<std::string> lines;
+      for (const std::string& line : code_of(e.op, MicrokernelId::kMap, isa, count))
+        if (is_arithmetic(line))
+          lines.push_back(replaced(plain(line, isa), "^vpbroadcastq", "vbroadcastss"));
+      return lines;
+    };
+    const auto narrow = arithmetic(Isa::kAvx2, 8), wide = arithmetic(Isa::kAvx512, 16);
+    CHECK(narrow.size() >= 1);
+    REQUIRE(narrow.size() == wide.size());
+    for (size_t i = 0; i < wide.size(); i++) CHECK(narrow[i] == wide[i]);
+  }
+}
+
+TEST_CASE("code for AVX2 has no register of AVX-512, whatever its length") {
+  for (const Elementwise& e : kElementwise) {
+    if (class_of(e.op) != OpClass::kRecipe) continue;
+    for (MicrokernelId leaf : {MicrokernelId::kMap, MicrokernelId::kScalarMap})
+      for (u32 count : {1u, 2u, 3u, 5u, 7u, 8u, 11u, 100u}) {
+        for (const std::string& line : code_of(e.op, leaf, Isa::kAvx2, count))
+          CHECK_MESSAGE(
+              !std::regex_search(line, std::regex("zmm|\\bk[0-7]\\b|[xy]mm(1[6-9]|[23][0-9])|\\{")),
+              line);
+        const auto wide = code_of(e.op, leaf, Isa::kAvx512, count);
+        CHECK(wide.back().find("ret") != std::string::npos);
+      }
+  }
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace morello::testing

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// max, min and reductions by them are those of IEEE 754-2019: NaN in, the one NaN out, -0 below +0,
+// the same bits whatever the target and wherever in the data.
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "../capi/handles.hh"
+#include "rounds.hh"
+#include "support/dtype.hh"
+#include "support/number.hh"
+
+namespace morello::testing {
+namespace {
+
+TEST_SUITE_BEGIN("kernel");
+
+struct Encoding {
+  const char* name;
+  Dtype dtype;
+  u32 nan, other_nan, zero, negative_zero;
+};
+constexpr Encoding kFloats[] = {
+    {"f32", Dtype::kF32, 0x7fc00000, 0xffc12345, 0, 0x80000000},
+    {"bf16", Dtype::kBf16, 0x7fc0, 0xffc1, 0, 0x8000},
+    {"f16", Dtype::kF16, 0x7e00, 0xfe01, 0, 0x8000},
+};
+
+/// Elements of one type, by their bits.
+class Elements {
+ public:
+  Elements(Dtype dtype, size_t count) : bytes_(size_of(dtype)), data_(count * bytes_) {}
+  void set(size_t i, u32 bits) { std::memcpy(data_.data() + i * bytes_, &bits, bytes_); }
+  u32 get(size_t i) const {
+    u32 bits = 0;
+    std::memcpy(&bits, data_.data() + i * bytes_, bytes_);
+    return bits;
+  }
+  void* data() { return data_.data(); }
+
+ private:
+  size_t bytes_;
+  std::vector<char> data_;
+};
+
+struct Kernels {
+  ContextPtr context = make_context();
+  SpecPtr spec;
+  std::vector<KernelPtr> kernels;
+  explicit Kernels(const std::string& text) : spec(parse_spec(context.get(), text)) {
+    for (morello_isa isa : usable_isas())
+      for (u32 threads : {1u, 2u}) {
+        morello_options options = default_options();
+        options.target = isa;
+        options.threads = threads;
+        kernels.push_back(synthesize(context.get(), spec.get(), &options));
+      }
+  }
+  /// Calls f with each kernel's results, and those of the reference.
+  template <class F>
+  void each(std::vector<void*> operands, const F& f) const {
+    for (const KernelPtr& kernel : kernels) {
+      REQUIRE(morello_kernel_run(kernel.get(), operands.data(), nullptr, nullptr) == MORELLO_OK);
+      f();
+    }
+    REQUIRE(morello_spec_evaluate(spec.get(), operands.data(), nullptr) == MORELLO_OK);
+    f();
+  }
+};
+
+/// A reduction of `n` elements, along vectors (axis 1 of 2 x n) or across them (axis 0 of n x 3),
+/// of what `fill` says of each place; all results must have the bits `expected`.
+template <class F>
+void check_reduction(const Kernels& kernels, const Encoding& e, u32 n, bool along, const F& fill,
+                     u32 expected) {
+  const u32 results = along ? 2 : 3;
+  Elements in(e.dtype, size_t{n} * results), out(e.dtype, results);
+  for (u32 r = 0; r < results; r++)
+    for (u32 i = 0; i < n; i++) in.set(along ? r * n + i : i * results + r, fill(i));
+  kernels.each({in.data(), out.data()}, [&] {
+    for (u32 r = 0; r < results; r++) {
+      INFO(e.name << " n " << n << " along " << along);
+      REQUIRE(out.get(r) == expected);
+    }
+  });
+}
+
+TEST_CASE("reduce_max and reduce_min give NaN for NaN at each place, and know the sign of zero") {
+  for (const Encoding& e : kFloats)
+    for (bool along : {true, false})
+      for (const char* head : {"reduce_max", "reduce_min"})
+        for (u32 n = 2; n <= 70; n += e.dtype == Dtype::kF32 ? 1 : 7) {
+          const std::string sizes = std::to_string(n);
+          const std::string shape = along ? "[2," + sizes + "]" : "[" + sizes + ",3]";
+          const std::string type = e.name;
+          const Kernels kernels(std::string(head) + ' ' + type + shape +
+                                " axis=" + (along ? "1" : "0"));
+          const bool greatest = std::string_view(head) == "reduce_max";
+          const u32 rare = greatest ? e.zero : e.negative_zero;
+          const u32 common = greatest ? e.negative_zero : e.zero;
+          auto number = [&](u32 i) { return bits_of_number(e.dtype, 25.0 - i); };
+          for (u32 place = 0; place < n; place++) {
+            check_reduction(
+                kernels, e, n, along,
+                [&](u32 i) { return i == place ? (i % 2 ? e.nan : e.other_nan) : number(i); },
+                e.nan);
+            check_reduction(
+                kernels, e, n, along, [&](u32 i) { return i == place ? rare : common; }, rare);
+          }
+          check_reduction(kernels, e, n, along, number, number(greatest ? 0 : n - 1));
+          check_reduction(
+              kernels, e, n, along, [&](u32) { return common; }, common);
+        }
+}
+
+TEST_CASE("max and min give NaN for NaN in either operand, and know the sign of zero") {
+  constexpr u32 kCount = 41;
+  for (const Encoding& e : kFloats)
+    for (const char* op : {"max", "min"}) {
+      const std::string type = e.name, shape = "[" + std::to_string(kCount) + "]";
+      const bool greatest = std::string_view(op) == "max";
+      const u32 one = bits_of_number(e.dtype, 1), two = bits_of_number(e.dtype, -2);
+      const u32 infinity = bits_of_number(e.dtype, std::numeric_limits<double>::infinity());
+      const u32 cases[][3] = {
+          {e.nan, one, e.nan},
+          {one, e.other_nan, e.nan},
+          {e.other_nan, e.nan, e.nan},
+          {infinity, e.other_nan, e.nan},
+          {one, two, greatest ? one : two},
+          {two, one, greatest ? one : two},
+          {infinity, one, greatest ? infinity : one},
+          {e.zero, e.negative_zero, greatest ? e.zero : e.negative_zero},
+          {e.negative_zero, e.zero, greatest ? e.zero : e.negative_zero},
+          {e.negative_zero, e.negative_zero, e.negative_zero},
+      };
+      for (const std::string& text :
+           {op + (" " + type) + shape + ' ' + type + shape,
+            "move " + type + shape + " -> " + op + ' ' + type + shape + " -> " + type + shape,
+            op + (" " + type) + shape + "{strides=2} " + type + shape + "{strides=2}"}) {
+        const Kernels kernels(text);
+        const u32 step = text.find("strides") == std::string::npos ? 1 : 2;
+        Elements a(e.dtype, kCount * step), b(e.dtype, kCount * step), out(e.dtype, kCount);
+        for (u32 i = 0; i < kCount; i++) {
+          a.set(i * step, cases[i % std::size(cases)][0]);
+          b.set(i * step, cases[i % std::size(cases)][1]);
+        }
+        kernels.each({a.data(), b.data(), out.data()}, [&] {
+          for (u32 i = 0; i < kCount; i++) {
+            INFO(text << " at " << i);
+            REQUIRE(out.get(i) == cases[i % std::size(cases)][2]);
+          }
+        });
+      }
+    }
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace morello::testing

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The functions of one number that kernels do not round correctly: what they are, and how far a
+// result may be off. Nothing here comes from the library.
+#ifndef MORELLO_TESTS_SUPPORT_FUNCTIONS_HH
+#define MORELLO_TESTS_SUPPORT_FUNCTIONS_HH
+
+#include "spec/op.hh"
+
+namespace morello::testing {
+
+/// In double, as close as that gets.
+double function_value(Op op, double x);
+
+/// Units of the last place of an f32 that docs/numerics.md allows.
+double function_ulps(Op op);
+
+}  // namespace morello::testing
+
+#endif
