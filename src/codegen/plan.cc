@@ -192,8 +192,10 @@ class Planner {
     return true;
   }
 
-  bool add_parallel(NodeId id, const Loop& loop, u64 tasks, std::vector<CursorStep> steps,
-                    const Places& places, std::vector<PlanId>& out) {
+  // Of its own, so that loops within loops have no room for its places on the stack.
+  [[gnu::noinline]] bool add_parallel(NodeId id, const Loop& loop, u64 tasks,
+                                      std::vector<CursorStep> steps, const Places& places,
+                                      std::vector<PlanId>& out) {
     const ImplNode& node = tree_.nodes[id];
     u64 scratch_before = std::exchange(scratch_used_, 0);
     function_ = static_cast<u32>(plan_.functions.size());
