@@ -14,6 +14,7 @@ bool applies(const Spec& spec, const Target&) {
   if (in.dtype != out.dtype || lane_group(out) == 1 || out.layout.count() != 3) return false;
   if (in.level == Level::kRegister || in.layout.packed() || in.free_layout || in.windows != 0)
     return false;
+  if (out.level == Level::kRegister || out.access != Access::kOut) return false;
   const u8 along = lane_dim(out);
   return along != kNoDim && along != out.layout.fastest() && unit_dim(in) == along;
 }
