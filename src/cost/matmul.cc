@@ -139,6 +139,23 @@ u32 dot_product_extra(const Spec& spec, const Target& t) {
   return static_cast<u32>(std::min<u64>(n, 255));
 }
 
+/// Vectors of so many runs are read in turns. Where these fold into sets of L1 that have no room
+/// for a line of each, a line is gone before its next vector is read, and comes once for each of
+/// them.
+i64 refetch_units(const Spec& spec, const Operand& x, u8 along, u64 turns, u64 vector_bytes,
+                  const Target& t) {
+  if (x.level <= Level::kL1 || vector_bytes >= kLineBytes) return 0;
+  int fold = x.alias;
+  if (x.contig > 1) {  // runs are next to each other
+    const u64 pitch = u64{spec.size[along]} * size_of(x.dtype);
+    fold = pitch % kLineBytes ? 0 : std::countr_zero(pitch / kLineBytes);
+  }
+  const u64 room = (t.at(Level::kL1).bytes / kLineBytes) >> std::min<int>(fold, kMaxAliasL1);
+  if (turns <= room) return 0;
+  const u64 again = (kLineBytes / vector_bytes - 1) * footprint(spec, x).lines;
+  return saturating_mul(again, t.at(Level::kL2).line_units);
+}
+
 i64 dot_product_cost(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
   const Dot& dot = *dot_along(spec, *r, t);
@@ -155,6 +172,11 @@ i64 dot_product_cost(const Spec& spec, const Target& t) {
   c = saturating_add(c, saturating_mul(results, t.prices.dot_result));
   c = saturating_add(c, t.prices.call);
   for (int o = 0; o < 3; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
+  const u64 elements = u64{computed_lanes(spec, t)} * dot.group, turns = r->rows + r->columns;
+  for (int o : {r->a, r->b}) {
+    const Operand& x = spec.operand[o];
+    c = saturating_add(c, refetch_units(spec, x, r->k, turns, elements * size_of(x.dtype), t));
+  }
   return c;
 }
 

@@ -42,6 +42,58 @@ TEST_SUITE("cost") {
           traffic_units(near, near.operand[0], target));
   }
 
+  TEST_CASE("traffic: lines of more far rows than prefetchers follow are late") {
+    for (const Target& target : fixed_targets()) {
+      const u64 followed = static_cast<u64>(target.at(Level::kMemory).streams);
+      REQUIRE(followed > 1);
+      auto units = [&](u64 rows, u64 columns, Level level) {
+        const std::string sizes = std::to_string(rows) + "," + std::to_string(columns) + "]";
+        Spec spec = lower(*parse("move f32[" + sizes + "{strides=65536,1} -> f32[" + sizes))->spec;
+        spec.operand[0].level = level;
+        return step_units(spec, spec.operand[0], target);
+      };
+      const i64 row = units(followed, 4096, Level::kMemory) / static_cast<i64>(followed);
+      CHECK(units(2, 4096, Level::kMemory) == 2 * row);
+      for (u64 more : {1u, 7u, 50u}) {
+        const i64 late = (4096 * 4 - 1024) / kLineBytes * target.at(Level::kMemory).line_units;
+        CHECK(units(followed + more, 4096, Level::kMemory) ==
+              static_cast<i64>(followed + more) * row + static_cast<i64>(more) * late);
+      }
+      const i64 brief = units(2, 256, Level::kMemory) / 2;  // 1 KiB
+      CHECK(units(100, 256, Level::kMemory) == 100 * brief);
+      CHECK(units(100, 4096, Level::kL2) == 50 * units(2, 4096, Level::kL2));
+    }
+  }
+
+  TEST_CASE("dot products: lines of columns that share too few sets of L1 come for each vector") {
+    const Target& target = *fixed_target(Isa::kAvx2);
+    auto cost = [&](const std::string& factor, u64 depth, u64 columns, u64 pitch) {
+      const std::string k = std::to_string(depth), n = std::to_string(columns);
+      Spec spec = lower(*parse("matmul " + factor + "[1," + k + "] " + factor + "[" + k + "," + n +
+                               "]{strides=1," + std::to_string(pitch) + "} -> f32[1," + n + "]"))
+                      ->spec;
+      for (int o = 0; o < spec.operand_count; o++) spec.operand[o].level = Level::kL1;
+      spec.operand[1].level = Level::kL2;
+      const Microkernel& dot = microkernel(MicrokernelId::kDotProduct);
+      REQUIRE(dot.applies(spec, target));
+      return dot.cost(spec, target);
+    };
+    const i64 line = target.at(Level::kL2).line_units;
+    for (u64 columns = 2; columns <= 9; columns++) {
+      INFO(columns << " columns");
+      // Of the vector's line as well: one set, of 8 lines, has no room for 8 columns.
+      const i64 again = columns < 8 ? 0 : static_cast<i64>(columns) * 2048 / kLineBytes * line;
+      // 4 KiB apart; an odd number of lines; right behind one another; two sets.
+      CHECK(cost("bf16", 1024, columns, 2048) == cost("bf16", 1024, columns, 2048 + 32) + again);
+      CHECK(cost("f32", 512, columns, 3 * 1024) ==
+            cost("f32", 512, columns, 3 * 1024 + 16) + again);
+      const i64 far = static_cast<i64>(columns) * target.at(Level::kL2).run_units;
+      CHECK(cost("f32", 512, columns, 512) == cost("f32", 512, columns, 512 + 16) - far);
+      CHECK(cost("bf16", 2048, columns, 2048) ==
+            cost("bf16", 2048, columns, 2048 + 32) - far + 2 * again);
+    }
+  }
+
   TEST_CASE("an operation costs what its class costs, in vectors and one by one") {
     for (const Target& target : fixed_targets()) {
       auto cost = [&](MicrokernelId id, const std::string& text) {
