@@ -26,8 +26,8 @@ constexpr Target generic_core() {
   t.stores_per_cycle = 1;
   t.level[static_cast<int>(Level::kL1)] = {u64{32} << 10, 0, 0, 0};
   t.level[static_cast<int>(Level::kL2)] = {u64{1} << 20, cycles(2), cycles(2), 0};
-  // Reading rows of 32 KiB in turns, 128 bytes of each, on Zen 3: as fast as reading one after another
-  // with 4 or 8 rows, 0.8 times with 16, half with 32.
+  // Reading rows of 32 KiB in turns, 128 bytes of each, on Zen 3: as fast as reading one after
+  // another with 4 or 8 rows, 0.8 times with 16, half with 32.
   t.level[static_cast<int>(Level::kMemory)] = {0, cycles(8), cycles(8), 12};
   t.processors = 1;
   t.parallel_units = cycles(20000);

@@ -53,6 +53,8 @@ CHANGED = {
         "MORELLO_TEST_ROUNDS=0.05 build/tests/morello-unit --test-case='random Specs of real sizes*'",
     "morello precompute 'matmul f32[<=512,<=512] f32[<=512,<=512]' --out t.mtab":
         "morello precompute 'matmul f32[<=24,<=24] f32[<=24,<=24]' --out t.mtab",
+    "morello precompute - --target avx2 --out gemma.mtab < bench/problems/models/gemma-2b.txt":
+        "echo 'matmul bf16[<=8,16] bf16[16,16]{0,1}' | morello precompute - --target avx2 --out gemma.mtab",
     "build/bench/peers/bench-peers bench/problems/bf16.txt bench/problems/int8.txt --minutes 20 --csv peers.csv"
     " --svg peers.svg":
         "build/bench/peers/bench-peers bench/problems/matmul.txt --filter 'f32[64,64] f32[64,64]' --minutes 0.02"
