@@ -218,8 +218,9 @@ def main():
     # random kernels, as they run slowly; assertions. With clang++ it is the fuzzers' build as well.
     sanitized = ["-Doptimization=1", "-Db_ndebug=false", "-Dcpp_args=-g1", "-Db_lundef=false",
                  "-Dbenches=disabled"]
-    # Golden programs are the same bytes in every build: the release compares them.
-    asan_tests = ["--no-suite", "lint", "--no-suite", "cli", "--no-suite", "golden", "--timeout-multiplier", "6"]
+    # Golden programs are the same bytes in every build: the release compares them. Examples compute for minutes.
+    asan_tests = ["--no-suite", "lint", "--no-suite", "cli", "--no-suite", "golden", "--no-suite", "examples",
+                  "--timeout-multiplier", "6"]
     fuzzers = has_fuzzer()
     if fuzzers:
         fuzzers = configuration("clang++, address and undefined-behaviour sanitizers", "build-clang",
