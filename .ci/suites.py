@@ -27,7 +27,7 @@ DEMO_SPECS = ["matmul f32[64,768] f32[768,3072] -> f32[64,3072]",
               "matmul f32[17,31] f32[31,47] -> f32[17,47]"]
 FUZZ_SECONDS = 60
 FUZZ_TARGETS = ["spec", "table"]
-SANITIZED = {"MORELLO_TEST_ROUNDS": "0.1", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+SANITIZED = {"MORELLO_TEST_ROUNDS": "0.05", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
 # What searches with one thread, and takes minutes under ThreadSanitizer, has nothing for it to find.
 SINGLE_THREADED = ["*brute-force*", "legal decisions that are not the cheapest*", "*however late it was stopped",
                    "no restriction of the actions*", "every action is worth*", "no program within the limits*",
@@ -214,7 +214,7 @@ def rust():
 
 
 def main():
-    # Sanitizers: line numbers only and little optimization, as the compiler takes long; a tenth of the
+    # Sanitizers: line numbers only and little optimization, as the compiler takes long; a twentieth of the
     # random kernels, as they run slowly; assertions. With clang++ it is the fuzzers' build as well.
     sanitized = ["-Doptimization=1", "-Db_ndebug=false", "-Dcpp_args=-g1", "-Db_lundef=false",
                  "-Dbenches=disabled"]
