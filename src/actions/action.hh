@@ -71,8 +71,11 @@ enum class Restriction : u8 {
   kBatch = 0,      // dimensions that all operands of a contraction share are tiled by 1
   kCopyTiles = 1,  // without a contraction, tiles are multiples of 8, panels, or 1
   kLayouts = 2,    // no copies into layouts that microkernels read no better
+  // Of graphs, no tiles that repeat a stage, or of odd sizes; no operand comes nearer that loops
+  // do not use again.
+  kStageTiles = 3,
 };
-inline constexpr int kRestrictions = 3;
+inline constexpr int kRestrictions = 4;
 
 /// What actions may depend on besides the Spec. Immutable during a search.
 struct ActionContext {

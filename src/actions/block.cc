@@ -1,108 +1,34 @@
 // SPDX-License-Identifier: MIT
-// Rewrites into a sequence: fill then accumulate, and a fused chain into its first stage and the
-// rest.
+// Rewrites into a sequence: fill then accumulate, and one value of a Spec before the rest of it.
+#include "actions/part.hh"
 #include "actions/placement.hh"
-#include "spec/canonical.hh"
 #include "support/number.hh"
 
 namespace morello {
 namespace {
 
-/// An operand of a part, and which one of the parent's it is, or which new buffer.
-struct Place {
-  Operand operand;
-  u8 parent = 0;
-};
-
-/// Some stages of a chain as a Spec: from stage `first`, which reads `previous` where it read the
-/// value of the stage before, to one that writes `out`. Operands that no stage reads are left out,
-/// and dimensions that nothing has.
-class Part {
- public:
-  Part(const Spec& whole, int first, const Place* previous, const Place& out)
-      : whole_(whole), first_(first), previous_(previous), out_(out) {
-    part_.serial = whole.serial;
-    part_.rank = whole.rank;
-    part_.size = whole.size;
-    part_.window = whole.window;
-  }
-
-  Child up_to(int last, const Limits& limits) {
-    for (int s = first_; s < last; s++) take(whole_.stage[s]);
-    const Ref output = number_of(out_);
-    for (int s = 0; s < part_.stage_count; s++)
-      for (Ref& in : part_.stage[s].in)
-        if (in == kOutput) in = output;
-    part_.stage[part_.stage_count - 1].out = output;
-    return finish(limits);
-  }
-
- private:
-  static constexpr Ref kOutput = kMaxOperands;  // until its number is known
-
-  void take(const Stage& stage) {
-    Stage& taken = part_.stage[part_.stage_count++] = stage;
-    for (Ref& in : taken.in) in = read(in);
-    if (stage.op == Op::kFill) part_.fill_bits = whole_.fill_bits;
-  }
-
-  Ref read(Ref in) {
-    if (is_value(in) && stage_of(in) >= first_) return value_of(stage_of(in) - first_);
-    if (!is_value(in) && !is_operand(in)) return in;
-    const Place from = is_value(in) ? *previous_ : Place{whole_.operand[in], in};
-    return from.parent == out_.parent ? kOutput : number_of(from);
-  }
-
-  /// Operands are numbered as they are first used.
-  Ref number_of(const Place& place) {
-    for (Ref o = 0; o < part_.operand_count; o++)
-      if (parent_[o] == place.parent) return o;
-    parent_[part_.operand_count] = place.parent;
-    part_.operand[part_.operand_count] = place.operand;
-    return part_.operand_count++;
-  }
-
-  Child finish(const Limits& limits) {
-    DimMask used = part_.reduced();  // if no operand has them: so often the same value is added
-    for (int o = 0; o < part_.operand_count; o++) {
-      forget_pitch(part_.operand[o]);
-      used = static_cast<DimMask>(used | part_.operand[o].dims);
-    }
-    for (int d = 0; d < part_.rank; d++)
-      if (!has_dim(used, d)) part_.size[d] = 1;  // as good as that
-    Child child{part_, limits, 1, {}};
-    drop_unit_dims(child.spec, &child.binding);
-    child.binding.operand = parent_;
-    assert_canonical(child.spec);
-    return child;
-  }
-
-  const Spec& whole_;
-  int first_;
-  const Place* previous_;
-  const Place& out_;
-  Spec part_;
-  std::array<u8, kMaxOperands> parent_{};
-};
-
 // ---- accumulate
 
+/// The only output is a sum, or an extreme, that nobody reads: of parts of the Spec, in turns.
+bool gathers(const Spec& spec) {
+  const Stage& last = spec.stage[spec.stage_count - 1];
+  if (spec.out().access != Access::kOut || spec.out().dtype != last.dtype) return false;
+  if (is_chain(spec)) return is_single(spec) && combines(spec);
+  for (int s = 0; s + 1 < spec.stage_count; s++)
+    if (spec.stage[s].out != kNoRef) return false;
+  return is_reduction(last) && (last.reduce & inner_dims(spec)) != 0;
+}
+
 void list_accumulate(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
-  if (!is_single(spec) || !combines(spec) || spec.out().access != Access::kOut ||
-      has_free_operand(spec) || spec.out().dtype != computed_dtype(spec))
-    return;
+  if (has_free_operand(spec) || !gathers(spec)) return;
   bool loop = spec.out().level == Level::kRegister || spec.reduced() != 0;
   if (loop) out.add({ActionKind::kAccumulate, 0, {}, {}, 0});
 }
 
 bool derive_accumulate(const Spec& spec, const Limits& limits, const Action&, const ActionContext&,
                        Derivation& d) {
-  const Stage& head = head_of(spec);
-  Spec fill = spec;  // whose stage reads nothing
-  fill.stage = {Stage{.op = Op::kFill, .dtype = head.dtype}};
-  fill.fill_bits = bits_of_number(head.dtype, identity_of(head.op, head.dtype));
-  const Place out = {spec.out(), static_cast<u8>(spec.out_index())};
-  d.child[0] = Part(fill, 0, nullptr, out).up_to(1, limits);
+  const Stage& sum = spec.stage[spec.stage_count - 1];
+  d.child[0] = fill_part(spec, sum, neutral_bits(sum), limits);
   d.child[1] = {spec, limits, 1, identity_binding()};
   Spec& body = d.child[1].spec;
   body.out().access = Access::kInOut;
@@ -116,8 +42,46 @@ decltype(ImplNode::kind) accumulate_node(const Spec&, const Action&, const Actio
 
 // ---- bufferize
 
-void list_bufferize(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
-  if (is_single(spec) || !combines(spec) || has_free_operand(spec) || !is_chain(spec)) return;
+/// Lines of a dense buffer for the value of a stage.
+u64 value_lines(const Spec& spec, int stage) {
+  u64 bytes = size_of(spec.stage[stage].dtype);
+  const DimMask dims = dims_of(spec, value_of(stage));
+  for (int d = 0; d < spec.rank; d++)
+    if (has_dim(dims, d)) bytes *= spec.size[d];
+  return ceil_div(bytes, kLineBytes);
+}
+
+/// Does the output that the stage writes hold its value, as later stages read it?
+bool holds_value(const Spec& spec, int stage) {
+  const Operand& out = spec.operand[spec.stage[stage].out];
+  return out.access == Access::kOut && out.dtype == spec.stage[stage].dtype &&
+         out.dims == dims_of(spec, value_of(stage));
+}
+
+/// Buffers where they fit, and no farther than there is a reason for; outputs one by one.
+void list_cuts(const Spec& spec, const ActionContext& context, ActionList& out) {
+  const u64 l1 = lines_of_code(limits_of(*context.target).at(Level::kL1));
+  const u64 l2 = lines_of_code(limits_of(*context.target).at(Level::kL2));
+  for (u8 s = 0; s < spec.stage_count; s++) {
+    if (spec.stage[s].out != kNoRef) {
+      if (fits_after(spec, s, holds_value(spec, s)))
+        out.add({ActionKind::kBufferize, s, Level::kRegister, {}, 0});
+      continue;
+    }
+    if (!fits_after(spec, s, true)) continue;
+    const u64 lines = value_lines(spec, s);
+    if (lines <= l1) out.add({ActionKind::kBufferize, s, Level::kL1, {}, 0});
+    if (lines <= l2 && lines > l1 / 16)
+      out.add({ActionKind::kBufferize, s, Level::kL2, {}, 0});
+    if (lines > l2 / 4) out.add({ActionKind::kBufferize, s, Level::kMemory, {}, 0});
+  }
+}
+
+void list_bufferize(const Spec& spec, const Limits&, const ActionContext& context,
+                    ActionList& out) {
+  if (is_single(spec) || has_free_operand(spec)) return;
+  if (!is_chain(spec)) return list_cuts(spec, context, out);
+  if (!combines(spec)) return;
   // In the output, the value of the head would overwrite what a later stage reads, or be rounded.
   if (!reads_output_late(spec) && spec.out().dtype == computed_dtype(spec))
     out.add({ActionKind::kBufferize, 0, Level::kRegister, {}, 0});
@@ -126,29 +90,37 @@ void list_bufferize(const Spec& spec, const Limits&, const ActionContext&, Actio
     if (level < spec.out().level) out.add({ActionKind::kBufferize, 0, level, {}, 0});
 }
 
-/// For the value of the head, ordered like the output.
+/// For the value of stage `arg`: in the order of the dimensions' numbers, which is that of the
+/// output where the output has them.
 Operand buffer_of(const Spec& spec, const Action& a) {
-  const Operand& out = spec.out();
-  return dense_operand(spec, computed_dtype(spec), a.level, Access::kOut, out.dims,
-                       plain_layout(out.layout));
+  const DimMask dims = dims_of(spec, value_of(a.arg));
+  Layout layout;
+  if (is_chain(spec))
+    layout = plain_layout(spec.out().layout);
+  else
+    for (u8 d = 0; d < spec.rank; d++)
+      if (has_dim(dims, d)) layout.append(d);
+  return dense_operand(spec, spec.stage[a.arg].dtype, a.level, Access::kOut,
+                       is_chain(spec) ? spec.out().dims : dims, layout);
 }
 
 bool derive_bufferize(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,
                       Derivation& d) {
   const bool in_place = a.level == Level::kRegister;
-  const Place output = {spec.out(), static_cast<u8>(spec.out_index())};
-  const Place buffer = in_place ? output : Place{buffer_of(spec, a), new_buffer(0)};
+  const Ref out = spec.stage[a.arg].out;
+  KeptValue kept{a.arg, spec.out(), static_cast<u8>(spec.out_index())};
+  if (in_place && !is_chain(spec))
+    kept = {a.arg, spec.operand[out], out, holds_value(spec, a.arg)};
   Limits rest = limits;
   if (!in_place) {
+    kept.operand = buffer_of(spec, a);
+    kept.place = new_buffer(0);
     d.level = a.level;
-    d.amount = footprint(spec, buffer.operand).lines;
+    d.amount = footprint(spec, kept.operand).lines;
     if (!subtract(rest, d.level, d.amount)) return false;
   }
-  d.child[0] = Part(spec, 0, nullptr, buffer).up_to(1, rest);
-  Place read = buffer, out = output;
-  read.operand.access = Access::kIn;
-  if (in_place) out.operand.access = Access::kInOut;
-  d.child[1] = Part(spec, 1, &read, out).up_to(spec.stage_count, rest);
+  d.child[0] = part_before(spec, kept, rest);
+  d.child[1] = part_after(spec, kept, rest);
   d.count = 2;
   return true;
 }

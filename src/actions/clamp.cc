@@ -28,6 +28,17 @@ void clamp_limits(const Spec& spec, Limits& limits) {
       l2 += lines;
     }
   }
+  // Of values of a graph each may have a buffer, which may come nearer.
+  if (!is_chain(spec))
+    for (int s = 0; s < spec.stage_count; s++) {
+      u64 bytes = 4;
+      const DimMask dims = dims_of(spec, value_of(s));
+      for (int d = 0; d < spec.rank; d++)
+        if (has_dim(dims, d)) bytes *= spec.size[d];
+      const u64 lines = bytes < 8 * kLineBytes ? ceil_div(bytes, kLineBytes) + 1 : u64{1} << 40;
+      l1 += lines;
+      l2 += lines;
+    }
   limits.at(Bank::kTile) = 0;  // no action puts an operand there yet
   limits.at(Level::kL1) = std::min(limits.at(Level::kL1), code_at_least(2 * l1));
   limits.at(Level::kL2) = std::min(limits.at(Level::kL2), code_at_least(2 * l2));

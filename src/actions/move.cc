@@ -16,10 +16,18 @@ Child body_with(const Spec& spec, const Limits& limits, int index, const Operand
 
 // ---- view
 
-void list_views(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
+/// That loops of a graph run along.
+DimMask loop_dims(const Spec& spec) {
+  return static_cast<DimMask>(inner_dims(spec) & (parallel_dims(spec) | fold_dims(spec)));
+}
+
+void list_views(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   if (register_operand(spec) >= 0 || has_free_operand(spec)) return;
+  const bool all = is_chain(spec) || !context.restricts(Restriction::kStageTiles);
+  const DimMask loops = all ? DimMask{0} : loop_dims(spec);
   for (u8 o = 0; o < spec.operand_count; o++)
-    if (spec.operand[o].level > Level::kL1) out.add({ActionKind::kView, o, {}, {}, 0});
+    if (spec.operand[o].level > Level::kL1 && (all || (loops & ~spec.operand[o].dims) != 0))
+      out.add({ActionKind::kView, o, {}, {}, 0});
 }
 
 Operand viewed(const Operand& operand) {
@@ -64,8 +72,8 @@ bool rounds_sums(const Spec& spec) {
 template <ActionKind kKind>
 void list_packs(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   if (!combines(spec) || register_operand(spec) >= 0 || has_free_operand(spec)) return;
+  if (!is_chain(spec)) return;
   constexpr bool kWidens = kKind == ActionKind::kWiden;
-  if (kWidens && !is_chain(spec)) return;
   const u8 sums = static_cast<u8>(spec.out_index());
   for (Level level : {Level::kL1, Level::kL2})
     if (kWidens && rounds_sums(spec) && level < spec.out().level)

@@ -35,6 +35,15 @@ class Tiles {
     const bool parallel = kind == ActionKind::kParallelTile;
     if (parallel && (spec.serial || context.target->processors <= 1)) return;
     if (dim >= spec.rank || has_free_operand(spec) || !may_loop(spec, dim)) return;
+    if (!is_chain(spec)) {
+      if (context.restricts(Restriction::kStageTiles)) {
+        if (!has_dim(inner_dims(spec), dim)) return;
+        even_only_ = true;
+      }
+      end_ = spec.size[dim];
+      if (parallel && !has_dim(parallel_dims(spec), dim)) return;
+      return;
+    }
     if (parallel && !has_dim(parallel_dims(spec), dim)) return;
     const bool one_only = register_operand(spec) >= 0 || (!parallel && is_batch(spec, dim) &&
                                                           context.restricts(Restriction::kBatch));
@@ -58,6 +67,7 @@ class Tiles {
   /// Some microkernel or cache: without a contraction these are blocks of transposes, panels, and
   /// slices.
   bool serves(u32 size) const {
+    if (even_only_ && size > 1 && size != 2 && size % 4 != 0 && size != 6) return false;
     if (blocks_only_ && size != 1 && size % 8 != 0 && !is_panel(size)) return false;
     return may_tile(spec_, dim_, size);
   }
@@ -74,6 +84,7 @@ class Tiles {
   u8 dim_;
   u32 end_ = 0;  // sizes are below
   bool blocks_only_ = false;
+  bool even_only_ = false;
 };
 
 template <ActionKind kKind>

@@ -90,7 +90,7 @@ class Printer {
   static std::string call(const PlanCall& call) {
     const Spec& spec = call.spec;
     std::string s(name_of(call.id));
-    for (int i = 0; i < spec.stage_count; i++) s += stage(spec, spec.stage[i]);
+    for (int i = 0; i < spec.stage_count; i++) s += stage(spec.stage[i]);
     s += " [";
     for (int d = 0; d < spec.rank; d++)
       s += (d ? "," : "") + std::string(has_dim(spec.reduced(), d) ? "/" : "") +
@@ -103,15 +103,18 @@ class Printer {
     return s + " | r" + std::to_string(call.first_free) + (call.rare ? " rare" : "");
   }
 
-  static std::string stage(const Spec& spec, const Stage& stage) {
+  static std::string stage(const Stage& stage) {
     std::string s = ' ' + std::string(name_of(stage.op));
     if (stage.op == Op::kFill)
-      return s + '(' + std::to_string(number_of_bits(stage.dtype, spec.fill_bits)) + ')';
+      return s + '(' + constant(stage) + ')';
     for (int i = 0; i < kMaxInputs && stage.in[i] != kNoRef; i++)
-      s += (i ? "," : "(") + input(stage.in[i]);
+      s += (i ? "," : "(") + (stage.in[i] == kConstant ? constant(stage) : input(stage.in[i]));
     return s + ')';
   }
 
+  static std::string constant(const Stage& stage) {
+    return std::to_string(number_of_bits(stage.dtype, stage.constant));
+  }
   static std::string input(Ref in) { return is_value(in) ? "_" : std::to_string(in); }
 
   static std::string operand(const Spec& spec, int o, const PlanOperand& at) {

@@ -195,6 +195,36 @@ i64 Bounds::leaf(const Spec& spec) const {
   return best;
 }
 
+/// Of each stage of a graph the operations, in vectors, wherever it reads and writes.
+i64 Bounds::stages(const Spec& spec) const {
+  const u64 lanes = computed_lanes(spec, target_);
+  i64 all = 0;
+  for (int s = 0; s < spec.stage_count; s++) {
+    const Stage& stage = spec.stage[s];
+    DimMask dims = stage.reduce;
+    for (Ref in : stage.in) dims = static_cast<DimMask>(dims | dims_of(spec, in));
+    u64 points = 1;
+    for (int d = 0; d < spec.rank; d++)
+      if (has_dim(dims, d)) points = saturating_mul(points, spec.size[d]);
+    if (stage.op == Op::kMulAdd) {
+      auto type = [&](Ref in) {
+        return is_operand(in) ? spec.operand[in].dtype : spec.stage[stage_of(in)].dtype;
+      };
+      const double price = rates_.least_product(type(stage.in[0]), type(stage.in[1]), stage.dtype,
+                                                static_cast<u32>(lanes));
+      all = saturating_add(all, floor_units(price * static_cast<double>(points)));
+      continue;
+    }
+    const i64 ops = op_units(stage.op, stage.dtype, target_);
+    const i64 scalar = scalar_op_units(stage.op, stage.dtype, target_);
+    const Form form{ops, scalar, true, true};
+    const i64 vector = is_reduction(stage) ? rates_.reduced_vector(form, lanes)
+                                           : std::min(ops, static_cast<i64>(lanes) * scalar);
+    all = saturating_add(all, saturating_mul(points / lanes, vector));
+  }
+  return all;
+}
+
 i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
   // Register tiles have no loops and no choice but the microkernel.
   const bool only_tile = spec.operand_count == 1 && spec.out().level == Level::kRegister;
@@ -203,7 +233,7 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
   i64 c = saturating_add(once.l2, once.memory);
   u64 lanes = computed_lanes(spec, target_);
   if (!is_chain(spec)) {
-    // Nothing that is known of chains: what comes from memory comes.
+    c = saturating_add(c, stages(spec));
   } else if (contraction_of(spec)) {
     const ContractionBound work(spec, target_, rates_);
     c = quick ? saturating_add(c, work.units()) : blocked(spec, limits, work, once);

@@ -23,6 +23,7 @@ class Bounds {
 
  private:
   i64 leaf(const Spec& spec) const;
+  i64 stages(const Spec& spec) const;
   i64 map(const Spec& spec) const;
   i64 relayout(const Spec& spec, const Form& form, Duty duty) const;
   i64 bound(const Spec& spec, const Limits& limits, bool quick) const;

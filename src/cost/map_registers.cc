@@ -33,11 +33,10 @@ u32 MapRegisters::count() const {
                           std::popcount(constants));
 }
 
-std::optional<u32> constant_of(const Stage& stage, u32 fill_bits) {
+std::optional<u32> lanes_constant(const Stage& stage) {
+  if (stage.op == Op::kFill || reads_constant(stage)) return stage.constant;
   const bool integers = is_integer(stage.dtype);
   switch (stage.op) {
-    case Op::kFill:
-      return fill_bits;
     case Op::kRelu:
       return 0;
     case Op::kNeg:  // what it is subtracted from; the sign
@@ -89,8 +88,8 @@ MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar) 
       stage.in[0] = static_cast<Ref>(spec.out_index());
     }
     bool direct_fill = stage.op == Op::kFill && out_in_registers && is_single(spec);
-    if (constant_of(stage, spec.fill_bits) && !direct_fill)
-      r.constants = static_cast<u8>(r.constants | 1u << s);
+    if (lanes_constant(stage) && !direct_fill)
+      r.constants = static_cast<u16>(r.constants | 1u << s);
     const Dtype held = held_in(spec, stage);
     const bool combines = is_binary(stage.op) && stage.in[1] != kNoRef;
     const Recipe* recipe = combines || is_unary(stage.op) ? recipe_of(stage.op, held) : nullptr;

@@ -19,15 +19,15 @@ struct MapRegisters {
       false;          // a first input while the output's register is busy; upper half of odd stores
   u8 narrow = 0;      // of vectors that are converted when they are stored
   bool mask = false;  // of odd vectors, without mask registers
-  u8 constants = 0;   // bit s: stage s keeps a constant
+  u16 constants = 0;  // bit s: stage s keeps a constant
   u8 temporaries = 0;  // of recipes
 
   u32 count() const;
 };
 
-/// What the instruction of a stage needs in every lane of a register, if it needs something: fill,
-/// relu, neg, abs, recip.
-std::optional<u32> constant_of(const Stage& stage, u32 fill_bits);
+/// What a stage needs in every lane of a register, if it needs something: its constant, or what the
+/// instructions of relu, neg, abs, recip do.
+std::optional<u32> lanes_constant(const Stage& stage);
 
 /// @param scalar  the chain runs on single elements.
 MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar);

@@ -128,6 +128,24 @@ ProductPrice Rates::products(const Spec& spec, bool grouped, u64 rows) const {
   return price;
 }
 
+double Rates::least_product(Dtype a, Dtype b, Dtype sum, u32 lanes) const {
+  auto units = [](i64 fixed) { return static_cast<double>(fixed) / (1 << kFraction); };
+  double vector = units(rate(~u64{0}, ~u64{0}));
+  u32 together = 1;  // products of a lane in one step
+  if (a != Dtype::kF32 || b != Dtype::kF32) {
+    std::call_once(found_, [&] { find_products(); });
+    const Takers& t = takers(a, b, sum);
+    for (u32 left = t.rows[0] | t.rows[1]; left != 0; left &= left - 1)
+      for (const std::vector<i64>& of_dot : product_[static_cast<size_t>(std::countr_zero(left))])
+        vector = std::min(vector, units(of_dot.back()));
+    together = std::max(t.products[0], t.products[1]);
+  }
+  double least = vector / lanes;
+  for (const MemoryWay& way : memory_ways_)
+    least = std::min(least, units(way.group_units) / (way.group * together));
+  return least;
+}
+
 void Rates::find_moves(const Target& target) {
   const Form copy{target.prices.op[0], target.prices.scalar_op[0], true, true};
   const u64 lanes = target.lanes(kElementBytes);

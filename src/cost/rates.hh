@@ -89,6 +89,9 @@ class Rates {
   /// @param rows     results that use each element of the factor that is read in vectors.
   ProductPrice products(const Spec& spec, bool grouped, u64 rows = ~u64{0}) const;
 
+  /// Units of one product of factors of these types, in any way, in any layout; no fixed point.
+  double least_product(Dtype a, Dtype b, Dtype sum, u32 lanes) const;
+
   std::span<const MemoryWay> memory_ways() const { return memory_ways_; }
   const TileMoves& moves(bool loads) const { return moves_[loads]; }
   /// Of an element that changes the dimension which vectors run along.

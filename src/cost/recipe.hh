@@ -47,7 +47,7 @@ enum class Relation : u8 { kEqual = 0, kLess = 1, kUnordered = 3, kNotLess = 5 }
 /// Where an instruction finds its lanes: a register of this enumeration, one of the temporaries
 /// behind it, or a constant.
 using LaneRef = u8;
-inline constexpr LaneRef kInputX = 0, kInputY = 1, kResult = 2, kTemporary = 3, kConstant = 64;
+inline constexpr LaneRef kInputX = 0, kInputY = 1, kResult = 2, kTemporary = 3, kLaneConstant = 64;
 
 struct LaneInstruction {
   LaneOp op;

@@ -27,7 +27,7 @@ class RecipeCode {
     int i = 0;
     while (i < recipe_.constants && recipe_.constant[i] != value) i++;
     if (i == recipe_.constants) recipe_.constant[recipe_.constants++] = value;
-    return {static_cast<LaneRef>(kConstant + i)};
+    return {static_cast<LaneRef>(kLaneConstant + i)};
   }
   constexpr Lanes number(float value) { return bits(std::bit_cast<u32>(value)); }
   constexpr Lanes wide(double value) { return bits(std::bit_cast<u64>(value)); }

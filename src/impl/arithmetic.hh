@@ -79,8 +79,13 @@ inline double combined(Op op, double a, double b) {
 /// Are numbers of an operand or value rounded when a stage reads them? Stages of floats compute in
 /// f32, which holds those of all element types but i32.
 inline bool rounds_input(const Spec& spec, const Stage& stage, Ref in) {
+  if (in == kConstant) return false;
   const Dtype from = is_operand(in) ? spec.operand[in].dtype : spec.stage[stage_of(in)].dtype;
   return from == Dtype::kI32 && stage.dtype != Dtype::kI32;
+}
+
+inline double constant_of(const Stage& stage) {
+  return number_of_bits(stage.dtype, stage.constant);
 }
 
 /// The value of a stage: what was computed in double, in its element type. Stages of i32 read

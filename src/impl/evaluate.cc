@@ -176,7 +176,7 @@ class ChainEvaluator {
   /// value = op(in...)
   void apply(const Stage& stage, const Offsets& offsets) {
     if (stage.op == Op::kFill) {
-      value_.fill(number_of_bits(stage.dtype, spec_.fill_bits));
+      value_.fill(constant_of(stage));
       return;
     }
     load(stage, stage.in[0], offsets, x_);
@@ -194,6 +194,7 @@ class ChainEvaluator {
   }
 
   void load(const Stage& stage, Ref input, const Offsets& offsets, Line& line) const {
+    if (input == kConstant) return line.fill(constant_of(stage));
     fetch(input, offsets, line);
     if (!rounds_input(spec_, stage, input)) return;
     for (u32 j = 0; j < length_; j++) line[j] = static_cast<float>(line[j]);

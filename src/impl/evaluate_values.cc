@@ -65,7 +65,7 @@ class ValueEvaluator {
 
   /// What one point adds to the value.
   double term(const Stage& stage, const Index& index) {
-    if (stage.op == Op::kFill) return number_of_bits(stage.dtype, spec_.fill_bits);
+    if (stage.op == Op::kFill) return constant_of(stage);
     const double x = input(stage, 0, index);
     const double y = stage.in[1] == kNoRef ? 0 : input(stage, 1, index);
     if (is_reduction(stage) && stage.op != Op::kMulAdd) return x;
@@ -75,6 +75,7 @@ class ValueEvaluator {
   }
 
   double input(const Stage& stage, int i, const Index& index) {
+    if (stage.in[i] == kConstant) return constant_of(stage);
     const double x = read(stage.in[i], index);
     return rounds_input(spec_, stage, stage.in[i]) ? static_cast<float>(x) : x;
   }

@@ -21,7 +21,6 @@ struct Unbound {
   std::array<bool, kSlots> used{};
   std::array<Stage, kMaxStages> stage{};
   int stage_count = 0;
-  u32 fill_bits = 0;
   std::array<Window, kMaxWindows> window{};
   friend bool operator==(const Unbound&, const Unbound&) = default;
 };
@@ -59,7 +58,6 @@ Unbound unbind(const Spec& child, const Binding& binding) {
     u.window[w].inner = binding.dim[u.window[w].inner];
   }
   u.stage_count = child.stage_count;
-  u.fill_bits = child.fill_bits;
   auto map_ref = [&](Ref ref) {
     return is_operand(ref) ? ref_of_slot(slot_of(binding.operand[ref])) : ref;
   };
@@ -71,6 +69,80 @@ Unbound unbind(const Spec& child, const Binding& binding) {
   }
   return u;
 }
+
+/// What values are made of, each a number: equal numbers, equal values.
+class Terms {
+ public:
+  using Term = u32;
+  using Memory = std::array<Term, Unbound::kSlots>;  // what each slot holds; 0: nothing
+
+  Memory memory_before(const Spec& spec) {
+    Memory memory{};
+    for (int o = 0; o < spec.operand_count; o++)
+      if (spec.operand[o].access != Access::kOut)
+        memory[static_cast<size_t>(o)] =
+            number({.kind = Kind::kHeld, .dtype = spec.operand[o].dtype, .slot = o});
+    return memory;
+  }
+
+  /// `spec`, whose stages are named in terms of slots by `unbound`.
+  void run(const Spec& spec, const Unbound& unbound, Memory& memory) {
+    const Memory before = memory;
+    std::array<Term, kMaxStages> value{};
+    for (int s = 0; s < spec.stage_count; s++) {
+      const Stage& stage = unbound.stage[static_cast<size_t>(s)];
+      Node node{.kind = Kind::kStage, .dtype = stage.dtype, .stage = stage};
+      node.stage.out = kNoRef;
+      for (size_t i = 0; i < kMaxInputs; i++) {
+        const Ref in = stage.in[i];
+        if (is_value(in))
+          node.in[i] = value[static_cast<size_t>(stage_of(in))];
+        else if (in != kNoRef && in != kConstant)
+          node.in[i] = before[static_cast<size_t>(in - ref_of_slot(0))];
+        else
+          continue;
+        node.stage.in[i] = 0;
+      }
+      const bool same = stage.op == Op::kCopy && terms_[node.in[0]].dtype == stage.dtype;
+      value[static_cast<size_t>(s)] = same ? node.in[0] : number(node);
+      if (stage.out == kNoRef) continue;
+      const size_t slot = static_cast<size_t>(stage.out - ref_of_slot(0));
+      Term result = value[static_cast<size_t>(s)];
+      if (accumulates(spec, spec.stage[s])) result = added(stage, before[slot], result);
+      const Dtype held = unbound.operand[slot].dtype;
+      memory[slot] = held == stage.dtype
+                         ? result
+                         : number({.kind = Kind::kRounded, .dtype = held, .in = {result}});
+    }
+  }
+
+ private:
+  enum class Kind : u8 { kHeld, kStage, kAdded, kRounded };
+  struct Node {
+    Kind kind{};
+    Dtype dtype{};
+    int slot = -1;
+    Stage stage{};
+    std::array<Term, kMaxInputs> in{};
+    friend bool operator==(const Node&, const Node&) = default;
+  };
+
+  /// A sum on top of what was there: the sum itself, if that was neutral.
+  Term added(const Stage& stage, Term before, Term sum) {
+    const Stage fill{.op = Op::kFill, .dtype = stage.dtype, .constant = neutral_bits(stage)};
+    if (before == number({.kind = Kind::kStage, .dtype = stage.dtype, .stage = fill})) return sum;
+    const Stage by{.op = stage.op, .dtype = stage.dtype};
+    return number({.kind = Kind::kAdded, .dtype = stage.dtype, .stage = by, .in = {before, sum}});
+  }
+
+  Term number(const Node& node) {
+    const auto at = std::find(terms_.begin(), terms_.end(), node);
+    if (at == terms_.end()) terms_.push_back(node);
+    return static_cast<Term>(std::find(terms_.begin(), terms_.end(), node) - terms_.begin());
+  }
+
+  std::vector<Node> terms_{1};
+};
 
 class Validator {
  public:
@@ -294,83 +366,19 @@ class Validator {
     check_stages(node);
   }
 
-  /// The children compute the stages of the block, in order. What a child wrote for another one to
-  /// begin with is the value of the stage that wrote it. An output that is only added to may be
-  /// filled first.
+  /// What the children leave in each output is what the stages of the block make of what operands
+  /// held before.
   void check_stages(const ImplNode& node) {
     const Unbound whole = unbind(node.spec, identity_binding());
-    std::vector<Stage> stages;
-    std::array<Ref, Unbound::kSlots> holds{};  // values between children
-    holds.fill(kNoRef);
-    std::vector<std::pair<size_t, int>> handed;  // stage -> slot that it was written to
-    std::array<bool, Unbound::kSlots> filled{};
-    bool adds_alike = true, fills_alike = true;
+    Terms terms;
+    Terms::Memory wanted = terms.memory_before(node.spec), found = wanted;
+    terms.run(node.spec, whole, wanted);
     for (const Edge& edge : node.children) {
       const Spec& part = tree_.nodes[edge.node].spec;
-      const Unbound child = unbind(part, edge.binding);
-      if (is_neutral_fill(node, child)) {
-        filled[child.stage.front().out - ref_of_slot(0)] = true;
-        continue;
-      }
-      const int before = static_cast<int>(stages.size());
-      for (int s = 0; s < part.stage_count; s++) {
-        const int slot = child.stage[s].out - ref_of_slot(0), stage = before + s;
-        const bool known = child.stage[s].out != kNoRef && stage < whole.stage_count;
-        adds_alike &=
-            !known || accumulates(part, part.stage[s]) ==
-                          (filled[slot] || (slot < Unbound::kBufferSlot &&
-                                            accumulates(node.spec, node.spec.stage[stage])));
-        fills_alike &= part.stage[s].op != Op::kFill ||
-                       fills_with(part, part.stage[s]) == fills_with(node.spec, part.stage[s]);
-      }
-      for (int s = 0; s < child.stage_count; s++) {
-        Stage stage = child.stage[s];
-        for (Ref& in : stage.in) {
-          if (is_value(in)) in = value_of(before + stage_of(in));
-          for (int slot = 0; slot < Unbound::kSlots; slot++)
-            if (in == ref_of_slot(slot) && holds[slot] != kNoRef) in = holds[slot];
-        }
-        stages.push_back(stage);
-      }
-      for (int s = 0; s < child.stage_count; s++) {
-        if (child.stage[s].out == kNoRef) continue;
-        const int slot = child.stage[s].out - ref_of_slot(0);
-        holds[slot] = value_of(before + s);
-        handed.push_back({static_cast<size_t>(before + s), slot});
-      }
+      terms.run(part, unbind(part, edge.binding), found);
     }
-    // Of what was written, only the last to each output is one.
-    for (auto [stage, slot] : handed)
-      if (slot >= Unbound::kBufferSlot || stage_of(holds[slot]) != static_cast<int>(stage))
-        stages[stage].out = kNoRef;
-    const auto end = whole.stage.begin() + whole.stage_count;
-    require(std::equal(stages.begin(), stages.end(), whole.stage.begin(), end),
-            "the children compute something else");
-    require(adds_alike, "a child overwrites what it should add to, or the other way round");
-    require(fills_alike, "a child fills with another value");
-  }
-
-  /// The bits that a stage makes of the Spec's value.
-  static u32 fills_with(const Spec& spec, const Stage& stage) {
-    return size_of(stage.dtype) == 2 ? spec.fill_bits & 0xffff : spec.fill_bits;
-  }
-
-  /// Before the stages of the block: an output that they only add to, as if it had held nothing.
-  bool is_neutral_fill(const ImplNode& node, const Unbound& child) {
-    const Stage& fill = child.stage.front();
-    if (child.stage_count != 1 || fill.op != Op::kFill) return false;
-    for (int s = 0; s < node.spec.stage_count; s++) {
-      const Stage& stage = node.spec.stage[s];
-      if (!is_operand(stage.out) || fill.out != ref_of_slot(stage.out)) continue;
-      if (!is_reduction(stage)) continue;
-      const u32 neutral = bits_of_number(stage.dtype, identity_of(stage.op, stage.dtype));
-      require(child.fill_bits == neutral && fill.dtype == stage.dtype,
-              "the output is filled with what is not neutral");
-      require(node.spec.operand[stage.out].access == Access::kOut,
-              "an output is filled that holds something");
-      return true;
-    }
-    return false;
+    for (int o = 0; o < node.spec.operand_count; o++)
+      require(found[o] == wanted[o], "the children compute something else");
   }
 
   void check_kind(const ImplNode& node, const Choose& choose) {

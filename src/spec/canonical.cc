@@ -58,10 +58,17 @@ void judge_stage(const Spec& spec, int index, Judge& judge) {
     else if (is_value(in))
       judge.require((in - kFirstValue) % 4 == 0 && stage_of(in) < index, "stage ", index,
                     " reads the value of no earlier stage");
+    else if (in == kConstant)
+      judge.require(inputs == 2 && stage.op != Op::kMulAdd && stage.in[1 - i] != kConstant,
+                    "stage ", index, " reads a constant, and not one of two inputs");
     else
       judge.require(in < spec.operand_count, "stage ", index, " reads no operand");
   }
   if (!judge.ok()) return;
+  judge.require(stage.op == Op::kFill || reads_constant(stage) || stage.constant == 0, "stage ",
+                index, " has a constant that it does not read");
+  judge.require(size_of(stage.dtype) == 4 || stage.constant >> 16 == 0, "stage ", index,
+                " has a constant with more bits than its element type");
   judge.require((stage.reduce & ~spec.all_dims()) == 0, "stage ", index,
                 " reduces dimensions that there are not");
   const bool integer = is_integer(stage.dtype);
@@ -70,6 +77,7 @@ void judge_stage(const Spec& spec, int index, Judge& judge) {
     judge.require(has_integers(stage.op), "stage ", index, " has no integers");
     for (int i = 0; i < inputs; i++) {
       const Ref in = stage.in[i];
+      if (in == kConstant) continue;
       const Dtype from = is_value(in) ? spec.stage[stage_of(in)].dtype : spec.operand[in].dtype;
       judge.require(is_integer(from), "stage ", index, " computes floats in integers");
     }
@@ -107,15 +115,6 @@ void judge_stages(const Spec& spec, Judge& judge) {
     for (int t = 0; t < s; t++)
       judge.require(spec.stage[s] != spec.stage[t], "stages ", t, " and ", s, " are the same");
   }
-  bool fills = false, narrow = true;
-  for (int s = 0; s < spec.stage_count; s++) {
-    if (spec.stage[s].op != Op::kFill) continue;
-    fills = true;
-    narrow &= size_of(spec.stage[s].dtype) == 2;
-  }
-  judge.require(fills || spec.fill_bits == 0, "there is a fill value, but nothing is filled");
-  judge.require(!narrow || spec.fill_bits >> 16 == 0,
-                "the fill value has more bits than its element type");
 }
 
 /// Inputs first, each one read, in the order in which stages read them; then outputs, each written

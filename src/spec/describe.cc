@@ -37,23 +37,26 @@ std::string describe(const Operand& x) {
   return s;
 }
 
-/// The bits of what is filled with, if there are any.
-std::string fill_text(const Spec& spec) {
-  if (spec.fill_bits == 0) return "";
+std::string bits_text(u32 bits) {
   char text[16];
-  std::snprintf(text, sizeof text, "=0x%x", spec.fill_bits);
+  std::snprintf(text, sizeof text, "0x%x", bits);
   return text;
 }
 
-/// muladd.i32(o0,o1) over d2 -> o2
-std::string describe(const Spec& spec, const Stage& stage) {
+/// With the bits of what is filled with, if there are any.
+std::string op_text(const Stage& stage) {
   std::string s(name_of(stage.op));
-  if (stage.op == Op::kFill) s += fill_text(spec);
-  s += '.';
+  return stage.op == Op::kFill && stage.constant ? s + '=' + bits_text(stage.constant) : s;
+}
+
+/// muladd.i32(o0,o1) over d2 -> o2
+std::string describe(const Stage& stage) {
+  std::string s = op_text(stage) + '.';
   s += name_of(stage.dtype);
   s += '(';
   for (int i = 0; i < kMaxInputs && stage.in[i] != kNoRef; i++)
-    s += (i ? "," : "") + ref_text(stage.in[i]);
+    s += (i ? "," : "") +
+         (stage.in[i] == kConstant ? bits_text(stage.constant) : ref_text(stage.in[i]));
   s += ')';
   for (u8 d = 0; d < kMaxDims; d++)
     if (has_dim(stage.reduce, d)) s += " over " + dim_text(d);
@@ -73,12 +76,6 @@ bool is_plain(const Spec& spec) {
   return next == spec.out_index() && is_chain(spec);
 }
 
-std::string plain_name(const Spec& spec, const Stage& stage) {
-  std::string s(name_of(stage.op));
-  if (stage.op == Op::kFill) s += fill_text(spec);
-  return s;
-}
-
 std::string describe_window(const Window& w) {
   return std::to_string(w.step) + '*' + dim_text(w.outer) + '+' + std::to_string(w.dilation) + '*' +
          dim_text(w.inner);
@@ -91,7 +88,7 @@ std::string describe(const Spec& spec) {
   const bool plain = is_plain(spec);
   for (int i = 0; i < spec.stage_count; i++) {
     if (i) s += plain ? "+" : "; ";
-    s += plain ? plain_name(spec, spec.stage[i]) : describe(spec, spec.stage[i]);
+    s += plain ? op_text(spec.stage[i]) : describe(spec.stage[i]);
   }
   s += '[';
   for (int d = 0; d < spec.rank; d++) {

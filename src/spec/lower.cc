@@ -204,7 +204,7 @@ void set_dtypes(Spec& spec) {
     }
     bool any = false, integer = true;
     for (Ref in : stage.in) {
-      if (in == kNoRef) continue;
+      if (in == kNoRef || in == kConstant) continue;
       any = true;
       integer &=
           is_integer(is_operand(in) ? spec.operand[in].dtype : spec.stage[stage_of(in)].dtype);
@@ -239,7 +239,7 @@ MaybeFault fill_in_stages(const Statement& s, Spec& spec) {
   std::copy(stages.begin(), stages.end(), spec.stage.begin());
   set_dtypes(spec);
   if (s.head == Head::kFill)
-    spec.fill_bits = bits_of_number(
+    spec.stage[0].constant = bits_of_number(
         head_of(spec).dtype,
         std::isnan(s.fill_value) ? std::numeric_limits<double>::quiet_NaN() : s.fill_value);
   if (!round_to_f32(spec))

@@ -18,7 +18,7 @@ enum class Op : u8 {
 #define MORELLO_ELEMENTWISE(constant, name, number, ...) constant = number,
 #include "spec/elementwise.def"
 #undef MORELLO_ELEMENTWISE
-  kFill = 40,    // the Spec's `fill_bits`
+  kFill = 40,    // the stage's constant
   kCopy = 41,    // in0
   kMulAdd = 42,  // in0 * in1, summed over the reduced dimensions
 };

@@ -44,6 +44,16 @@ DimMask parallel_dims(const Spec& spec) {
   return dims;
 }
 
+DimMask inner_dims(const Spec& spec) {
+  DimMask all = spec.all_dims();
+  for (int s = 0; s < spec.stage_count; s++) {
+    DimMask dims = spec.stage[s].reduce;
+    for (Ref in : spec.stage[s].in) dims = static_cast<DimMask>(dims | dims_of(spec, in));
+    all = static_cast<DimMask>(all & dims);
+  }
+  return all;
+}
+
 DimMask fold_dims(const Spec& spec) {
   DimMask all = spec.reduced();
   for (int s = 0; all != 0 && s < spec.stage_count; s++) {

@@ -79,6 +79,8 @@ inline bool reads_output_late(const Spec& spec) {
 
 /// Every output has them and no stage combines along them: parts of the Spec along them are apart.
 DimMask parallel_dims(const Spec& spec);
+/// Every stage runs over them: a tile repeats nothing.
+DimMask inner_dims(const Spec& spec);
 /// Computing the Spec on one part of such a dimension and then on the other, into the same outputs,
 /// computes the whole: all that has the dimension adds to outputs in the end.
 DimMask fold_dims(const Spec& spec);

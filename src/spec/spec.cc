@@ -214,6 +214,12 @@ void forget_pitch(Operand& operand) {
 }
 
 u64 hash_of(const Spec& spec, u64 seed) {
+  for (int s = 0; s < spec.stage_count; s++) {
+    u64 first;
+    std::memcpy(&first, &spec.stage[s], sizeof first);
+    seed = (seed ^ first ^ u64{spec.stage[s].constant} << 21) * 0x9e3779b97f4a7c15u;
+    seed ^= seed >> 29;
+  }
   return XXH3_64bits_withSeed(&spec, spec.used_bytes(), seed);
 }
 
@@ -360,7 +366,7 @@ Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding*
   m.serial = true;
   m.operand_count = 2;
   m.stage_count = 1;
-  m.stage[0] = {Op::kCopy, copied_in(from.dtype, to.dtype), {0, kNoRef, kNoRef}, 0, 1};
+  m.stage[0] = {Op::kCopy, copied_in(from.dtype, to.dtype), {0, kNoRef, kNoRef}, 0, 1, 0, 0};
   m.operand[0] = in ? from : to;
   m.operand[1] = in ? to : from;
   m.operand[0].access = Access::kIn;

@@ -71,9 +71,11 @@ void set_pitch(Operand& operand, u64 bytes);
 /// from its beginning, wherever they are.
 void forget_pitch(Operand& operand);
 
-/// What a stage reads or writes: operand 0.., the value of an earlier stage, or nothing. On disk.
+/// What a stage reads or writes: operand 0.., the value of an earlier stage, its own constant, or
+/// nothing. On disk.
 using Ref = u8;
 inline constexpr Ref kNoRef = 0xff;
+inline constexpr Ref kConstant = 0x08;
 inline constexpr Ref kFirstValue = 0x10;
 /// Of each four numbers the first; the others are for stages with several results.
 constexpr Ref value_of(int stage) { return static_cast<Ref>(kFirstValue + 4 * stage); }
@@ -94,11 +96,16 @@ struct Stage {
   DimMask reduce = 0;
   Ref out = kNoRef;  // the operand that the value is written to, or nothing
   u8 reserved = 0;
+  u32 constant = 0;  // bits in `dtype`: of a fill its value; of binary operations what kConstant is
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 /// Does it combine values over reduced dimensions, of which tiling may have left none?
 constexpr bool is_reduction(const Stage& stage) {
   return stage.op == Op::kMulAdd || (is_binary(stage.op) && stage.in[1] == kNoRef);
+}
+
+constexpr bool reads_constant(const Stage& stage) {
+  return stage.in[0] == kConstant || stage.in[1] == kConstant;
 }
 
 /// Canonical form: not_canonical() in spec/canonical.hh has every rule. Equal problems have equal
@@ -108,11 +115,10 @@ struct Spec {
   u8 operand_count = 0;  // inputs, then outputs
   u8 stage_count = 0;
   bool serial = false;  // must not start parallel loops
-  u32 fill_bits = 0;    // of kFill: the bits of its value in the stage's element type
   std::array<u32, kMaxDims> size{};
   std::array<Window, kMaxWindows> window{};
-  std::array<Stage, kMaxStages> stage{};
   std::array<Operand, kMaxOperands> operand{};
+  std::array<Stage, kMaxStages> stage{};
 
   /// The last output; today's actions and microkernels know Specs with one.
   const Operand& out() const { return operand[operand_count - 1]; }
@@ -125,11 +131,14 @@ struct Spec {
   }
   DimMask all_dims() const { return static_cast<DimMask>((1u << rank) - 1); }
 
-  /// Bytes up to the operands that there are not: all that differs between two Specs with as many.
+  /// Bytes up to the operands that there are not, and those of the stages that there are: all that
+  /// differs between two Specs with as many.
   size_t used_bytes() const { return offsetof(Spec, operand) + operand_count * sizeof(Operand); }
+  size_t stage_bytes() const { return stage_count * sizeof(Stage); }
 
   friend bool operator==(const Spec& a, const Spec& b) {
-    return a.operand_count == b.operand_count && std::memcmp(&a, &b, a.used_bytes()) == 0;
+    return a.operand_count == b.operand_count && std::memcmp(&a, &b, a.used_bytes()) == 0 &&
+           std::memcmp(&a.stage, &b.stage, a.stage_bytes()) == 0;
   }
 };
 static_assert(std::has_unique_object_representations_v<Spec>);
@@ -139,7 +148,7 @@ static_assert(std::has_unique_object_representations_v<Spec>);
 template <class SpecType, class F>
 constexpr void each_field(SpecType& spec, F&& f) {
   for (auto& size : spec.size) f(size);
-  f(spec.rank), f(spec.operand_count), f(spec.stage_count), f(spec.serial), f(spec.fill_bits);
+  f(spec.rank), f(spec.operand_count), f(spec.stage_count), f(spec.serial);
   for (auto& x : spec.operand) {
     auto& [dtype, level, bank, access, dims, contig, far, free_layout, alias, windows, layout] = x;
     f(dtype), f(level), f(bank), f(access), f(dims), f(contig), f(far), f(free_layout), f(alias);
@@ -148,8 +157,8 @@ constexpr void each_field(SpecType& spec, F&& f) {
     for (auto& block : layout.block) f(block);
   }
   for (auto& s : spec.stage) {
-    [[maybe_unused]] auto& [op, dtype, in, reduce, out, reserved] = s;
-    f(op), f(dtype), f(reduce), f(out);
+    [[maybe_unused]] auto& [op, dtype, in, reduce, out, reserved, constant] = s;
+    f(op), f(dtype), f(reduce), f(out), f(constant);
     for (auto& ref : in) f(ref);
   }
   for (auto& w : spec.window) {

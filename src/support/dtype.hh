@@ -67,7 +67,7 @@ inline constexpr Dtype kAllDtypes[] = {
 #undef MORELLO_DTYPE
 };
 /// What a wider one has to look at, for nothing else says so: computed_in(), set_dtypes() in
-/// spec/lower.cc, Spec::fill_bits, and the bits of support/number.hh.
+/// spec/lower.cc, Stage::constant, and the bits of support/number.hh.
 constexpr bool dtypes_fit_32_bits() {
   for (Dtype d : kAllDtypes)
     if (size_of(d) > sizeof(u32)) return false;

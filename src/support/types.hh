@@ -18,7 +18,7 @@ using i64 = std::int64_t;
 
 inline constexpr int kMaxDims = 8;      // dimensions of one iteration space
 inline constexpr int kMaxOperands = 8;  // tensors of one Spec, the outputs included
-inline constexpr int kMaxStages = 8;    // scalar steps of one Spec
+inline constexpr int kMaxStages = 16;   // scalar steps of one Spec
 inline constexpr int kMaxInputs = 3;    // of one stage
 inline constexpr int kMaxWindows = 2;   // of one Spec
 inline constexpr int kMaxPhysical = 8;  // entries of one layout

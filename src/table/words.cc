@@ -16,16 +16,16 @@ std::string number_text(Number value) {
   return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
 }
 
+std::string constant_text(const Stage& stage) {
+  const double value = number_of_bits(stage.dtype, stage.constant);
+  return stage.dtype == Dtype::kI32 ? number_text(value) : number_text(static_cast<float>(value));
+}
+
 std::string stage_text(const Spec& key, const Stage& stage) {
   std::string s(name_of(stage.op));
-  if (stage.op == Op::kFill) {
-    const double value = number_of_bits(stage.dtype, key.fill_bits);
-    return s + '(' +
-           (stage.dtype == Dtype::kI32 ? number_text(value)
-                                       : number_text(static_cast<float>(value))) +
-           ')';
-  }
+  if (stage.op == Op::kFill) return s + '(' + constant_text(stage) + ')';
   auto input = [&](Ref in) {
+    if (in == kConstant) return constant_text(stage);
     if (is_operand(in)) return std::to_string(in);
     const bool previous = &stage == &key.stage[stage_of(in) + 1];
     return previous ? "previous" : "stage " + std::to_string(stage_of(in));

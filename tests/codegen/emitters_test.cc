@@ -28,8 +28,8 @@ Problem problem_of(const std::vector<u32>& sizes, const std::vector<Form>& forms
   for (u32 size : sizes) s.size[s.rank++] = size;
   s.operand_count = static_cast<u8>(forms.size());
   set_stages(s, stages);
-  for (const Stage& stage : stages)
-    if (stage.op == Op::kFill) s.fill_bits = bits_of(1.5f);
+  for (int i = 0; i < s.stage_count; i++)
+    if (s.stage[i].op == Op::kFill) s.stage[i].constant = bits_of(1.5f);
   for (size_t o = 0; o < forms.size(); o++) {
     const Form& form = forms[o];
     const Layout layout = layout_in_order(form.order);
@@ -126,7 +126,7 @@ void check_in_registers(const Problem& p, MicrokernelId id, float neutral) {
       fill.operand[1] = Operand{};
       fill.operand_count = 1;
       set_stages(fill, {stage_of_op(Op::kFill)});
-      fill.fill_bits = bits_of(neutral);
+      fill.stage[0].constant = bits_of(neutral);
       binding.operand[0] = out;
       add(parent, select(fill, MicrokernelId::kMap), binding);
     }

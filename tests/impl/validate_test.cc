@@ -160,16 +160,16 @@ TEST_CASE("validate finds wrong blocks") {
           t.nodes.pop_back();
         }},
        {"other sizes", [](ImplTree& t) { t.nodes[1].spec.size[0] = 2; }},
-       {"not neutral", [](ImplTree& t) { t.nodes[1].spec.fill_bits = 1; }},
+       {"something else", [](ImplTree& t) { t.nodes[1].spec.stage[0].constant = 1; }},
        {"something else", [](ImplTree& t) { t.nodes[2].spec.stage[0].op = Op::kMul; }},
        {"something else",
         [](ImplTree& t) {
           std::swap(t.nodes[2].spec.stage[0].in[0], t.nodes[2].spec.stage[0].in[1]);
         }},
        {"differently", [](ImplTree& t) { t.nodes[1].spec.out().level = Level::kL2; }},
-       {"overwrites what it should add to",
+       {"something else",
         [](ImplTree& t) { t.nodes[2].spec.out().access = Access::kOut; }},
-       {"holds something", [](ImplTree& t) { t.nodes[0].spec.out().access = Access::kInOut; }},
+       {"something else", [](ImplTree& t) { t.nodes[0].spec.out().access = Access::kInOut; }},
        {"uses the buffer", [&](ImplTree& t) {
           t.nodes[0].kind = Block{1, {t.nodes[0].spec.out()}};
         }}});
@@ -181,20 +181,19 @@ TEST_CASE("validate compares what is filled with") {
   spec.size[0] = 4;
   spec.operand_count = 1;
   set_stages(spec, {stage_of_op(Op::kFill), stage_of_op(Op::kRelu, kPrevious)});
-  spec.fill_bits = bits_of(3);
+  spec.stage[0].constant = bits_of(3);
   spec.operand[0] = dense_operand(spec, Dtype::kF32, Level::kMemory, Access::kOut, 1,
                                   layout_in_order(std::array<u8, 1>{0}));
   Spec fill = spec, relu = spec;
   set_stages(fill, {stage_of_op(Op::kFill)});
   set_stages(relu, {stage_of_op(Op::kRelu, 0)});
-  relu.fill_bits = 0;
   relu.operand[0].access = Access::kInOut;
   ImplTree tree;
   tree.target = fixed_target(Isa::kAvx2);
   tree.nodes = {{spec, Block{}, {{1, identity_binding()}, {2, identity_binding()}}, 400, {}},
                 leaf(fill, MicrokernelId::kMap),
                 leaf(relu, MicrokernelId::kMap)};
-  check_defects(tree, {{"another value", [](ImplTree& t) { t.nodes[1].spec.fill_bits = 0; }}});
+  check_defects(tree, {{"something else", [](ImplTree& t) { t.nodes[1].spec.stage[0].constant = 0; }}});
 }
 
 TEST_SUITE_END();

@@ -87,7 +87,7 @@ Spec filled() {
   s.operand_count = s.stage_count = 1;
   s.operand[0] = operand(Dtype::kF16, Access::kOut, {});
   s.stage[0] = stage(Op::kFill, Dtype::kF16, kNoRef, kNoRef, 0, 0);
-  s.fill_bits = 0x3c00;
+  s.stage[0].constant = 0x3c00;
   return s;
 }
 
@@ -224,14 +224,14 @@ TEST_CASE("not_canonical: stages") {
        {"unused stage 5 is not empty", [](Spec& s) { s.stage[5].op = Op::kAdd; }},
        {"the value of stage 1 is not used", [](Spec& s) { s.stage[1].out = kNoRef; }},
        {"stages 0 and 1 are the same", [](Spec& s) { s.stage[1] = s.stage[0]; }},
-       {"there is a fill value, but nothing is filled", [](Spec& s) { s.fill_bits = 1; }},
+       {"stage 1 has a constant that it does not read", [](Spec& s) { s.stage[1].constant = 1; }},
        {"output 4 is read, but not kInOut", [](Spec& s) { s.stage[1].in[0] = 4; }},
        {"no stage reads operand 2",
         [](Spec& s) { s.stage[1].op = Op::kFill, s.stage[1].in[0] = kNoRef; }},
        {"output 3 has 2 writers",
         [](Spec& s) { s.stage[1].out = 3, s.operand[3].access = Access::kOut; }}});
-  check_broken(filled(), {{"the fill value has more bits than its element type",
-                           [](Spec& s) { s.fill_bits = 0x10000; }}});
+  check_broken(filled(), {{"stage 0 has a constant with more bits than its element type",
+                           [](Spec& s) { s.stage[0].constant = 0x10000; }}});
 }
 
 TEST_CASE("a sum that is written to all elements along what it reduces is not split") {

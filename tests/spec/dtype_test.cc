@@ -139,8 +139,8 @@ TEST_SUITE("spec") {
     CHECK(parsed("fill 2147483647 -> i32[3]").fill_value == 2147483647);
     CHECK(print(parsed("fill 16777217 -> i32[3]")) == "fill 16777217 -> i32[3]");
     CHECK(print(parsed("fill 16777217 -> f32[3]")) == "fill 16777216 -> f32[3]");
-    CHECK(lowered("fill 16777217 -> i32[3]").fill_bits == 16777217);
-    CHECK(lowered("fill -128 -> i8[3]").fill_bits == 0xffffff80);
+    CHECK(lowered("fill 16777217 -> i32[3]").stage[0].constant == 16777217);
+    CHECK(lowered("fill -128 -> i8[3]").stage[0].constant == 0xffffff80);
     CHECK(parsed("fill inf -> f16[3]").fill_value > 0);
     for (std::string_view text :
          {"fill -2147483648 -> i32[3]", "fill 1e6 -> i32[3]", "fill 65519 -> f16[3]",

@@ -240,7 +240,7 @@ TEST_SUITE("spec") {
           "fill=0x40000000[4,3] => f32(d0,d1) far1@mem");
     CHECK(lowered("fill 2 -> f32[4,3]{strides=256,1}").spec.out().far);  // kFarBytes exactly
     CHECK_FALSE(lowered("fill 2 -> f32[4,3]{strides=255,1}").spec.out().far);
-    CHECK(lowered("fill 2 -> f32[4]").spec.fill_bits == std::bit_cast<u32>(2.0f));
+    CHECK(lowered("fill 2 -> f32[4]").spec.stage[0].constant == std::bit_cast<u32>(2.0f));
     CHECK(describe(lowered("relu f32[1]").spec) == "relu[] f32()@mem => f32()@mem");
     CHECK(lowered("matmul f32[3,4] f32[4,5]{*}").spec.operand[1].free_layout);
     CHECK(lowered("matmul f32[3,4] f32[4,5]{*}").bytes[1] == 80);

@@ -313,7 +313,7 @@ class Judge {
   Interval elementwise(int s, Interval previous) const {
     const Stage& stage = spec_.stage[s];
     const Interval a = input(s, 0, previous), b = input(s, 1, previous);
-    if (stage.op == Op::kFill) return {decoded(stage.dtype, spec_.fill_bits), 0};
+    if (stage.op == Op::kFill) return {decoded(stage.dtype, stage.constant), 0};
     if (stage.dtype == Dtype::kF32) return apply(stage.op, a, b);
     assert(a.error == 0 && b.error == 0);
     return {
@@ -326,6 +326,7 @@ class Judge {
     const Stage& stage = spec_.stage[s];
     const Ref from = stage.in[i];
     if (from == kNoRef) return {};
+    if (from == kConstant) return {decoded(stage.dtype, stage.constant), 0};
     Interval x = is_value(from) ? previous : Interval{read(from), 0};
     const Dtype dtype = is_value(from) ? spec_.stage[s - 1].dtype : spec_.operand[from].dtype;
     if (dtype == Dtype::kI32 && stage.dtype == Dtype::kF32) x.value = to_f32(x.value);

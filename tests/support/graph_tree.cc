@@ -171,7 +171,7 @@ class GraphTreeMaker {
       fill.stage[0].op = Op::kFill;
       fill.stage[0].dtype = stage.dtype;
       fill.stage[0].out = 0;
-      fill.fill_bits = bits_of_number(stage.dtype, identity_of(stage.op, stage.dtype));
+      fill.stage[0].constant = bits_of_number(stage.dtype, identity_of(stage.op, stage.dtype));
       for (int d = 0; d < fill.rank; d++)
         if (!has_dim(out.dims, d)) fill.size[d] = 1;
       Binding binding;
@@ -286,7 +286,6 @@ class GraphTreeMaker {
         if (in != kNoRef) in = is_value(slot) ? value_of(stage_of(slot) - first) : number(slot);
       }
       stage.out = out_of(s) == kNoRef ? kNoRef : number(out_of(s));
-      if (stage.op == Op::kFill) p.fill_bits = spec.fill_bits;
     }
     DimMask used = p.reduced();
     for (size_t o = 0; o < slots.size(); o++) {
@@ -303,10 +302,6 @@ class GraphTreeMaker {
         if (!reads) x.access = Access::kOut;
       }
     }
-    u32 bits = 0;
-    for (int s = 0; s < p.stage_count; s++)
-      if (p.stage[s].op == Op::kFill) bits |= size_of(p.stage[s].dtype) == 2 ? 0xffff : ~0u;
-    p.fill_bits &= bits;
     for (int d = 0; d < p.rank; d++)
       if (!has_dim(used, d)) p.size[d] = 1;
     drop_unit_dims(p, &binding);

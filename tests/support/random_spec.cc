@@ -16,7 +16,7 @@
 namespace morello::testing {
 namespace {
 
-constexpr Ref kDraft = 0x40;  // the first operand that has no number yet
+constexpr Ref kDraft = 0x80;  // the first operand that has no number yet
 
 /// An operand to be.
 struct Draft {
@@ -66,7 +66,6 @@ class SpecMaker {
     draw_windows();
     for (int o = 0; o < spec().operand_count; o++) place(o);
     spec().serial = chance(random_, 50);
-    draw_fill();
     return true;
   }
   GeneralProblem& problem() { return problem_; }
@@ -91,7 +90,7 @@ class SpecMaker {
 
   DimMask dims_of_ref(Ref ref) const {
     return is_value(ref)   ? value_dims_[stage_of(ref)]
-           : ref == kNoRef ? DimMask{0}
+           : ref == kNoRef || ref == kConstant ? DimMask{0}
                            : drafts_[ref - kDraft].dims;
   }
   Dtype dtype_of(Ref ref) const {
@@ -106,6 +105,10 @@ class SpecMaker {
     size_t n = 0;
     for (size_t s = 0; s < stages_.size(); s++) n += !is_read(value_of(static_cast<int>(s)));
     return n;
+  }
+
+  u32 draw_constant(Dtype dtype) {
+    return (chance(random_, 50) ? 0x40000000u : 0x3c00u) >> (size_of(dtype) == 2 ? 16 : 0);
   }
 
   Ref draw_input() {
@@ -144,7 +147,14 @@ class SpecMaker {
                        : s.op == Op::kMulAdd || (!reduces && is_binary(s.op)) ? 2
                                                                               : 1;
     bool integers = true;
+    const int constant = inputs == 2 && s.op != Op::kMulAdd && chance(random_, 20)
+                             ? static_cast<int>(below(2))
+                             : -1;
     for (int i = 0; i < inputs; i++) {
+      if (i == constant) {
+        s.in[static_cast<size_t>(i)] = kConstant;
+        continue;
+      }
       s.in[static_cast<size_t>(i)] = draw_input();
       integers &= is_integer(dtype_of(s.in[static_cast<size_t>(i)]));
     }
@@ -158,6 +168,7 @@ class SpecMaker {
       // Nothing has the dimension: the same is added as often as it says.
       if (chance(random_, 5)) s.reduce = static_cast<DimMask>(s.reduce | some_dims());
     }
+    if (constant >= 0 || s.op == Op::kFill) s.constant = draw_constant(s.dtype);
     stages_.push_back(s);
     value_dims_.push_back(static_cast<DimMask>(dims & ~s.reduce));
     return drafts_.size() + unread() <= kMaxOperands;
@@ -351,14 +362,6 @@ class SpecMaker {
       v.dim[window.inner].stride[0] = axis * window.dilation;
     }
     return v;
-  }
-
-  void draw_fill() {
-    u32 mask = 0;
-    for (int s = 0; s < spec().stage_count; s++)
-      if (spec().stage[s].op == Op::kFill && mask != 0xffff)
-        mask = size_of(spec().stage[s].dtype) == 2 ? 0xffff : 0xffffffff;
-    spec().fill_bits = (chance(random_, 50) ? 0x40000000u : 0x3c00u) & mask;
   }
 
   Random& random_;

@@ -44,7 +44,7 @@ class ProblemMaker {
     if (reduces) outer = static_cast<DimMask>((1u << pick(random_, 0, s.rank - 1u)) - 1);
     int inputs = 0;
     std::vector<Stage> stages = {head(outer, inputs)};
-    if (stages[0].op == Op::kFill) s.fill_bits = bits_of(0.5f);
+    if (stages[0].op == Op::kFill) stages[0].constant = bits_of(0.5f);
     while (stages.size() < kMaxStages && inputs < kMaxOperands - 1 && chance(random_, 40)) {
       Stage stage = stage_of_op(kUnary[pick(random_, 0, 4)], kPrevious);
       if (chance(random_, 50)) {

@@ -263,12 +263,13 @@ class Evaluation {
   }
   /// f32 holds all numbers that floats are computed from but those of i32.
   double input(const Stage& stage, size_t i, const Index& index) const {
+    if (stage.in[i] == kConstant) return decoded(stage.dtype, stage.constant);
     const double x = read(stage.in[i], index);
     if (dtype_of_ref(stage.in[i]) != Dtype::kI32 || stage.dtype == Dtype::kI32) return x;
     return static_cast<double>(static_cast<float>(x));
   }
   DimMask dims_of_ref(Ref ref) const {
-    return ref == kNoRef        ? DimMask{0}
+    return ref == kNoRef || ref == kConstant ? DimMask{0}
            : ref < kMaxOperands ? spec_.operand[ref].dims
                                 : values_[static_cast<size_t>(ref - 0x10) / 4].dims;
   }
@@ -287,7 +288,7 @@ class Evaluation {
   }
 
   double one(const Stage& stage, const Index& index) const {
-    if (stage.op == Op::kFill) return decoded(stage.dtype, spec_.fill_bits);
+    if (stage.op == Op::kFill) return decoded(stage.dtype, stage.constant);
     const double x = input(stage, 0, index);
     const double y = with_one_input(stage) ? 0 : input(stage, 1, index);
     if (reduces(stage) && stage.op != Op::kMulAdd) return x;

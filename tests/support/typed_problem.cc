@@ -66,14 +66,14 @@ void draw_dtypes(Spec& spec, Random& random) {
     if (s > 0) draw_op(stage, random);
     bool integers = true;
     for (Ref in : stage.in) {
-      if (in == kNoRef) continue;
+      if (in == kNoRef || in == kConstant) continue;
       integers &=
           is_integer(is_value(in) ? spec.stage[stage_of(in)].dtype : spec.operand[in].dtype);
     }
     stage.dtype =
         integers && has_integers(stage.op) && chance(random, 80) ? Dtype::kI32 : Dtype::kF32;
     if (stage.op == Op::kFill)
-      spec.fill_bits = bits_of_number(stage.dtype, static_cast<int>(pick(random, 0, 600)) - 300);
+      stage.constant = bits_of_number(stage.dtype, static_cast<int>(pick(random, 0, 600)) - 300);
   }
   const Stage& last = spec.stage[spec.stage_count - 1];
   if (accumulates(spec, last)) spec.out().dtype = last.dtype;

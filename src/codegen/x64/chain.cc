@@ -27,7 +27,7 @@ void Chain::prepare(u32 width, Lanes odd) {
   const Spec& spec = call_.spec;
   for (int s = 0; s < spec.stage_count; s++)
     if (needs_.constants >> s & 1)
-      as_.fill(constant_[s], width, *constant_of(spec.stage[s], spec.fill_bits));
+      as_.fill(constant_[s], width, *lanes_constant(spec.stage[s]));
   if (odd.masked() && (as_.avx512() || needs_.mask)) as_.set_mask(odd.count, mask_);
 }
 
@@ -56,9 +56,10 @@ void Chain::compute(Lanes l, const Sources& sources) {
 /// Computes a stage, in register `to` if it has to be written anywhere; returns where it is.
 u32 Chain::stage(int index, u32 to) {
   Stage stage = call_.spec.stage[index];
+  own_ = constant_[index];
   const Assembler::Vec dest = as_.vec(to, lanes_.width);
   const auto constant = [&] {
-    assert(needs_.constants >> index & 1);  // see constant_of()
+    assert(needs_.constants >> index & 1);  // see lanes_constant()
     return as_.vec(constant_[index], lanes_.width);
   };
   const bool integers = held_ == Dtype::kI32;
@@ -77,7 +78,7 @@ u32 Chain::stage(int index, u32 to) {
   switch (stage.op) {
     case Op::kFill:
       if (needs_.constants >> index & 1) return constant_[index];
-      as_.fill(to, lanes_.width, call_.spec.fill_bits);
+      as_.fill(to, lanes_.width, stage.constant);
       return to;
     case Op::kCopy:
       return in_register(in0, to);
@@ -149,6 +150,7 @@ bool Chain::is_fetched(Ref input) const {
 /// The register that holds an input: its own, or `to` after fetching it.
 u32 Chain::in_register(Ref input, u32 to) {
   if (is_value(input)) return previous_;
+  if (input == kConstant) return own_;
   const Source& source = (*sources_)[input];
   const Dtype from = call_.spec.operand[input].dtype;
   if (!is_fetched(input)) return source.index;

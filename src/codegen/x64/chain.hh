@@ -42,6 +42,7 @@ class Chain {
   MapRegisters needs_;
   u32 value_ = 0, other_ = 0, spare_ = 0, narrow_ = 0, mask_ = 0, temporaries_ = 0;  // registers
   std::array<u32, kMaxStages> constant_{};
+  u32 own_ = 0;  // the constant of the stage that is computed
   Lanes lanes_;
   const Sources* sources_ = nullptr;
   Dtype held_{};  // in the stage at hand

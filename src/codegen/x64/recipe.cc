@@ -56,14 +56,14 @@ class RecipeEmitter {
   }
 
   Xbyak::Address memory(LaneRef ref) {
-    const u64 bits = recipe_.constant[ref - kConstant];
+    const u64 bits = recipe_.constant[ref - kLaneConstant];
     return recipe_.wide ? as_.wide_lanes_constant(bits)
                         : as_.lanes_constant(static_cast<u32>(bits));
   }
   /// Calls f with the register or the memory of the constant.
   template <class F>
   void with(LaneRef ref, F f) {
-    ref >= kConstant ? f(memory(ref)) : f(vec(ref));
+    ref >= kLaneConstant ? f(memory(ref)) : f(vec(ref));
   }
 
   Vec vec(LaneRef ref) {
@@ -145,14 +145,14 @@ class RecipeEmitter {
   }
 
   void copy(const Vec& to, LaneRef from) {
-    if (from < kConstant)
+    if (from < kLaneConstant)
       as_.vmovaps(to, vec(from));
     else if (!as_.avx512())
       as_.vmovaps(to, memory(from));
     else if (recipe_.wide)
-      as_.vpbroadcastq(to, as_.wide_constant(recipe_.constant[from - kConstant]));
+      as_.vpbroadcastq(to, as_.wide_constant(recipe_.constant[from - kLaneConstant]));
     else
-      as_.vbroadcastss(to, as_.constant(static_cast<u32>(recipe_.constant[from - kConstant])));
+      as_.vbroadcastss(to, as_.constant(static_cast<u32>(recipe_.constant[from - kLaneConstant])));
   }
 
   Vectors& as_;

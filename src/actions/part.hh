@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Parts of a Spec: the stages that compute one value, and those that go on from it.
+#ifndef MORELLO_ACTIONS_PART_HH
+#define MORELLO_ACTIONS_PART_HH
+
+#include "actions/action.hh"
+
+namespace morello {
+
+/// Where the value of a stage is kept between two parts: a new buffer, or an operand of the whole.
+struct KeptValue {
+  int stage = 0;
+  Operand operand;  // over the dimensions of the whole
+  u8 place = 0;     // new_buffer(), or the number of the operand
+  bool readable = true;  // false: what needs the value computes it again
+};
+
+/// What it takes to compute the value into its place.
+Child part_before(const Spec& whole, const KeptValue& kept, const Limits& limits);
+/// What it takes to compute the outputs, with the value read from its place. Stages that both parts
+/// need, other than the one that is kept, are in both.
+/// REQUIRES: fits_after().
+Child part_after(const Spec& whole, const KeptValue& kept, const Limits& limits);
+/// Are there places enough for the operands of the second part, and does it have anything to do?
+bool fits_after(const Spec& whole, int stage, bool readable);
+
+/// `out` filled with `bits`, of the element type of `stage`.
+Child fill_part(const Spec& whole, const Stage& stage, u32 bits, const Limits& limits);
+
+}  // namespace morello
+
+#endif
