@@ -21,12 +21,20 @@ DimMask loop_dims(const Spec& spec) {
   return static_cast<DimMask>(inner_dims(spec) & (parallel_dims(spec) | fold_dims(spec)));
 }
 
+/// Do loops of a graph use the operand again? Those that fill L1 are brought there by parts.
+bool serves_loops(const Spec& spec, int operand, DimMask loops, const ActionContext& context) {
+  const Operand& x = spec.operand[operand];
+  if ((loops & ~x.dims) == 0) return false;
+  return x.level > Level::kL2 ||
+         footprint(spec, x).bytes <= context.target->at(Level::kL1).bytes / 4;
+}
+
 void list_views(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   if (register_operand(spec) >= 0 || has_free_operand(spec)) return;
-  const bool all = is_chain(spec) || !context.restricts(Restriction::kStageTiles);
+  const bool all = is_chain(spec) || is_fold(spec) || !context.restricts(Restriction::kStageTiles);
   const DimMask loops = all ? DimMask{0} : loop_dims(spec);
   for (u8 o = 0; o < spec.operand_count; o++)
-    if (spec.operand[o].level > Level::kL1 && (all || (loops & ~spec.operand[o].dims) != 0))
+    if (spec.operand[o].level > Level::kL1 && (all || serves_loops(spec, o, loops, context)))
       out.add({ActionKind::kView, o, {}, {}, 0});
 }
 

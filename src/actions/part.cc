@@ -114,8 +114,11 @@ class Part {
     }
     for (int s = 0; s < whole_.stage_count; s++) {
       if (!has_stage(stages_, s) || !writes(s, place)) continue;
-      if (!is_new_buffer(place.parent) && read >> place.parent & 1)
-        place.operand.access = Access::kInOut;
+      // What another part reads of it is not what this one adds to.
+      const bool reads = !is_new_buffer(place.parent) && read >> place.parent & 1;
+      const Stage& stage = whole_.stage[s];
+      const bool adds = place.parent == stage.out && accumulates(whole_, stage);
+      place.operand.access = reads || adds ? Access::kInOut : Access::kOut;
       outputs_[output_count_++] = place;
     }
     // In the order that they have in the whole: the last one gives the dimensions their numbers.
@@ -190,7 +193,11 @@ bool fits_after(const Spec& whole, int stage, bool readable) {
   };
   for (int s = 0; s < whole.stage_count; s++) {
     if (!has_stage(stages, s)) continue;
-    for (Ref in : whole.stage[s].in) use(in);
+    for (Ref in : whole.stage[s].in) {
+      const bool overwritten = is_operand(in) && in == whole.stage[stage].out;
+      if (overwritten && whole.operand[in].access == Access::kInOut) return false;
+      use(in);
+    }
     if (s != stage) use(whole.stage[s].out);
   }
   return stages != 0 && count <= kMaxOperands;

@@ -21,7 +21,8 @@ Child part_before(const Spec& whole, const KeptValue& kept, const Limits& limits
 /// need, other than the one that is kept, are in both.
 /// REQUIRES: fits_after().
 Child part_after(const Spec& whole, const KeptValue& kept, const Limits& limits);
-/// Are there places enough for the operands of the second part, and does it have anything to do?
+/// Are there places enough for the operands of the second part, does it have anything to do, and
+/// nothing to read that the first part overwrites?
 bool fits_after(const Spec& whole, int stage, bool readable);
 
 /// `out` filled with `bits`, of the element type of `stage`.

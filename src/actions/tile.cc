@@ -35,14 +35,9 @@ class Tiles {
     const bool parallel = kind == ActionKind::kParallelTile;
     if (parallel && (spec.serial || context.target->processors <= 1)) return;
     if (dim >= spec.rank || has_free_operand(spec) || !may_loop(spec, dim)) return;
-    if (!is_chain(spec)) {
-      if (context.restricts(Restriction::kStageTiles)) {
-        if (!has_dim(inner_dims(spec), dim)) return;
-        even_only_ = true;
-      }
-      end_ = spec.size[dim];
-      if (parallel && !has_dim(parallel_dims(spec), dim)) return;
-      return;
+    if (!is_chain(spec) && context.restricts(Restriction::kStageTiles)) {
+      if (!has_dim(inner_dims(spec), dim)) return;
+      few_only_ = true;
     }
     if (parallel && !has_dim(parallel_dims(spec), dim)) return;
     const bool one_only = register_operand(spec) >= 0 || (!parallel && is_batch(spec, dim) &&
@@ -67,9 +62,19 @@ class Tiles {
   /// Some microkernel or cache: without a contraction these are blocks of transposes, panels, and
   /// slices.
   bool serves(u32 size) const {
-    if (even_only_ && size > 1 && size != 2 && size % 4 != 0 && size != 6) return false;
+    if (few_only_ && !is_near_divisor(size)) return false;
     if (blocks_only_ && size != 1 && size % 8 != 0 && !is_panel(size)) return false;
     return may_tile(spec_, dim_, size);
+  }
+  /// A divisor; or, where there is none within a factor of two, a power of two. What is left over
+  /// breeds other leftovers, stage by stage.
+  bool is_near_divisor(u32 size) const {
+    const u32 whole = spec_.size[dim_];
+    if (whole % size == 0) return true;
+    if (!std::has_single_bit(size)) return false;
+    for (u32 other : kLadder)
+      if (other > size / 2 && other < 2 * size && whole % other == 0) return false;
+    return true;
   }
   bool is_panel(u32 size) const {
     for (int o = 0; o < spec_.operand_count; o++) {
@@ -84,7 +89,7 @@ class Tiles {
   u8 dim_;
   u32 end_ = 0;  // sizes are below
   bool blocks_only_ = false;
-  bool even_only_ = false;
+  bool few_only_ = false;
 };
 
 template <ActionKind kKind>

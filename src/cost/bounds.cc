@@ -217,9 +217,7 @@ i64 Bounds::stages(const Spec& spec) const {
     }
     const i64 ops = op_units(stage.op, stage.dtype, target_);
     const i64 scalar = scalar_op_units(stage.op, stage.dtype, target_);
-    const Form form{ops, scalar, true, true};
-    const i64 vector = is_reduction(stage) ? rates_.reduced_vector(form, lanes)
-                                           : std::min(ops, static_cast<i64>(lanes) * scalar);
+    const i64 vector = std::min(ops, static_cast<i64>(lanes) * scalar);
     all = saturating_add(all, saturating_mul(points / lanes, vector));
   }
   return all;

@@ -58,7 +58,7 @@ struct Rate {
   bool along = false;          // what has the results' fastest dimension runs along it
   bool along_reduced = false;  // inputs run along a reduced dimension
   bool adds = false;           // kTile: the results were there before, and are added to
-  u8 rank = kMaxDims;          // at most so many dimensions, and stages
+  u8 rank = kMaxDims;          // at most so many dimensions, and stages of a chain
   u8 stages = kMaxStages;
 };
 inline constexpr Rate kNever = {.never = true};

@@ -27,6 +27,25 @@ bool is_chain_of_stages(const Spec& spec) {
   return true;
 }
 
+bool is_fold(const Spec& spec) {
+  const int last = spec.stage_count - 1;
+  const Stage& sum = spec.stage[last];
+  if (!is_reduction(sum) || sum.reduce == 0 || sum.out != spec.out_index()) return false;
+  if (last == 0) return sum.op == Op::kMulAdd && sum.in[0] == sum.in[1];
+  if (spec.out().access == Access::kInOut && is_read(spec, sum.out)) return false;
+  for (int s = 0; s <= last; s++) {
+    bool reads_previous = false;
+    for (Ref in : spec.stage[s].in) {
+      if (!is_value(in)) continue;
+      if (in != value_of(s - 1)) return false;
+      reads_previous = true;
+    }
+    if (s > 0 && !reads_previous) return false;
+    if (s < last && (is_reduction(spec.stage[s]) || spec.stage[s].out != kNoRef)) return false;
+  }
+  return true;
+}
+
 DimMask dims_of(const Spec& spec, Ref ref) {
   if (is_operand(ref)) return spec.operand[ref].dims;
   if (!is_value(ref)) return 0;

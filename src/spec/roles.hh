@@ -35,6 +35,10 @@ inline bool is_chain(const Spec& spec) {
   if (spec.stage_count > 1) return is_chain_of_stages(spec);
   return (spec.reduced() & spec.out().dims) == 0;
 }
+/// Elementwise stages that each read the value of the stage before, or none, and no other value;
+/// then a reduction that writes the only output; or one sum of squares. What is written is the sum
+/// alone.
+bool is_fold(const Spec& spec);
 /// The first stage of a chain. REQUIRES: is_chain().
 inline const Stage& head_of(const Spec& spec) { return spec.stage[0]; }
 /// The operand that the head reads first: of a reduction or a copy, the only one.

@@ -154,7 +154,7 @@ std::string dishonest(const Spec& leaf, const Target& t, Microkernels kernels, s
     if (least > cost)
       what = "declares " + std::to_string(least) + ", costs " + std::to_string(cost);
     if (leaf.rank > rate.rank) what = "has a rank of more than " + std::to_string(rate.rank);
-    if (leaf.stage_count > rate.stages) what = "has more stages than it declares";
+    if (is_chain(leaf) && leaf.stage_count > rate.stages) what = "has more stages than it declares";
     const u8 v = unit_dim(leaf.out());
     if (rate.adds && leaf.out().access != Access::kInOut) what = "adds to nothing";
     if (rate.fastest && v == kNoDim && leaf.rank > 0) what = "has no fastest dimension";

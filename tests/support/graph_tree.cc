@@ -269,7 +269,7 @@ class GraphTreeMaker {
     for (int s = first; s < last; s++)
       for (Ref in : spec.stage[s].in) {
         const u8 slot = slot_of(in);
-        if (in == kNoRef || is_value(slot)) continue;
+        if (in == kNoRef || in == kConstant || is_value(slot)) continue;
         if (std::find(outputs.begin(), outputs.end(), slot) == outputs.end()) add(inputs, slot);
       }
     p.operand_count = static_cast<u8>(inputs.size() + outputs.size());
@@ -283,7 +283,7 @@ class GraphTreeMaker {
       Stage& stage = p.stage[p.stage_count++] = spec.stage[s];
       for (Ref& in : stage.in) {
         const u8 slot = slot_of(in);
-        if (in != kNoRef) in = is_value(slot) ? value_of(stage_of(slot) - first) : number(slot);
+        if (in != kNoRef && in != kConstant) in = is_value(slot) ? value_of(stage_of(slot) - first) : number(slot);
       }
       stage.out = out_of(s) == kNoRef ? kNoRef : number(out_of(s));
     }

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// out[m] (op)= f(in..)[m,r] with vectors along the reduced dimension, where f is a chain. The plan
+// loops over m.
+#include <algorithm>
+#include <bit>
+
+#include "codegen/x64/chain.hh"
+#include "codegen/x64/emitter.hh"
+#include "codegen/x64/recipe.hh"
+#include "cost/fold.hh"
+#include "spec/roles.hh"
+
+namespace morello::x64 {
+namespace {
+
+constexpr u32 kSums = 4;
+
+class FoldLanes {
+ public:
+  FoldLanes(Vectors& as, const PlanCall& call)
+      : as_(as),
+        call_(call),
+        reduction_(call.spec.stage[call.spec.stage_count - 1]),
+        op_(combined_by(call.spec)),
+        held_(reduction_.dtype),
+        sum_(call.first_free),
+        before_(prologue_call()),
+        chain_(as, before_, false) {}
+
+  void emit() {
+    const u32 lanes = as_.lanes(), r = static_cast<u32>(std::countr_zero(call_.spec.reduced()));
+    const u32 size = call_.spec.size[r], full = size / lanes, sums = std::clamp(full, 1u, kSums);
+    for (int o = 0; o < call_.spec.out_index(); o++) {
+      in_[o] = as_.moving_pointer(call_.operand[o].cursor);
+      step_[o] = has_dim(call_.spec.operand[o].dims, static_cast<int>(r))
+                     ? static_cast<i64>(lanes) * size_of(call_.spec.operand[o].dtype)
+                     : 0;
+    }
+    chain_.prepare(lanes, Lanes{});
+    for (u32 c = 0; c < sums; c++) as_.fill(sum_ + c, lanes, neutral());
+    as_.for_chunks(full, 2 * kSums, moving(), [&](u64 count) {
+      for (u64 i = 0; i < count; i++) {
+        compute(as_.lanes_of(lanes), static_cast<i64>(i));
+        combine(sum_ + static_cast<u32>(i) % sums, x());
+      }
+    });
+    if (size % lanes != 0) add_tail(size % lanes, full >= 4 * kSums ? full % (2 * kSums) : full);
+    for (u32 c = 1; c < sums; c++) combine(sum_, sum_ + c);
+    emit_reduced_lanes(as_, op_, held_, sum_, lanes, x(), temporaries());
+    store();
+  }
+
+ private:
+  u32 x() const { return sum_ + kSums; }
+  u32 mask() const { return x() + 1; }
+  u32 temporaries() const { return mask() + !as_.avx512(); }
+  u32 neutral() const { return neutral_bits(reduction_); }
+
+  PlanCall prologue_call() const {
+    PlanCall before = call_;
+    before.spec = prologue_of(call_.spec);
+    const Recipe* recipe = recipe_of(op_, held_);
+    before.first_free = static_cast<u16>(temporaries() + (recipe ? recipe->temporaries : 0));
+    return before;
+  }
+
+  std::vector<Assembler::Moving> moving() const {
+    std::vector<Assembler::Moving> all;
+    for (int o = 0; o < call_.spec.out_index(); o++)
+      if (step_[o] != 0) all.push_back({in_[o], step_[o]});
+    return all;
+  }
+
+  /// Leaves what the stages make of vector `j` from the pointers in x().
+  void compute(Lanes l, i64 j) {
+    Chain::Sources sources;
+    const int out = call_.spec.out_index();
+    for (int o = 0; o < out; o++) {
+      sources[o].broadcast = step_[o] == 0;
+      sources[o].base = in_[o];
+      sources[o].bytes = j * step_[o];
+    }
+    sources[out].in_register = true;
+    sources[out].index = x();
+    chain_.compute(l, sources);
+  }
+
+  void combine(u32 sum, u32 with) {
+    emit_binary(as_, op_, held_, as_.lanes(), sum, sum, with, temporaries());
+  }
+
+  /// Lanes without an element, of which the stages made something, add nothing.
+  void add_tail(u32 count, i64 j) {
+    as_.set_mask(count, mask());
+    compute({count, as_.lanes()}, j);
+    const Assembler::Vec sum = as_.full(sum_), with = as_.full(x());
+    const bool adds = op_ == Op::kAdd;
+    if (as_.avx512())
+      adds ? as_.vmovaps(with | as_.k1 | as_.T_z, with) : as_.vblendmps(with | as_.k1, sum, with);
+    else if (adds)
+      as_.vandps(with, with, as_.full(mask()));
+    else
+      as_.vblendvps(with, sum, with, as_.full(mask()));
+    combine(sum_, x());
+  }
+
+  void store() {
+    const Operand& to = call_.spec.out();
+    const Assembler::Reg64 out = as_.pointer(call_.operand[call_.spec.out_index()].cursor);
+    if (to.access == Access::kInOut) {
+      as_.vmovss(as_.vec(x(), 1), as_.at(out, 0));
+      emit_binary(as_, op_, held_, 1, sum_, x(), sum_, temporaries());
+    }
+    as_.store(sum_, Lanes{}, to.dtype, held_, out, 0, x());
+  }
+
+  Vectors& as_;
+  const PlanCall& call_;
+  Stage reduction_;
+  Op op_;
+  Dtype held_;
+  u32 sum_;
+  PlanCall before_;
+  Chain chain_;
+  std::array<Assembler::Reg64, kMaxOperands> in_;
+  std::array<i64, kMaxOperands> step_{};
+};
+
+u32 registers(const PlanCall& call) { return call.spec.operand_count + 2u; }
+void emit(Vectors& as, const PlanCall& call) { FoldLanes(as, call).emit(); }
+
+}  // namespace
+
+extern const Emitter kFoldLanes = {MicrokernelId::kFoldLanes, registers, emit};
+
+}  // namespace morello::x64

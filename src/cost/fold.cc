@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// The microkernel of folds: a reduction along the fastest dimension, of what elementwise stages
+// make of vectors on their way.
+#include "cost/fold.hh"
+
+#include <algorithm>
+#include <bit>
+
+#include "cost/held.hh"
+#include "cost/map_registers.hh"
+#include "cost/model.hh"
+#include "cost/recipe.hh"
+#include "cost/shared.hh"
+#include "spec/roles.hh"
+
+namespace morello {
+namespace {
+
+const Stage& reduction_of(const Spec& spec) { return spec.stage[spec.stage_count - 1]; }
+int reduced_dim(const Spec& spec) { return std::countr_zero(spec.reduced()); }
+
+bool fold_applies(const Spec& spec, const Target&) {
+  if (!is_fold(spec) || spec.rank > 2 || std::popcount(spec.reduced()) != 1) return false;
+  if (spec.out().level == Level::kRegister || !is_convertible(spec)) return false;
+  const Spec before = prologue_of(spec);
+  if (before.stage[before.stage_count - 1].dtype != reduction_of(spec).dtype) return false;
+  const u8 r = static_cast<u8>(reduced_dim(spec));
+  for (int o = 0; o < spec.operand_count; o++) {
+    const Operand& x = spec.operand[o];
+    if (x.level == Level::kRegister || x.layout.packed() || x.free_layout) return false;
+    if (has_dim(x.dims, r) && unit_dim(x) != r) return false;
+  }
+  return true;
+}
+
+/// Four sums, a result of the stages, and the mask of the last vector.
+u32 fold_registers(const Spec& spec, const Target& t) {
+  const Recipe* recipe = recipe_of(combined_by(spec), reduction_of(spec).dtype);
+  return 5u + !t.has_masks + (recipe ? recipe->temporaries : 0) +
+         map_registers(prologue_of(spec), t, false).count();
+}
+
+i64 fold_cost(const Spec& spec, const Target& t) {
+  const Spec before = prologue_of(spec);
+  const u64 depth = spec.size[reduced_dim(spec)], rows = volume(spec) / depth;
+  const u64 steps = ceil_div(depth, computed_lanes(spec, t));
+  i64 loads = 0;
+  for (int o = 0; o < spec.out_index(); o++) loads += kUnitsPerCycle / t.loads_per_cycle;
+  const i64 ops = stage_units(before, 0, t) + conversion_units(before, t) +
+                  op_units(combined_by(spec), reduction_of(spec).dtype, t);
+  const i64 step = std::max({loads, ops, i64{kUnitsPerCycle}});
+  const i64 row = saturating_mul(steps, step) + t.prices.reduced_row;
+  i64 c = saturating_add(saturating_mul(rows, row), t.prices.call);
+  c = saturating_add(c, loop_units(spec, one_result(spec), t));
+  for (int o = 0; o < spec.operand_count; o++)
+    c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
+  return c;
+}
+
+/// No less than the microkernels of plain reductions and dot products, so bounds of these stay what
+/// they are.
+Rate fold_rate(Duty duty, const Target& t) {
+  if (duty == Duty::kReduce)
+    return {.call = t.prices.call, .vector = kUnitsPerCycle, .vector_ops = 16, .stages = 1};
+  if (duty != Duty::kContract) return kNever;
+  return {.call = t.prices.call,
+          .element = t.prices.dot_result,
+          .group = t.lanes(kElementBytes),
+          .group_units = kUnitsPerCycle / t.fma_per_cycle,
+          .along_reduced = true,
+          .stages = 1};
+}
+
+}  // namespace
+
+Spec prologue_of(const Spec& spec) {
+  Spec before = spec;
+  Stage& last = before.stage[before.stage_count - 1];
+  if (last.op == Op::kMulAdd)
+    last.op = Op::kMul;
+  else
+    before.stage[--before.stage_count] = Stage{};
+  for (int s = 0; s < before.stage_count; s++) before.stage[s].reduce = 0;
+  Stage& end = before.stage[before.stage_count - 1];
+  end.out = static_cast<Ref>(spec.out_index());
+  Operand& out = before.out();
+  out = Operand{};
+  out.dtype = end.dtype;
+  out.level = Level::kRegister;
+  out.access = Access::kOut;
+  out.dims = spec.reduced();
+  out.layout.append(static_cast<u8>(reduced_dim(spec)));
+  out.contig = 1;
+  // A last vector that is not full is masked, however many elements it has.
+  u32& size = before.size[reduced_dim(spec)];
+  if (size % 16 != 0) size = 16 + 2;
+  return before;
+}
+
+extern const Microkernel kFoldLanes = {MicrokernelId::kFoldLanes, fold_applies, fold_registers,
+                                       fold_cost,                 one_result,   fold_rate};
+
+}  // namespace morello
