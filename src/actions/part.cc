@@ -133,7 +133,7 @@ class Part {
     Place place;
     for (int s = 0; s < whole_.stage_count; s++) {
       if (!has_stage(stages_, s)) continue;
-      Stage& stage = part_.stage[part_.stage_count] = whole_.stage[s];
+      Stage stage = whole_.stage[s];
       for (Ref& in : stage.in) {
         if (reads(in, place))
           in = number_of(place.parent);
@@ -141,8 +141,27 @@ class Part {
           in = now[stage_of(in)];
       }
       stage.out = writes(s, place) ? number_of(place.parent) : kNoRef;
-      now[s] = value_of(part_.stage_count++);
+      now[s] = value_of(number_of(stage));
     }
+  }
+
+  bool is_added_to(Ref out) const {
+    return out != kNoRef && part_.operand[out].access == Access::kInOut;
+  }
+
+  /// Stages that differed in what they write to may be one now.
+  int number_of(const Stage& stage) {
+    for (int s = 0; s < part_.stage_count; s++) {
+      Stage& other = part_.stage[s];
+      Stage same = stage;
+      same.out = other.out;
+      if (other != same || (stage.out != kNoRef && other.out != kNoRef)) continue;
+      if (is_added_to(stage.out) || is_added_to(other.out)) continue;
+      if (stage.out != kNoRef) other.out = stage.out;
+      return s;
+    }
+    part_.stage[part_.stage_count] = stage;
+    return part_.stage_count++;
   }
 
   Child finish(const Limits& limits) {

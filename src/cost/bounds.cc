@@ -74,6 +74,20 @@ bool stays_far(const Spec& spec, const Operand& x) {
 
 }  // namespace
 
+/// A window may leave out a part of its axis: it has as many places as the longer of its dimensions
+/// at least.
+u64 least_lines(const Spec& spec, const Operand& x, u64 lines) {
+  for (int w = 0; w < kMaxWindows; w++) {
+    if (!x.has_window(w)) continue;
+    const Window& window = spec.window[w];
+    const u32 outer = spec.size[window.outer], inner = spec.size[window.inner];
+    if (window.dilation == 1 && window.step <= inner) continue;
+    if (window.step == 1 && window.dilation <= outer) continue;
+    lines = lines * std::max(outer, inner) / axis_size(spec, x, window.outer);
+  }
+  return lines;
+}
+
 Bounds::Traffic Bounds::traffic(const Spec& spec) const {
   // Whatever its program, every line of an operand comes once from each level it has to pass.
   Traffic t;
@@ -82,6 +96,10 @@ Bounds::Traffic Bounds::traffic(const Spec& spec) const {
     if (x.level < Level::kL2) continue;
     Footprint f = footprint(spec, x);
     if (x.layout.packed()) f.lines = ceil_div(elements(spec, x) * size_of(x.dtype), kLineBytes);
+    if (x.windows) {
+      f.runs = least_lines(spec, x, f.runs);
+      f.lines = least_lines(spec, x, f.lines);
+    }
     i64 times = x.access == Access::kIn ? 1 : 2;
     auto price = [&](Level level) {
       i64 units = saturating_mul(f.lines, target_.at(level).line_units);
@@ -230,7 +248,8 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
   Traffic once = traffic(spec);
   i64 c = saturating_add(once.l2, once.memory);
   u64 lanes = computed_lanes(spec, target_);
-  if (!is_chain(spec)) {
+  // Along a window elements serve more results than one, which bounds of chains do not know.
+  if (!is_chain(spec) || spec.window[0].used()) {
     c = saturating_add(c, stages(spec));
   } else if (contraction_of(spec)) {
     const ContractionBound work(spec, target_, rates_);

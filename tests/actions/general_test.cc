@@ -143,6 +143,7 @@ TEST_CASE(
         synthesize(problem.spec, *fixed_target(Isa::kAvx2), options, &stats);
     if (!tree.ok()) {
       none++;
+      INFO(tree.error().message);
       REQUIRE((tree.error().status == MORELLO_NO_IMPLEMENTATION ||
                tree.error().status == MORELLO_BUDGET_EXCEEDED));
       REQUIRE(tree.error().message.size() > 20);
