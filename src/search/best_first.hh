@@ -207,12 +207,13 @@ class BestFirst {
   /// Lists the actions of `e` with bounds of their cost. The caller owns the entry's expansion.
   void expand(Entry& e, Worker& w) {
     w.counts_.expanded++;
-    problem_.list(e.key(), e.limits, w.actions_);
+    const Key key = e.key();
+    problem_.list(key, e.limits, w.actions_);
     Derivation& d = w.derivation_;
     w.candidates_.clear();
     for (const Action& a : w.actions_) {
       w.counts_.previews++;
-      if (!problem_.preview(e.key(), e.limits, a, d)) {
+      if (!problem_.preview(key, e.limits, a, d)) {
         w.counts_.misfits++;
         continue;
       }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <deque>
 #include <iterator>
 #include <memory>
@@ -21,6 +22,19 @@
 
 namespace morello {
 
+/// How keys are kept: as bytes, by default all of them.
+template <class Key>
+struct KeptKey {
+  static size_t bytes(const Key&) { return sizeof(Key); }
+  static void write(const Key& key, char* to) { std::memcpy(to, &key, sizeof key); }
+  static bool equal(const Key& key, const char* kept) { return read(kept) == key; }
+  static Key read(const char* kept) {
+    Key key;
+    std::memcpy(&key, kept, sizeof key);
+    return key;
+  }
+};
+
 /// State: what is known about one pair. Needs: answers(limits), whether it is solved and its box
 /// contains them; low(), a lower bound of the cost; raise(i64), which never lowers it.
 template <class Key, class Limits, class State>
@@ -31,7 +45,7 @@ class Memo {
   class alignas(64) Entry : public State {
    public:
     Entry(typename Memo::KeyRecord& record, const Limits& l) : limits(l), record_(record) {}
-    const Key& key() const { return record_.key; }
+    Key key() const { return KeptKey<Key>::read(record_.key); }
     const Limits limits;
 
    private:
@@ -104,7 +118,7 @@ class Memo {
     Entry* entry;
   };
   struct KeyRecord {
-    Key key;
+    const char* key;
     u64 hash;
     Item* first = nullptr;
     u32 count = 0, capacity = 0;
@@ -135,7 +149,7 @@ class Memo {
         if (slots[at].index == 0) return slots[at];
         if (slots[at].tag != tag) continue;
         const KeyRecord& r = keys[slots[at].index - 1];
-        if (r.hash == hash && r.key == key) return slots[at];
+        if (r.hash == hash && KeptKey<Key>::equal(key, r.key)) return slots[at];
       }
     }
 
@@ -143,7 +157,9 @@ class Memo {
       if ((keys.size() + 1) * 2 > slots.size()) grow();
       Slot& slot = slot_of(key, hash);
       if (slot.index == 0) {
-        keys.push_back({key, hash});
+        char* kept = static_cast<char*>(arena.allocate(KeptKey<Key>::bytes(key), 1));
+        KeptKey<Key>::write(key, kept);
+        keys.push_back({kept, hash});
         slot = {static_cast<u32>(hash >> 32), static_cast<u32>(keys.size())};
       }
       return keys[slot.index - 1];

@@ -4,6 +4,8 @@
 #define MORELLO_SEARCH_SPEC_PROBLEM_HH
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 
 #include "actions/action.hh"
 #include "actions/clamp.hh"
@@ -11,6 +13,31 @@
 #include "search/best_first.hh"
 
 namespace morello {
+
+/// Without the operands and stages that there are not, which are most.
+template <>
+struct KeptKey<Spec> {
+  static size_t bytes(const Spec& spec) { return spec.used_bytes() + spec.stage_bytes(); }
+  static void write(const Spec& spec, char* to) {
+    std::memcpy(to, &spec, spec.used_bytes());
+    std::memcpy(to + spec.used_bytes(), &spec.stage, spec.stage_bytes());
+  }
+  static bool equal(const Spec& spec, const char* kept) {
+    return kept[offsetof(Spec, operand_count)] == static_cast<char>(spec.operand_count) &&
+           kept[offsetof(Spec, stage_count)] == static_cast<char>(spec.stage_count) &&
+           std::memcmp(&spec, kept, spec.used_bytes()) == 0 &&
+           std::memcmp(&spec.stage, kept + spec.used_bytes(), spec.stage_bytes()) == 0;
+  }
+  static Spec read(const char* kept) {
+    Spec spec;
+    spec.operand_count = static_cast<u8>(kept[offsetof(Spec, operand_count)]);
+    spec.stage_count = static_cast<u8>(kept[offsetof(Spec, stage_count)]);
+    const size_t used = spec.used_bytes();
+    std::memcpy(static_cast<void*>(&spec), kept, used);
+    std::memcpy(static_cast<void*>(&spec.stage), kept + used, spec.stage_bytes());
+    return spec;
+  }
+};
 
 /// Immutable; see best_first.hh for what each member means.
 class SpecProblem {
