@@ -5,6 +5,7 @@
 
 #include "codegen/emit.hh"
 #include "codegen/plan.hh"
+#include "spec/operations.hh"
 
 namespace morello {
 namespace {
@@ -218,6 +219,11 @@ void append_head(std::string& name, const Statement& s) {
       break;
     case Head::kFill:
       name += "fill";
+      break;
+    case Head::kGraph:
+      name += "graph";
+      for (const Node& node : s.nodes)
+        name += "_" + std::string(find_operation(node.operation, node.op)->name);
       break;
   }
   append_shape(name, s.tensors.back().shape);
