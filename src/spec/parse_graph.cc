@@ -91,7 +91,10 @@ bool GraphParser::statement() {
   if (is_name(name) && is_name(peek()) && second().is("[") && !find_operation(name.text)) {
     Input input;
     if (!operand(input)) return false;
-    if (!token_.is(";")) return expected("';' after the declaration of an input");
+    if (!token_.is(";"))
+      return fail(MORELLO_SYNTAX_ERROR, name.at, "unknown operation ", describe(name),
+                  "; known are ", operation_names(),
+                  "; if it is the name of an input, ';' has to follow its tensor");
     advance();
     return true;
   }
