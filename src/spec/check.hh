@@ -140,6 +140,8 @@ std::string tensor_text(const Tensor& tensor);
 std::string shape_name(const Tensor& tensor);
 bool has_output_at(const Statement& statement, int index);
 
+/// Of a tensor, or of a value of a graph.
+inline constexpr i64 kMaxElements = (i64{1} << 31) - 1;
 /// Strides of a dense tensor whose axes are, from fast to slow, `minor_to_major`. Wraps on
 /// overflow. REQUIRES: a permutation of the axes.
 std::vector<i64> dense_strides(const std::vector<i64>& shape, std::span<const i64> minor_to_major);

@@ -106,6 +106,18 @@ MaybeFault GraphBuilder::find_diagonal() const {
   return std::nullopt;
 }
 
+/// Values are as large as tensors may be, so that no product of sizes overflows.
+bool GraphBuilder::fits(const std::vector<Axis>& axes) {
+  i64 elements = 1;
+  for (const Axis& axis : axes)
+    if (__builtin_mul_overflow(elements, axis.size, &elements) || elements > kMaxElements) {
+      fail(MORELLO_SIZE_OVERFLOW, here(), "a value here has more than ", kMaxElements,
+           " elements, the most that is supported, repeated ones included");
+      return false;
+    }
+  return true;
+}
+
 Value GraphBuilder::tensor(int index) {
   const Tensor& t = statement_.tensors[static_cast<size_t>(index)];
   Use& use = uses_[static_cast<size_t>(index)];
@@ -123,6 +135,7 @@ Value GraphBuilder::tensor(int index) {
     return fail(MORELLO_UNSUPPORTED, here(), "input ", index,
                 " is read through windows and in another way; pass it as two inputs");
   }
+  if (!fits(use.axes)) return {};
   return {{Kind::kTensor, index, 0}, use.axes, t.dtype};
 }
 
@@ -132,6 +145,7 @@ Value GraphBuilder::number(double value) {
 }
 
 Value GraphBuilder::add_stage(GraphStage stage, std::vector<Axis> axes, Dtype dtype) {
+  if (!fits(axes)) return {};
   stages_.push_back(std::move(stage));
   return {{Kind::kStage, static_cast<int>(stages_.size()) - 1, 0}, std::move(axes), dtype};
 }
@@ -143,11 +157,12 @@ Value GraphBuilder::classic(Statement s, const std::vector<Value>& inputs) {
   Space space;
   if (MaybeFault f = make_space(s, false, space)) {
     const Place p = f->place;
-    f->place = p.kind == Place::Kind::kArgument
-                   ? here(s.head == Head::kEinsum ? Place::Kind::kSubscripts : Place::Kind::kSetting,
-                          s.head == Head::kEinsum ? p.entry : 0)
-               : p.kind == Place::Kind::kHead ? here()
-                                              : here(Place::Kind::kInput, p.tensor);
+    f->place =
+        p.kind == Place::Kind::kArgument
+            ? here(s.head == Head::kEinsum ? Place::Kind::kSubscripts : Place::Kind::kSetting,
+                   s.head == Head::kEinsum ? p.entry : 0)
+        : p.kind == Place::Kind::kHead ? here()
+                                       : here(Place::Kind::kInput, p.tensor);
     fault_ = std::move(f);
     return {};
   }
@@ -161,8 +176,8 @@ Value GraphBuilder::classic(Statement s, const std::vector<Value>& inputs) {
       if (known.empty())
         known = next;
       else if (!dims_.join(known, next))
-        return fail(MORELLO_UNSUPPORTED, here(Place::Kind::kInput, static_cast<int>(i)),
-                    "axis ", a, " is split in one way here and in another elsewhere");
+        return fail(MORELLO_UNSUPPORTED, here(Place::Kind::kInput, static_cast<int>(i)), "axis ", a,
+                    " is split in one way here and in another elsewhere");
     }
   together_.push_back({node_, axes});
 
@@ -191,8 +206,10 @@ Value GraphBuilder::classic(Statement s, const std::vector<Value>& inputs) {
       dtype = is_integer(*dtype) && is_integer(inputs[i].dtype) ? Dtype::kI32 : Dtype::kF32;
   }
   if (is_integer(*dtype)) {
-    if (!integer || !has_integers(stage.op)) dtype = Dtype::kF32;
-    else if (sums) dtype = Dtype::kI32;
+    if (!integer || !has_integers(stage.op))
+      dtype = Dtype::kF32;
+    else if (sums)
+      dtype = Dtype::kI32;
   }
   return add_stage(std::move(stage), std::move(result), *dtype);
 }
@@ -200,7 +217,8 @@ Value GraphBuilder::classic(Statement s, const std::vector<Value>& inputs) {
 Value GraphBuilder::unary(Op op, const Value& x) {
   if (failed()) return {};
   if (x.is_number()) {
-    if (const auto value = folded(op, x.source.number, 0)) return number(rounded(Dtype::kF32, *value));
+    if (const auto value = folded(op, x.source.number, 0))
+      return number(rounded(Dtype::kF32, *value));
     return fail(MORELLO_UNSUPPORTED, here(Place::Kind::kInput), name_of(op),
                 " of a number; write the number that it is");
   }
@@ -345,6 +363,7 @@ Value GraphBuilder::windows(const Value& x, const std::vector<Window>& windows) 
     add(count, stride * w->step);
     add(w->size, stride * w->dilation);
   }
+  if (!fits(result.axes)) return {};
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "spec/check.hh"
@@ -104,6 +105,7 @@ class GraphBuilder {
     std::vector<Axis> axes;
   };
 
+  bool fits(const std::vector<Axis>& axes);
   Value tensor(int index);
   Value apply(const Node& node);
   Value classic(Statement statement, const std::vector<Value>& inputs);
@@ -132,6 +134,10 @@ class GraphBuilder {
 /// An integer of i32 that is not -0: as a constant it leaves integers what they are.
 bool is_i32(double number);
 
+/// "softmax axis=1": a node with these inputs. Errors have a line and column.
+Result<Node> parse_operation(std::string_view text, std::vector<Node::Input> inputs);
+/// Number and kind of everything in one node.
+MaybeFault check_node(const Statement& statement, int index);
 /// Steps of check(), for graphs. Number and kind of everything.
 MaybeFault check_graph_form(const Statement& statement, bool has_output);
 /// The result has the output's shape; fills `space` as check() does.

@@ -29,11 +29,11 @@ MaybeFault check_settings(const Node& node, const OperationRow& row, int index) 
     const ParameterRow& p = row_of(parameter);
     const bool pair = parameter == Parameter::kWindow || parameter == Parameter::kStride ||
                       parameter == Parameter::kDilation;
-    const size_t most = p.values == ParameterRow::Values::kNone          ? 0
-                        : p.values == ParameterRow::Values::kNumber ||
-                                parameter == Parameter::kGroups          ? 1
-                        : pair                                           ? 2
-                                                                         : MORELLO_MAX_RANK;
+    const size_t most =
+        p.values == ParameterRow::Values::kNone                                        ? 0
+        : p.values == ParameterRow::Values::kNumber || parameter == Parameter::kGroups ? 1
+        : pair                                                                         ? 2
+               : MORELLO_MAX_RANK;
     // A scalar has no axes to permute, and its shape no sizes.
     const bool empty = parameter == Parameter::kPerm || parameter == Parameter::kShape;
     if (values.size() > most || (values.empty() && most > 0 && !empty))
@@ -53,6 +53,8 @@ MaybeFault check_settings(const Node& node, const OperationRow& row, int index) 
       return fault(MORELLO_INVALID_ARGUMENT, place, row.name, " needs ", p.name, "=");
   return std::nullopt;
 }
+
+}  // namespace
 
 MaybeFault check_node(const Statement& s, int index) {
   const Node& node = s.nodes[static_cast<size_t>(index)];
@@ -75,18 +77,17 @@ MaybeFault check_node(const Statement& s, int index) {
     const Node::Input& in = node.inputs[static_cast<size_t>(i)];
     const Place here{Place::Kind::kInput, index, i};
     if (in.kind == Kind::kNumber) {
-      if (!is_i32(in.number) && !std::isnan(in.number) && in.number != static_cast<float>(in.number))
+      if (!is_i32(in.number) && !std::isnan(in.number) &&
+          in.number != static_cast<float>(in.number))
         return fault(MORELLO_INVALID_ARGUMENT, here, "the number is not rounded to f32");
-    } else if (in.index < 0 || in.index >= (in.kind == Kind::kNode ? index
-                                                                   : std::ssize(s.tensors))) {
+    } else if (in.index < 0 ||
+               in.index >= (in.kind == Kind::kNode ? index : std::ssize(s.tensors))) {
       return fault(MORELLO_INVALID_ARGUMENT, here, "input ", i, " of node ", index,
                    " is no tensor or earlier node");
     }
   }
   return check_settings(node, *row, index);
 }
-
-}  // namespace
 
 MaybeFault check_graph_form(const Statement& s, bool has_output) {
   if (s.nodes.empty() || s.nodes.size() > kMaxNodes)
@@ -170,7 +171,9 @@ void simplify_graph(Statement& s) {
   Statement plain;
   const Node& first = s.nodes[0];
   int next = 0;  // tensor to be met
-  auto is_next = [&](const Node::Input& in) { return in.kind == Kind::kTensor && in.index == next++; };
+  auto is_next = [&](const Node::Input& in) {
+    return in.kind == Kind::kTensor && in.index == next++;
+  };
   switch (first.operation) {
     case Operation::kMatmul:
       plain.head = Head::kMatmul;

@@ -35,9 +35,9 @@ Value GraphBuilder::apply(const Node& node) {
   for (int i = 0; i < std::ssize(node.inputs); i++) {
     const Node::Input& input = node.inputs[static_cast<size_t>(i)];
     if (input.kind == Node::Input::Kind::kNumber) {
-      const bool takes = node.operation == Operation::kBinary || node.operation == Operation::kUnary ||
-                         ((node.operation == Operation::kClamp || node.operation == Operation::kPow) &&
-                          i > 0);
+      const bool takes =
+          node.operation == Operation::kBinary || node.operation == Operation::kUnary ||
+          ((node.operation == Operation::kClamp || node.operation == Operation::kPow) && i > 0);
       if (!takes)
         return fail(MORELLO_INVALID_ARGUMENT, here(Place::Kind::kInput, i),
                     "a number; here has to be a tensor or a value");
@@ -259,16 +259,15 @@ Value GraphBuilder::convolution(const Node& node, const std::vector<Value>& in) 
   auto size = [](const Value& value, size_t axis) { return value.axes[axis].size; };
   // The groups as an axis of their own, g.
   if (nhwc) {
-    const Value a = reshape(v, {size(v, 0), size(v, 1), size(v, 2), size(v, 3), size(v, 4), groups,
-                                channels / groups});
-    const Value b =
-        reshape(w, {size(w, 0), size(w, 1), size(w, 2), groups, outputs / groups});
+    const Value a = reshape(
+        v, {size(v, 0), size(v, 1), size(v, 2), size(v, 3), size(v, 4), groups, channels / groups});
+    const Value b = reshape(w, {size(w, 0), size(w, 1), size(w, 2), groups, outputs / groups});
     const Value y = einsum("nhrwsgc,rscgo->nhwgo", a, b);
     if (failed()) return {};
     return reshape(y, {size(y, 0), size(y, 1), size(y, 2), outputs});
   }
-  const Value a = reshape(v, {size(v, 0), groups, channels / groups, size(v, 2), size(v, 3),
-                              size(v, 4), size(v, 5)});
+  const Value a = reshape(
+      v, {size(v, 0), groups, channels / groups, size(v, 2), size(v, 3), size(v, 4), size(v, 5)});
   const Value b = reshape(w, {groups, outputs / groups, size(w, 1), size(w, 2), size(w, 3)});
   const Value y = einsum("ngchrws,gocrs->ngohw", a, b);
   if (failed()) return {};
@@ -283,8 +282,8 @@ Value GraphBuilder::pool(const Node& node, const Value& x) {
   std::vector<Window> list;
   if (!spatial(node, x, {window[0], window.back()}, list)) return {};
   const Value v = windows(x, list);
-  const std::vector<int> inner = setting_of(node, Parameter::kNhwc) ? std::vector<int>{2, 4}
-                                                                    : std::vector<int>{3, 5};
+  const std::vector<int> inner =
+      setting_of(node, Parameter::kNhwc) ? std::vector<int>{2, 4} : std::vector<int>{3, 5};
   return node.operation == Operation::kMaxPool ? reduce(Op::kMax, v, inner, false)
                                                : mean(v, inner, false);
 }

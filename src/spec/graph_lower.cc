@@ -17,9 +17,7 @@ namespace {
 
 using Kind = Source::Kind;
 
-bool is_number(const Source& s, double value) {
-  return s == Source{Kind::kNumber, 0, value};
-}
+bool is_number(const Source& s, double value) { return s == Source{Kind::kNumber, 0, value}; }
 
 class Lowering {
  public:
@@ -71,7 +69,8 @@ class Lowering {
     const auto& [x, y] = stage.in;
     if (stage.rounds) {
       // f32 holds all floats.
-      const bool same = !integer(x) && (*stage.rounds == Dtype::kF32 || dtype_of(x) == *stage.rounds);
+      const bool same =
+          !integer(x) && (*stage.rounds == Dtype::kF32 || dtype_of(x) == *stage.rounds);
       return same ? std::optional(x) : std::nullopt;
     }
     if (y.kind == Kind::kNone && is_binary(stage.op) && stage.reduce.empty()) return x;
@@ -165,8 +164,8 @@ class Lowering {
       if (computed_[static_cast<size_t>(s)] != dtype_of(inner)) continue;
       const GraphStage& first = at(inner);
       if (stage.op == Op::kAdd && stage.in[1].kind == Kind::kNone) {
-        const bool product = first.op == Op::kSquare ||
-                             (first.op == Op::kMul && first.in[1].kind != Kind::kNumber);
+        const bool product =
+            first.op == Op::kSquare || (first.op == Op::kMul && first.in[1].kind != Kind::kNumber);
         if (!product) continue;
         stage.op = Op::kMulAdd;
         stage.in = {first.in[0], first.op == Op::kSquare ? first.in[0] : first.in[1]};
@@ -324,7 +323,8 @@ class Lowering {
     }
     spec.stage[spec.stage_count - 1].out = static_cast<Ref>(spec.out_index());
     if (round_to_f32(spec)) return std::nullopt;
-    return fault(MORELLO_UNSUPPORTED, {}, "an i32 result is rounded to f32 before it is written as ",
+    return fault(MORELLO_UNSUPPORTED, {},
+                 "an i32 result is rounded to f32 before it is written as ",
                  name_of(spec.out().dtype), ", which counts as a scalar operation, and at most ",
                  kMaxStages, " are supported");
   }
@@ -334,8 +334,8 @@ class Lowering {
   std::vector<GraphStage> stages_;
   std::vector<Dtype> computed_;  // of each stage
   Source result_;
-  std::vector<int> inputs_;      // tensors by first use
-  std::map<int, size_t> dim_;    // of atoms, in the draft before it is merged
+  std::vector<int> inputs_;    // tensors by first use
+  std::map<int, size_t> dim_;  // of atoms, in the draft before it is merged
 };
 
 }  // namespace

@@ -84,14 +84,14 @@ const ParameterRow& row_of(Parameter p) { return kParameters[static_cast<size_t>
 std::span<const OperationRow> operations() { return kRows; }
 
 const OperationRow* find_operation(std::string_view name) {
-  const auto row = std::find_if(kRows.begin(), kRows.end(), [&](auto& r) { return r.name == name; });
+  const auto row =
+      std::find_if(kRows.begin(), kRows.end(), [&](auto& r) { return r.name == name; });
   return row == kRows.end() ? nullptr : &*row;
 }
 
 const OperationRow* find_operation(Operation operation, Op op) {
-  const auto row = std::find_if(kRows.begin(), kRows.end(), [&](auto& r) {
-    return r.operation == operation && r.op == op;
-  });
+  const auto row = std::find_if(kRows.begin(), kRows.end(),
+                                [&](auto& r) { return r.operation == operation && r.op == op; });
   return row == kRows.end() ? nullptr : &*row;
 }
 

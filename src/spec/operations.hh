@@ -27,8 +27,8 @@ const ParameterRow& row_of(Parameter parameter);
 struct OperationRow {
   std::string_view name;
   Operation operation;
-  Op op = Op::kCopy;  // of kUnary, kBinary, kReduce
-  int least = 1, most = 1;  // inputs
+  Op op = Op::kCopy;              // of kUnary, kBinary, kReduce
+  int least = 1, most = 1;        // inputs
   u32 allowed = 0, required = 0;  // bits of parameters
 };
 /// All of them, in the order of messages.

@@ -238,8 +238,8 @@ Result<Statement> parse(std::string_view text) {
   size_t graph_at = 0;
   bool formed = false;
   Result<Statement> graph = parse_graph(text, graph_at, formed);
-  const bool meant = formed ? plain.error().status == MORELLO_SYNTAX_ERROR
-                            : graph_at > parser.error_at();
+  const bool meant =
+      formed ? plain.error().status == MORELLO_SYNTAX_ERROR : graph_at > parser.error_at();
   return graph || meant ? std::move(graph) : std::move(plain);
 }
 

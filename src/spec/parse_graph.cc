@@ -24,6 +24,16 @@ class GraphParser : public TextParser {
   }
   size_t error_at() const { return error_at_; }
 
+  /// One operation, without the inputs, which are given.
+  Result<Node> run_operation(std::vector<Input> inputs) {
+    const size_t count = inputs.size();
+    if (!operation(std::move(inputs), std::vector<size_t>(count, 0), false))
+      return std::move(error_);
+    if (token_.kind == Token::Kind::kEnd) return std::move(statement_.nodes[0]);
+    expected("the end of the operation");
+    return std::move(error_);
+  }
+
  private:
   struct Named {
     Input input;
@@ -46,7 +56,7 @@ class GraphParser : public TextParser {
   bool result();
   bool define(const Token& name, const Input& input);
   bool steps();
-  bool operation(const Input* first, size_t first_at);
+  bool operation(std::vector<Input> inputs, std::vector<size_t> input_at, bool more);
   bool infix(const Infix& sign);
   bool operand(Input& input);
   bool reference(Input& input);
@@ -100,7 +110,7 @@ bool GraphParser::statement() {
   }
   const bool named = is_name(name) && peek().is("=");
   if (named) advance(), advance();
-  if (!operation(nullptr, 0) || !steps()) return false;
+  if (!operation({}, {}, true) || !steps()) return false;
   if (!token_.is(";")) {
     if (named && token_.kind == Token::Kind::kEnd)
       return fail(MORELLO_SYNTAX_ERROR, name.at,
@@ -136,8 +146,7 @@ bool GraphParser::steps() {
       if (!infix(*sign)) return false;
     } else if (token_.is("->") && find_operation(peek().text) && is_name(peek())) {
       advance();
-      const Input previous = last();
-      if (!operation(&previous, token_.at)) return false;
+      if (!operation({last()}, {token_.at}, true)) return false;
     } else {
       return true;
     }
@@ -155,7 +164,8 @@ bool GraphParser::infix(const Infix& sign) {
   return operand(node.inputs[1]) && add_node(std::move(node), std::move(place));
 }
 
-bool GraphParser::operation(const Input* first, size_t first_at) {
+/// `more`: inputs besides those that are known follow.
+bool GraphParser::operation(std::vector<Input> inputs, std::vector<size_t> input_at, bool more) {
   const OperationRow* row = is_name(token_) ? find_operation(token_.text) : nullptr;
   if (row == nullptr) {
     if (!is_name(token_)) return expected("an operation (", operation_names(), ")");
@@ -163,22 +173,18 @@ bool GraphParser::operation(const Input* first, size_t first_at) {
                 "; known are ", operation_names());
   }
   Node node;
-  NodePlace place{token_.at, 0, {}, {}};
+  NodePlace place{token_.at, 0, std::move(input_at), {}};
   node.operation = row->operation;
   node.op = row->op;
-  if (first) {
-    node.inputs.push_back(*first);
-    place.input.push_back(first_at);
-  }
+  node.inputs = std::move(inputs);
   advance();
   if (row->operation == Operation::kEinsum) {
-    if (token_.kind != Token::Kind::kString)
-      return expected("subscripts such as \"bmk,bkn->bmn\"");
+    if (token_.kind != Token::Kind::kString) return expected("subscripts such as \"bmk,bkn->bmn\"");
     place.subscripts = token_.at + 1;
     node.subscripts = token_.text;
     advance();
   }
-  while (std::ssize(node.inputs) < row->most) {
+  while (more && std::ssize(node.inputs) < row->most) {
     const bool needed = std::ssize(node.inputs) < row->least;
     if (!needed && (!is_name(token_) || setting_begins(*row))) break;
     place.input.push_back(token_.at);
@@ -227,9 +233,8 @@ bool GraphParser::settings(Node& node, NodePlace& place, const OperationRow& row
       if (!number(value, exact)) return false;
       setting.values = {value};
     }
-    const auto later = std::find_if(node.settings.begin(), node.settings.end(), [&](auto& s) {
-      return s.parameter >= setting.parameter;
-    });
+    const auto later = std::find_if(node.settings.begin(), node.settings.end(),
+                                    [&](auto& s) { return s.parameter >= setting.parameter; });
     if (later != node.settings.end() && later->parameter == setting.parameter)
       return fail(MORELLO_SYNTAX_ERROR, at, p->name, " is there twice");
     place.setting.insert(place.setting.begin() + (later - node.settings.begin()), at);
@@ -336,6 +341,10 @@ Result<Statement> GraphParser::finish(bool& formed) {
 }
 
 }  // namespace
+
+Result<Node> parse_operation(std::string_view text, std::vector<Node::Input> inputs) {
+  return GraphParser(text).run_operation(std::move(inputs));
+}
 
 Result<Statement> parse_graph(std::string_view text, size_t& error_at, bool& formed) {
   GraphParser parser(text);

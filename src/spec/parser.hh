@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the parsers of Statements and of graphs share: tokens, tensors, numbers, and where in the text
-// things are.
+// What the parsers of Statements and of graphs share: tokens, tensors, numbers, and where in the
+// text things are.
 #ifndef MORELLO_SPEC_PARSER_HH
 #define MORELLO_SPEC_PARSER_HH
 
@@ -25,8 +25,7 @@ struct Int {
 
 class TextParser {
  public:
-  explicit TextParser(std::string_view text)
-      : text_(text), lexer_(text), token_(lexer_.next()) {}
+  explicit TextParser(std::string_view text) : text_(text), lexer_(text), token_(lexer_.next()) {}
 
  protected:
   // Each of these parses one rule of the grammar, and returns false with error_ set if it cannot.
@@ -80,8 +79,8 @@ class TextParser {
   bool dimension_order(Tensor& tensor, TensorPlace& place);
 };
 
-/// A Statement of several operations; else the error, where it is, and whether it is one of meaning,
-/// for the text has the form of a graph.
+/// A Statement of several operations; else the error, where it is, and whether it is one of
+/// meaning, for the text has the form of a graph.
 Result<Statement> parse_graph(std::string_view text, size_t& error_at, bool& formed);
 
 }  // namespace morello

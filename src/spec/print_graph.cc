@@ -35,7 +35,9 @@ std::string_view symbol_of(Op op) {
 class GraphPrinter {
  public:
   explicit GraphPrinter(const Statement& s)
-      : s_(s), tensor_readers_(s.tensors.size()), node_readers_(s.nodes.size()),
+      : s_(s),
+        tensor_readers_(s.tensors.size()),
+        node_readers_(s.nodes.size()),
         declared_(s.tensors.size()) {
     int next = 0;
     bool in_order = true;

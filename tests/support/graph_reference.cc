@@ -233,10 +233,12 @@ Array attention(const Node& node, const std::vector<Array>& in) {
 Array channels(const Array& x, bool first) {
   const Shape& s = x.shape;
   if (first)
-    return make({s[0], s[3], s[1], s[2]},
-                [&](const Shape& i) { return element(x, {i[0], i[2], i[3], i[1]}); });
-  return make({s[0], s[2], s[3], s[1]},
-              [&](const Shape& i) { return element(x, {i[0], i[3], i[1], i[2]}); });
+    return make({s[0], s[3], s[1], s[2]}, [&](const Shape& i) {
+      return element(x, {i[0], i[2], i[3], i[1]});
+    });
+  return make({s[0], s[2], s[3], s[1]}, [&](const Shape& i) {
+    return element(x, {i[0], i[3], i[1], i[2]});
+  });
 }
 
 Array convolution(const Node& node, const Array& x, const Array& w) {
@@ -375,7 +377,8 @@ Array array_of(const Tensor& tensor, const std::vector<char>& memory) {
   });
 }
 
-Array graph_result_of(const Statement& graph, const std::vector<std::vector<char>>& data) {
+Array graph_result_of(const Statement& graph, const std::vector<std::vector<char>>& data,
+                      double* greatest) {
   std::vector<Array> values;
   for (const Node& node : graph.nodes) {
     std::vector<Array> in;
@@ -389,6 +392,9 @@ Array graph_result_of(const Statement& graph, const std::vector<std::vector<char
         in.push_back(array_of(graph.tensors[index], data[index]));
     }
     values.push_back(outcome(node, in));
+    if (greatest == nullptr) continue;
+    for (double v : values.back().at)
+      if (std::isfinite(v)) *greatest = std::max(*greatest, std::fabs(v));
   }
   return values.back();
 }
