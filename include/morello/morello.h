@@ -327,10 +327,38 @@ MORELLO_API morello_status morello_spec_fill(morello_context *context, float val
                                              morello_error **err);
 /** A new Spec that applies one more elementwise step to the result of `spec`. `op` unary: `operand`
  *  is NULL. `op` binary: op(result, operand), operand broadcast to the result; it becomes the last
- *  input. `spec` itself is not changed. At most 7 steps. */
+ *  input. `spec` itself is not changed. At most 15 steps. */
 MORELLO_API morello_status morello_spec_append(morello_context *context, const morello_spec *spec,
                                                int32_t op, const morello_tensor *operand,
                                                morello_spec **appended, morello_error **err);
+
+/** A graph that is being built: inputs, constants and operations on them, which become one Spec. Of
+ *  one thread at a time. */
+typedef struct morello_graph morello_graph;
+MORELLO_API morello_status morello_graph_create(morello_context *context, morello_graph **graph,
+                                                morello_error **err);
+/** NULL is allowed. Specs that were made of it stay. */
+MORELLO_API void morello_graph_release(morello_graph *graph);
+/** The next input, which is operand 0, 1, .. of the Spec. *value receives the number that operations
+ *  know it by. */
+MORELLO_API morello_status morello_graph_input(morello_graph *graph, const morello_tensor *tensor,
+                                               uint32_t *value, morello_error **err);
+/** A constant, rounded to f32 unless it is an integer of 32 bits. */
+MORELLO_API morello_status morello_graph_constant(morello_graph *graph, double number,
+                                                  uint32_t *value, morello_error **err);
+/** The result of an operation of the Spec language on earlier values: its name, and what it is told
+ *  besides its inputs, as in "matmul", "softmax axis=1", "conv2d stride=2,2" or "cast bf16".
+ *  @return MORELLO_SYNTAX_ERROR, with the column in `operation`; MORELLO_INVALID_SHAPE,
+ *      MORELLO_INVALID_ARGUMENT, MORELLO_UNSUPPORTED: then the graph is as it was. */
+MORELLO_API morello_status morello_graph_apply(morello_graph *graph, const char *operation,
+                                               const uint32_t *inputs, uint32_t input_count,
+                                               uint32_t *value, morello_error **err);
+/** The Spec that computes `value`, which all others must be needed for. `out` NULL: row-major, of the
+ *  shape and element type that follow; `accumulate` as in `+=`. The graph can be used on.
+ *  @return as morello_spec_parse(), without a line. */
+MORELLO_API morello_status morello_graph_finish(const morello_graph *graph, uint32_t value,
+                                                const morello_tensor *out, int accumulate,
+                                                morello_spec **spec, morello_error **err);
 
 /** Writes the Spec in its one printed form; parsing that gives an equal Spec. */
 MORELLO_API size_t morello_spec_print(const morello_spec *spec, char *buffer, size_t size);

@@ -173,13 +173,23 @@ morello_status morello_spec_append(morello_context* context, const morello_spec*
           "argument `operand` must be NULL: a unary operation has no other input");
     Statement s = spec->statement;
     Step step{*known, -1};
+    if (s.head == Statement::Head::kGraph) {
+      Node node;
+      node.operation = binary ? Operation::kBinary : Operation::kUnary;
+      node.op = *known;
+      node.inputs = {{Node::Input::Kind::kNode, static_cast<int>(s.nodes.size()) - 1, 0}};
+      if (binary)
+        node.inputs.push_back(
+            {Node::Input::Kind::kTensor, static_cast<int>(s.tensors.size()) - 1, 0});
+      s.nodes.push_back(std::move(node));
+    }
     if (operand != nullptr) {
       Result<Tensor> tensor = to_tensor(operand, "operand");
       if (!tensor) return std::move(tensor.error());
       step.operand = static_cast<int>(s.tensors.size()) - 1;  // just before the output
       s.tensors.insert(s.tensors.end() - 1, std::move(*tensor));
     }
-    s.steps.push_back(step);
+    if (s.head != Statement::Head::kGraph) s.steps.push_back(step);
     return make_spec(std::move(s), appended);
   });
 }

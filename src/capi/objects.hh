@@ -63,6 +63,11 @@ struct morello_spec {
   morello::Owners owners;
 };
 
+struct morello_graph {
+  morello::Statement statement;              // inputs and nodes; no output
+  std::vector<morello::Node::Input> values;  // by the numbers that the caller has
+};
+
 struct morello_kernel {
   morello::Kernel kernel;
   morello::BuildReport report;

@@ -7,6 +7,7 @@
 #include "capi/operands.hh"
 #include "capi/tensor.hh"
 #include "impl/evaluate.hh"
+#include "spec/roles.hh"
 
 namespace morello {
 namespace {
@@ -14,7 +15,8 @@ namespace {
 /// Two Specs are equal if they ask for the same computation on the same tensors, however they were
 /// stated: a matmul may equal an einsum.
 bool equal(const morello_spec& a, const morello_spec& b) noexcept {
-  if (!(a.lowered.spec == b.lowered.spec) || a.statement.tensors != b.statement.tensors)
+  if (!(a.lowered.spec == b.lowered.spec) || a.statement.tensors != b.statement.tensors ||
+      a.lowered.argument != b.lowered.argument)
     return false;
   for (int o = 0; o < a.lowered.spec.operand_count; o++)
     if (a.lowered.view[o].dim != b.lowered.view[o].dim) return false;
@@ -37,27 +39,38 @@ u64 hash_of(const morello_spec& spec) {
 }
 
 /// What is wrong with the pointers to the elements of all operands.
-std::optional<Error> check_operands(const Spec& spec, void* const* operands) {
+std::optional<Error> check_operands(const Statement& statement, void* const* operands) {
   if (auto e = check_list(operands)) return e;
-  for (int i = 0; i < spec.operand_count; i++) {
-    const OperandName name{static_cast<u32>(i), spec.operand_count};
-    if (auto e = check_pointer(name, operands[i], size_of(spec.operand[i].dtype))) return e;
+  const auto count = static_cast<u32>(statement.tensors.size());
+  for (u32 i = 0; i < count; i++) {
+    const OperandName name{i, count};
+    if (auto e = check_pointer(name, operands[i], size_of(statement.tensors[i].dtype))) return e;
   }
   return std::nullopt;
 }
 
+/// The user's operands in the order of those of the canonical Spec.
+std::array<void*, kMaxOperands> in_order(const Lowered& lowered, void* const* operands) {
+  std::array<void*, kMaxOperands> ordered{};
+  for (size_t o = 0; o < lowered.spec.operand_count; o++)
+    ordered[o] = operands[lowered.argument[o]];
+  return ordered;
+}
+
+/// The first stage of a chain runs over all dimensions, whatever its operands have; a stage of a
+/// graph over those that it reads or combines.
 double flops(const Spec& s) noexcept {
-  double all = 1, kept = 1;
-  for (int d = 0; d < s.rank; d++) {
-    all *= s.size[d];
-    if (!has_dim(s.reduced(), d)) kept *= s.size[d];
-  }
+  const bool chain = is_chain(s);
   double sum = 0;
   for (int i = 0; i < s.stage_count; i++) {
-    const Op op = s.stage[i].op;
-    const double points = i == 0 ? all : kept;
-    if (op == Op::kMulAdd) sum += 2 * points;
-    if (is_unary(op) || is_binary(op)) sum += points;
+    const Stage& stage = s.stage[i];
+    DimMask dims = static_cast<DimMask>(dims_of(s, value_of(i)) | stage.reduce);
+    if (chain) dims = static_cast<DimMask>(i == 0 ? s.all_dims() : s.all_dims() & ~s.reduced());
+    double points = 1;
+    for (int d = 0; d < s.rank; d++)
+      if (has_dim(dims, d)) points *= s.size[d];
+    if (stage.op == Op::kMulAdd) sum += 2 * points;
+    if (is_unary(stage.op) || is_binary(stage.op)) sum += points;
   }
   return sum;
 }
@@ -126,8 +139,8 @@ morello_status morello_spec_evaluate(const morello_spec* spec, void* const* oper
                                      morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"spec", spec}})) return *e;
-    if (auto e = check_operands(spec->lowered.spec, operands)) return *e;
-    evaluate(spec->lowered.spec, spec->lowered.view, operands);
+    if (auto e = check_operands(spec->statement, operands)) return *e;
+    evaluate(spec->lowered.spec, spec->lowered.view, in_order(spec->lowered, operands).data());
     return Done{};
   });
 }
@@ -137,11 +150,12 @@ morello_status morello_spec_evaluate_at(const morello_spec* spec, void* const* o
                                         morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"spec", spec}})) return *e;
-    if (auto e = check_operands(spec->lowered.spec, operands)) return *e;
+    if (auto e = check_operands(spec->statement, operands)) return *e;
     if (count == 0) return Done{};
     if (auto e = find_null({{"elements", elements}, {"values", values}})) return *e;
     const size_t good =
-        evaluate_at(spec->lowered.spec, spec->lowered.view, operands, {elements, count}, values);
+        evaluate_at(spec->lowered.spec, spec->lowered.view,
+                    in_order(spec->lowered, operands).data(), {elements, count}, values);
     if (good == count) return Done{};
     return invalid_argument("elements[" + std::to_string(good) + "] is " +
                             std::to_string(elements[good]) +

@@ -5,6 +5,7 @@
 
 #include "codegen/emit.hh"
 #include "codegen/plan.hh"
+#include "spec/operations.hh"
 
 namespace morello {
 namespace {
@@ -63,6 +64,13 @@ std::string unproven_line(i64 cost, i64 bound) {
   return line + "\n";
 }
 
+/// Operands as the user numbers them, in place of those of the canonical Spec.
+void take_in_order(Plan& plan, const std::array<u8, kMaxOperands>& argument) {
+  for (PlanFunction& function : plan.functions)
+    for (Cursor& cursor : function.cursors)
+      if (cursor.base == Cursor::Base::kOperand) cursor.value = argument[cursor.value];
+}
+
 /// Builds one kernel: what its steps share.
 class Builder {
  public:
@@ -73,7 +81,8 @@ class Builder {
   Result<BuiltKernel> build(const Statement& statement, const Lowered& lowered);
 
  private:
-  Result<Executable> compile(const ImplTree& tree, const Views& views, std::string* plan_text);
+  Result<Executable> compile(const ImplTree& tree, const Views& views, std::string* plan_text,
+                             const Lowered* kernel = nullptr);
   void add_operands(const Statement& statement, const Lowered& lowered,
                     const std::vector<PackMove>& packs);
   Result<Executable> make_pack(const Lowered& lowered, const PackMove& pack);
@@ -87,11 +96,12 @@ class Builder {
 };
 
 Result<Executable> Builder::compile(const ImplTree& tree, const Views& views,
-                                    std::string* plan_text) {
+                                    std::string* plan_text, const Lowered* kernel) {
   Clock::time_point start = Clock::now();
-  const Result<Plan> plan = make_plan(tree, views);
+  Result<Plan> plan = make_plan(tree, views);
   add_time(report_.plan_nanoseconds, start);
   if (!plan) return plan.error();
+  if (kernel != nullptr) take_in_order(*plan, kernel->argument);
   start = Clock::now();
   Result<Executable> executable = make_executable(*plan, target_, output_);
   add_time(report_.emit_nanoseconds, start);
@@ -116,21 +126,21 @@ Result<Executable> Builder::make_pack(const Lowered& lowered, const PackMove& pa
 
 void Builder::add_operands(const Statement& statement, const Lowered& lowered,
                            const std::vector<PackMove>& packs) {
-  for (int i = 0; i < lowered.spec.operand_count; i++) {
-    const Tensor& tensor = statement.tensors[static_cast<size_t>(i)];
+  kernel_.operands.resize(lowered.spec.operand_count);
+  for (size_t o = 0; o < kernel_.operands.size(); o++) {
+    const Tensor& tensor = statement.tensors[lowered.argument[o]];
     const u32 element = size_of(tensor.dtype);
-    KernelOperand operand;
-    operand.bytes = lowered.bytes[i];
+    KernelOperand& operand = kernel_.operands[lowered.argument[o]];
+    operand.bytes = lowered.bytes[o];
     operand.alignment = element;
     operand.shape = tensor.shape;
     // A free layout that left nothing to choose, such as that of a column, is row-major.
     operand.strides =
         tensor.kind == Tensor::Kind::kFree ? row_major_strides(tensor.shape) : tensor.strides;
-    kernel_.operands.push_back(std::move(operand));
-    kernel_.checks.add(element);
   }
+  for (const KernelOperand& operand : kernel_.operands) kernel_.checks.add(operand.alignment);
   for (const PackMove& pack : packs) {
-    KernelOperand& operand = kernel_.operands[pack.operand];
+    KernelOperand& operand = kernel_.operands[lowered.argument[pack.operand]];
     operand.bytes = dense_elements(lowered.spec, pack.placed) * operand.alignment;
   }
 }
@@ -147,13 +157,13 @@ Result<BuiltKernel> Builder::build(const Statement& statement, const Lowered& lo
   const std::vector<PackMove> packs = pack_moves(*tree);
   add_operands(statement, lowered, packs);
   if (output_ == BuildOutput::kProgram) return BuiltKernel{std::move(kernel_), std::move(report_)};
-  Result<Executable> executable = compile(*tree, lowered.view, &report_.plan_text);
+  Result<Executable> executable = compile(*tree, lowered.view, &report_.plan_text, &lowered);
   if (!executable) return std::move(executable.error());
   kernel_.executable = std::move(*executable);
   for (const PackMove& move : packs) {
     Result<Executable> pack = make_pack(lowered, move);
     if (!pack) return std::move(pack.error());
-    kernel_.operands[move.operand].pack = std::move(*pack);
+    kernel_.operands[lowered.argument[move.operand]].pack = std::move(*pack);
   }
   return BuiltKernel{std::move(kernel_), std::move(report_)};
 }
@@ -218,6 +228,11 @@ void append_head(std::string& name, const Statement& s) {
       break;
     case Head::kFill:
       name += "fill";
+      break;
+    case Head::kGraph:
+      name += "graph";
+      for (const Node& node : s.nodes)
+        name += "_" + std::string(find_operation(node.operation, node.op)->name);
       break;
   }
   append_shape(name, s.tensors.back().shape);

@@ -260,7 +260,8 @@ void evaluate(const Spec& spec, const Views& views, void* const* operands) {
 
 size_t evaluate_at(const Spec& spec, const Views& views, const void* const* operands,
                    std::span<const i64> offsets, double* values) {
-  assert(is_chain(spec));
+  if (!is_chain(spec))
+    return evaluate_values_at(spec, views, const_cast<void* const*>(operands), offsets, values);
   ChainEvaluator evaluator(spec, views, operands);
   for (size_t i = 0; i < offsets.size(); i++)
     if (!evaluator.seek(offsets[i])) return i;

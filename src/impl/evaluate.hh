@@ -35,8 +35,8 @@ void evaluate(const Spec& spec, const Views& views, void* const* operands);
 /// The same value for single elements of the output, given by their offsets in it, in elements;
 /// writes `values`, not the output. Returns how many offsets, from the first, are elements: values
 /// are computed if all are.
-/// REQUIRES: as evaluate(); is_chain(); the output's view has plain strides (it is a user's
-/// tensor), and it has all dimensions that are not reduced.
+/// REQUIRES: as evaluate(); one output, whose view has plain strides (it is a user's tensor). Of a
+/// chain it has all dimensions that are not reduced.
 size_t evaluate_at(const Spec& spec, const Views& views, const void* const* operands,
                    std::span<const i64> offsets, double* values);
 

@@ -30,14 +30,32 @@ class ValueEvaluator {
 
   /// Outputs are written when all values are known: what stages read of them is what they held.
   void run() {
-    for (int s = 0; s < spec_.stage_count; s++) compute(s);
+    for (int s = 0; s < spec_.stage_count; s++) {
+      prepare(s);
+      Index index{};
+      each_point(spec_, values_[s].dims, index, [&] { value_at(s, index); });
+    }
     for (int s = 0; s < spec_.stage_count; s++)
       if (is_operand(spec_.stage[s].out)) write(s);
   }
 
+  /// Computes what these elements of the output need, and no more.
+  size_t run_at(std::span<const i64> offsets, double* values) {
+    std::vector<Index> at(offsets.size());
+    for (size_t i = 0; i < offsets.size(); i++)
+      if (!find(offsets[i], at[i])) return i;
+    int writer = 0;
+    for (int s = 0; s < spec_.stage_count; s++) {
+      prepare(s);
+      if (spec_.stage[s].out == spec_.out_index()) writer = s;
+    }
+    for (size_t i = 0; i < offsets.size(); i++)
+      values[i] = rounded(spec_.out().dtype, written(writer, at[i]));
+    return offsets.size();
+  }
+
  private:
-  void compute(int s) {
-    const Stage& stage = spec_.stage[s];
+  void prepare(int s) {
     Value& value = values_[s];
     value.dims = dims_of(spec_, value_of(s));
     u64 size = 1;
@@ -47,20 +65,50 @@ class ValueEvaluator {
         size *= spec_.size[d];
       }
     value.number.resize(size);
-    Index index{};
-    each_point(spec_, value.dims, index, [&] {
-      double result = identity_of(stage.op, stage.dtype);
-      if (is_reduction(stage))
-        each_point(spec_, stage.reduce, index, [&] {
-          result = combined(stage.op, result, term(stage, index));
-          if (stage.dtype == Dtype::kI32) result = wrapped_i32(result);
-        });
-      else
-        result = term(stage, index);
-      value.at(index) = is_reduction(stage) && accumulates(spec_, stage)
-                            ? result  // rounded with what it is added to
-                            : in_stage(stage, result);
-    });
+    value.known.resize(size);
+  }
+
+  /// Of a stage, at the dimensions of its value that are in `index`.
+  double value_at(int s, Index index) {
+    const Stage& stage = spec_.stage[s];
+    Value& value = values_[s];
+    const u64 place = value.place(index);
+    if (value.known[place]) return value.number[place];
+    double result = identity_of(stage.op, stage.dtype);
+    if (is_reduction(stage)) {
+      for (int d = 0; d < spec_.rank; d++)
+        if (has_dim(stage.reduce, d)) index[d] = 0;
+      each_point(spec_, stage.reduce, index, [&] {
+        result = combined(stage.op, result, term(stage, index));
+        if (stage.dtype == Dtype::kI32) result = wrapped_i32(result);
+      });
+    } else {
+      result = term(stage, index);
+    }
+    value.known[place] = true;
+    return value.number[place] = is_reduction(stage) && accumulates(spec_, stage)
+                                     ? result  // rounded with what it is added to
+                                     : in_stage(stage, result);
+  }
+
+  /// The index of the output's element at `offset`. False if there is none.
+  bool find(i64 offset, Index& index) const {
+    const View& view = views_[spec_.out_index()];
+    index = {};
+    // Each dimension of an output steps over all those with smaller strides.
+    for (DimMask left = spec_.out().dims; left != 0;) {
+      int slowest = -1;
+      for (int d = 0; d < spec_.rank; d++)
+        if (has_dim(left, d) &&
+            (slowest < 0 || view.dim[d].stride[0] > view.dim[slowest].stride[0]))
+          slowest = d;
+      left = static_cast<DimMask>(left & ~(1u << slowest));
+      const i64 stride = view.dim[slowest].stride[0], at = offset / stride;
+      if (offset < 0 || at >= static_cast<i64>(spec_.size[slowest])) return false;
+      index[slowest] = static_cast<u32>(at);
+      offset -= at * stride;
+    }
+    return offset == 0;
   }
 
   /// What one point adds to the value.
@@ -81,7 +129,7 @@ class ValueEvaluator {
   }
 
   double read(Ref ref, const Index& index) {
-    if (is_value(ref)) return values_[stage_of(ref)].at(index);
+    if (is_value(ref)) return value_at(stage_of(ref), index);
     return load_number(spec_.operand[ref].dtype, operands_[ref], offset(ref, index));
   }
 
@@ -95,23 +143,29 @@ class ValueEvaluator {
   void write(int s) {
     const Stage& stage = spec_.stage[s];
     const Operand& out = spec_.operand[stage.out];
-    const bool adds = accumulates(spec_, stage);
     Index index{};
     each_point(spec_, out.dims, index, [&] {
-      double number = values_[s].at(index);
-      if (adds) number = in_stage(stage, combined(stage.op, read(stage.out, index), number));
-      store_number(out.dtype, operands_[stage.out], offset(stage.out, index), number);
+      store_number(out.dtype, operands_[stage.out], offset(stage.out, index), written(s, index));
     });
+  }
+
+  /// Before it is converted to the element type of the output.
+  double written(int s, const Index& index) {
+    const Stage& stage = spec_.stage[s];
+    const double number = value_at(s, index);
+    if (!accumulates(spec_, stage)) return number;
+    return in_stage(stage, combined(stage.op, read(stage.out, index), number));
   }
 
   struct Value {
     DimMask dims = 0;
     std::array<u64, kMaxDims> stride{};
     std::vector<double> number;
-    double& at(const Index& index) {
+    std::vector<bool> known;
+    u64 place(const Index& index) const {
       u64 i = 0;
       for (int d = 0; d < kMaxDims; d++) i += index[d] * stride[d];
-      return number[i];
+      return i;
     }
   };
 
@@ -125,6 +179,11 @@ class ValueEvaluator {
 
 void evaluate_values(const Spec& spec, const Views& views, void* const* operands) {
   ValueEvaluator(spec, views, operands).run();
+}
+
+size_t evaluate_values_at(const Spec& spec, const Views& views, void* const* operands,
+                          std::span<const i64> offsets, double* values) {
+  return ValueEvaluator(spec, views, operands).run_at(offsets, values);
 }
 
 }  // namespace morello

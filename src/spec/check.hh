@@ -39,6 +39,7 @@ constexpr int head_inputs(Statement::Head head) {
   using Head = Statement::Head;
   switch (head) {
     case Head::kFill:
+    case Head::kGraph:
       return 0;
     case Head::kUnary:
     case Head::kReduce:
@@ -63,9 +64,13 @@ struct Place {
     kTensor,
     kSize,    // of axis `entry`
     kLayout,  // of axis `entry`
+    kNode,    // of a graph: node `tensor`
+    kInput,   // `entry` of node `tensor`
+    kSetting,
+    kSubscripts,  // of node `tensor`, byte `entry`
   };
   Kind kind = Kind::kHead;
-  int tensor = 0;  // index into Statement::tensors
+  int tensor = 0;  // index into Statement::tensors, or of a node
   int entry = 0;
 };
 
@@ -92,8 +97,7 @@ Fault fault(Status status, Place place, const Parts&... parts) {
 }
 
 /// The iteration space as the Statement says it: nothing merged, axes of size 1 kept.
-inline constexpr int kMaxSpaceDims =
-    2 * MORELLO_MAX_RANK;              // two inputs of an einsum, no letter shared
+inline constexpr int kMaxSpaceDims = kMaxOperands * MORELLO_MAX_RANK;  // no axis alike
 inline constexpr int kBroadcast = -1;  // an axis of size 1 that is repeated
 struct Space {
   int rank = 0;
@@ -130,10 +134,14 @@ std::string tensor_name(const Statement& statement, int index);
 std::string dtype_names();
 /// The shortest text of a number to fill with that reads back as the same.
 std::string number_text(Dtype dtype, double value);
+/// With its layout, unless that is row-major.
+std::string tensor_text(const Tensor& tensor);
 /// "f32[64,768]"
 std::string shape_name(const Tensor& tensor);
 bool has_output_at(const Statement& statement, int index);
 
+/// Of a tensor, or of a value of a graph.
+inline constexpr i64 kMaxElements = (i64{1} << 31) - 1;
 /// Strides of a dense tensor whose axes are, from fast to slow, `minor_to_major`. Wraps on
 /// overflow. REQUIRES: a permutation of the axes.
 std::vector<i64> dense_strides(const std::vector<i64>& shape, std::span<const i64> minor_to_major);

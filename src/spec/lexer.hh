@@ -33,7 +33,8 @@ class Lexer {
     if (is_letter(c)) return token(Token::Kind::kName, skip_word());
     if (is_digit(c) || c == '.') return token(Token::Kind::kNumber, skip_number());
     if (c == '"') return string();
-    for (std::string_view symbol : {"->", "+=", "+", "-", "*", "/", "[", "]", "{", "}", ",", "="})
+    for (std::string_view symbol :
+         {"->", "+=", "+", "-", "*", "/", "[", "]", "{", "}", ",", "=", ";"})
       if (text_.substr(begin, symbol.size()) == symbol) {
         at_ += symbol.size();
         return token(Token::Kind::kSymbol, begin);

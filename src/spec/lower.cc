@@ -8,7 +8,8 @@
 #include <numeric>
 
 #include "spec/canonical.hh"
-#include "spec/check.hh"
+#include "spec/draft.hh"
+#include "spec/graph.hh"
 #include "spec/roles.hh"
 #include "support/number.hh"
 
@@ -16,20 +17,6 @@ namespace morello {
 namespace {
 
 using Head = Statement::Head;
-
-/// The iteration space while dimensions are merged. A stride of 0 means that the operand does not
-/// have the dimension: it is broadcast.
-struct Draft {
-  struct Dim {
-    i64 size = 1;
-    std::array<i64, kMaxOperands> stride{};
-  };
-  std::vector<Dim> dims;
-  int operands = 0;
-
-  bool has(int operand, u8 dim) const { return dims[dim].stride[operand] != 0; }
-  bool is_reduced(u8 dim) const { return !has(operands - 1, dim); }
-};
 
 Draft make_draft(const Statement& s, const Space& space) {
   Draft draft;
@@ -48,84 +35,6 @@ Draft make_draft(const Statement& s, const Space& space) {
   return draft;
 }
 
-/// True if stepping `outer` is the same as stepping over all of `inner`, for every operand. The
-/// output keeps reduced dimensions apart from the others.
-bool mergeable(const Draft& draft, const Draft::Dim& outer, const Draft::Dim& inner) {
-  if (outer.size * inner.size > std::numeric_limits<i32>::max()) return false;
-  for (int o = 0; o < draft.operands; o++)
-    if (outer.stride[o] != inner.stride[o] * inner.size) return false;
-  return true;
-}
-
-bool merge_two(Draft& draft) {
-  for (size_t outer = 0; outer < draft.dims.size(); outer++) {
-    for (size_t inner = 0; inner < draft.dims.size(); inner++) {
-      if (outer == inner || !mergeable(draft, draft.dims[outer], draft.dims[inner])) continue;
-      draft.dims[inner].size *= draft.dims[outer].size;
-      draft.dims.erase(draft.dims.begin() + static_cast<std::ptrdiff_t>(outer));
-      return true;
-    }
-  }
-  return false;
-}
-
-/// The dimensions that an operand has, from slow to fast in its layout.
-std::vector<u8> layout_order(const Draft& draft, int operand) {
-  std::vector<u8> order;
-  for (u8 d = 0; d < draft.dims.size(); d++)
-    if (draft.has(operand, d)) order.push_back(d);
-  std::stable_sort(order.begin(), order.end(), [&](u8 a, u8 b) {
-    return draft.dims[a].stride[operand] > draft.dims[b].stride[operand];
-  });
-  return order;
-}
-
-/// Renumbers the dimensions as the comment of Spec says.
-void number_dims(Draft& draft) {
-  std::vector<u8> order = layout_order(draft, draft.operands - 1);
-  std::vector<u8> reduced;
-  for (u8 d = 0; d < draft.dims.size(); d++)
-    if (draft.is_reduced(d)) reduced.push_back(d);
-  for (int o = 0; o + 1 < draft.operands; o++) {
-    auto has = [&](u8 d) { return draft.has(o, d); };
-    if (!std::all_of(reduced.begin(), reduced.end(), has)) continue;
-    reduced = layout_order(draft, o);
-    std::erase_if(reduced, [&](u8 d) { return !draft.is_reduced(d); });
-    break;
-  }
-  order.insert(order.end(), reduced.begin(), reduced.end());
-  std::vector<Draft::Dim> dims;
-  for (u8 d : order) dims.push_back(draft.dims[d]);
-  draft.dims = std::move(dims);
-}
-
-Operand make_operand(const Draft& draft, int index, const Tensor& tensor) {
-  Operand o;
-  o.dtype = tensor.dtype;
-  std::vector<u8> order = layout_order(draft, index);
-  o.free_layout = tensor.kind == Tensor::Kind::kFree && order.size() > 1;  // else nothing to choose
-  o.layout = layout_in_order(order);
-  i64 run = 1;  // elements of the contiguous run
-  for (size_t i = order.size(); i-- > 0; o.contig++) {
-    const Draft::Dim& dim = draft.dims[order[i]];
-    if (dim.stride[index] != run) {
-      set_pitch(o, static_cast<u64>(dim.stride[index]) * size_of(tensor.dtype));
-      break;
-    }
-    run *= dim.size;
-  }
-  for (u8 d : order) o.dims = static_cast<DimMask>(o.dims | 1u << d);
-  return o;
-}
-
-Stage make_stage(Op op, Ref first = kNoRef, Ref second = kNoRef, DimMask reduced = 0) {
-  Stage stage;
-  stage.op = op;
-  stage.in = {first, second, kNoRef};
-  stage.reduce = reduced;
-  return stage;
-}
-
 Stage head_stage(const Statement& s, DimMask reduced) {
   switch (s.head) {
     case Head::kMatmul:
@@ -141,6 +50,7 @@ Stage head_stage(const Statement& s, DimMask reduced) {
     case Head::kTranspose:
       return make_stage(Op::kCopy, 0);
     case Head::kFill:
+    case Head::kGraph:
       break;
   }
   return make_stage(Op::kFill);
@@ -214,21 +124,6 @@ void set_dtypes(Spec& spec) {
   }
 }
 
-/// What is computed in i32 and written to a float of 16 bits is rounded to f32 in between.
-/// False: there are too many stages.
-bool round_to_f32(Spec& spec) {
-  Stage& last = spec.stage[spec.stage_count - 1];
-  if (last.dtype != Dtype::kI32 || !is_narrow_float(spec.out().dtype)) return true;
-  if (spec.stage_count == kMaxStages) return false;
-  Stage& copy = spec.stage[spec.stage_count] =
-      make_stage(Op::kCopy, value_of(spec.stage_count - 1));
-  copy.dtype = Dtype::kF32;
-  copy.out = last.out;
-  last.out = kNoRef;
-  spec.stage_count++;
-  return true;
-}
-
 MaybeFault fill_in_stages(const Statement& s, Spec& spec) {
   DimMask reduced = static_cast<DimMask>(spec.all_dims() & ~spec.out().dims);
   std::vector<Stage> stages = make_stages(s, reduced);
@@ -253,26 +148,12 @@ MaybeFault fill_in_stages(const Statement& s, Spec& spec) {
 }  // namespace
 
 MaybeFault canonicalise(const Statement& s, const Space& space, Lowered& lowered) {
+  if (s.head == Head::kGraph) return lower_graph(s, lowered);
+  std::vector<int> arguments(s.tensors.size());
+  std::iota(arguments.begin(), arguments.end(), 0);
   Draft draft = make_draft(s, space);
-  while (merge_two(draft)) continue;
-  number_dims(draft);
-  if (draft.dims.size() > kMaxDims)
-    return fault(MORELLO_UNSUPPORTED, {}, "the iteration space has ", draft.dims.size(),
-                 " dimensions after merging adjacent ones; at most ", kMaxDims,
-                 " are supported: denser layouts merge more");
-
-  Spec& spec = lowered.spec;
-  spec.rank = static_cast<u8>(draft.dims.size());
-  spec.operand_count = static_cast<u8>(draft.operands);
-  for (int d = 0; d < spec.rank; d++) spec.size[d] = static_cast<u32>(draft.dims[d].size);
-  for (int o = 0; o < draft.operands; o++) {
-    const Tensor& t = s.tensors[o];
-    spec.operand[o] = make_operand(draft, o, t);
-    for (int d = 0; d < spec.rank; d++) lowered.view[o].dim[d].stride[0] = draft.dims[d].stride[o];
-    lowered.bytes[o] = static_cast<u64>(span_elements(t)) * size_of(t.dtype);
-  }
-  spec.out().access = s.accumulate ? Access::kInOut : Access::kOut;
-  return fill_in_stages(s, spec);
+  if (auto f = place_operands(s, arguments, draft, lowered)) return f;
+  return fill_in_stages(s, lowered.spec);
 }
 
 Result<Lowered> lower(const Statement& s) {

@@ -5,44 +5,34 @@
 #include <algorithm>
 #include <charconv>
 
-#include "spec/check.hh"
-#include "spec/lexer.hh"
+#include "spec/parser.hh"
 
 namespace morello {
 namespace {
 
 using Head = Statement::Head;
 
-struct TensorPlace {
-  size_t tensor = 0;
-  size_t layout = 0;  // its '{', or the tensor
-  std::array<size_t, MORELLO_MAX_RANK> size{};
-  std::array<size_t, MORELLO_MAX_RANK> stride{};
-};
-
-/// An integer and where it stands.
-struct Int {
-  i64 value = 0;
-  size_t at = 0;
-};
-
-class Parser {
+class Parser : public TextParser {
  public:
-  explicit Parser(std::string_view text) : text_(text), lexer_(text), token_(lexer_.next()) {}
+  using TextParser::TextParser;
 
   Result<Statement> run() {
     Space space;
     Lowered lowered;
     if (!head() || !steps() || !output()) return std::move(error_);
+    formed_ = true;
     if (statement_.head == Head::kFill && is_integer(statement_.tensors[0].dtype))
       statement_.fill_value = exact_value_;
     if (auto f = check(statement_, space)) return located(std::move(*f));
     if (auto f = canonicalise(statement_, space, lowered)) return located(std::move(*f));
     return std::move(statement_);
   }
+  size_t error_at() const { return error_at_; }
+  /// The text has the form of one operation: what is wrong is what it means.
+  bool formed() const { return formed_; }
 
  private:
-  // Each of these parses one rule of the grammar, and returns false with error_ set if it cannot.
+  // Each of these parses one rule of the grammar, as those of TextParser.
   bool head();
   bool einsum_subscripts();
   bool axis();
@@ -51,43 +41,23 @@ class Parser {
   bool steps();
   bool step(Op op);
   bool output();
-  bool tensor();
-  bool dtype(Tensor& tensor);
-  bool layout(Tensor& tensor, TensorPlace& place);
-  bool strides(Tensor& tensor, TensorPlace& place);
-  bool dimension_order(Tensor& tensor, TensorPlace& place);
-  bool integers(std::vector<Int>& list, std::string_view what);
-  bool integer(Int& result, std::string_view what);
-  bool symbol(std::string_view text);
-
-  void advance() { token_ = lexer_.next(); }
-  Token peek() const { return Lexer(lexer_).next(); }
-  template <class... Parts>
-  bool fail(Status status, size_t at, const Parts&... parts);
-  template <class... Parts>
-  bool expected(const Parts&... what);
-  Error located(Fault fault) const;
+  Error located(Fault fault);
   size_t offset_of(const Place& place) const;
 
-  std::string_view text_;
-  Lexer lexer_;
-  Token token_;
-  Statement statement_;
-  Error error_;
   size_t head_at_ = 0;
+  bool formed_ = false;
   bool has_own_shape_ = false;       // the output's shape does not follow from the inputs
   std::vector<size_t> argument_at_;  // the subscripts, axis, number, or entries of the permutation
   double exact_value_ = 0;           // what is filled with, before it is rounded to f32
-  std::vector<TensorPlace> tensor_at_;
 };
 
 /// Six letters for each of three tensors, "," and "->".
 constexpr size_t kMaxSubscripts = 3 * MORELLO_MAX_RANK + 3;
 
-std::string list_names(bool steps_only) {
+std::string step_names() {
   std::string names;
   for (const HeadName& h : head_names())
-    if (h.is_step() || !steps_only) names += concat(names.empty() ? "" : ", ", h.name);
+    if (h.is_step()) names += concat(names.empty() ? "" : ", ", h.name);
   return names;
 }
 
@@ -96,18 +66,6 @@ std::optional<HeadName> find_name(const Token& token) {
     for (const HeadName& h : head_names())
       if (h.name == token.text) return h;
   return std::nullopt;
-}
-
-template <class... Parts>
-bool Parser::fail(Status status, size_t at, const Parts&... parts) {
-  error_ = {status, concat(parts...)};
-  locate(text_, at, error_);
-  return false;
-}
-
-template <class... Parts>
-bool Parser::expected(const Parts&... what) {
-  return fail(MORELLO_SYNTAX_ERROR, token_.at, "expected ", what..., ", found ", describe(token_));
 }
 
 size_t Parser::offset_of(const Place& place) const {
@@ -123,31 +81,27 @@ size_t Parser::offset_of(const Place& place) const {
     case Place::Kind::kTensor:
     case Place::Kind::kSize:
     case Place::Kind::kLayout:
+    case Place::Kind::kNode:  // of graphs
+    case Place::Kind::kInput:
+    case Place::Kind::kSetting:
+    case Place::Kind::kSubscripts:
       break;
   }
   if (index >= tensor_at_.size()) return head_at_;  // an output that was left out
-  const TensorPlace& tensor = tensor_at_[index];
-  if (place.kind == Place::Kind::kSize) return tensor.size[entry];
-  if (place.kind == Place::Kind::kTensor) return tensor.tensor;
-  return tensor.stride[entry] ? tensor.stride[entry] : tensor.layout;
+  return offset_of_tensor(place);
 }
 
-Error Parser::located(Fault fault) const {
-  locate(text_, offset_of(fault.place), fault.error);
+Error Parser::located(Fault fault) {
+  error_at_ = offset_of(fault.place);
+  locate(text_, error_at_, fault.error);
   return std::move(fault.error);
-}
-
-bool Parser::symbol(std::string_view text) {
-  if (!token_.is(text)) return expected("'", text, "'");
-  advance();
-  return true;
 }
 
 bool Parser::head() {
   head_at_ = token_.at;
   auto row = find_name(token_);
   if (!row) {
-    std::string names = list_names(false);
+    std::string names = operation_names() + ", broadcast, fill";
     if (token_.kind != Token::Kind::kName) return expected("an operation (", names, ")");
     return fail(MORELLO_SYNTAX_ERROR, token_.at, "unknown operation ", describe(token_),
                 "; known are ", names);
@@ -179,23 +133,9 @@ bool Parser::einsum_subscripts() {
 
 bool Parser::fill_value() {
   argument_at_ = {token_.at};
-  bool negative = token_.is("-");
-  if (negative) advance();
   float value = 0;
-  const char* end = token_.text.data() + token_.text.size();
-  auto [parsed, status] = std::from_chars(token_.text.data(), end, value);
-  bool is_word =
-      token_.kind == Token::Kind::kName && (token_.text == "inf" || token_.text == "nan");
-  if ((token_.kind != Token::Kind::kNumber && !is_word) || status == std::errc::invalid_argument ||
-      parsed != end)
-    return expected("a number such as 0, -1.5, 1e-3, inf or nan");
-  if (status != std::errc())
-    return fail(MORELLO_SYNTAX_ERROR, token_.at, describe(token_),
-                " is out of the range of f32: 1.4e-45 to 3.4028235e38, 0 or inf");
-  statement_.fill_value = negative && value == value ? -value : value;
-  std::from_chars(token_.text.data(), end, exact_value_);
-  if (negative) exact_value_ = -exact_value_;
-  advance();
+  if (!number(value, exact_value_)) return false;
+  statement_.fill_value = value;
   return true;
 }
 
@@ -271,7 +211,7 @@ bool Parser::output() {
     statement_.accumulate = accumulate;
     if (!accumulate && token_.kind == Token::Kind::kName && !dtype_from_name(token_.text) &&
         !peek().is("["))
-      return expected("an output such as f32[64,768], or a step (", list_names(true), ")");
+      return expected("an output such as f32[64,768], or a step (", step_names(), ")");
     if (!tensor()) return false;
     return token_.kind == Token::Kind::kEnd || expected("the end of the Spec after its output");
   }
@@ -279,6 +219,7 @@ bool Parser::output() {
     return expected("'->', '+=' or a step ('+', '-', '*', '/')");
   if (has_own_shape_)
     return expected("'->' and an output, whose shape does not follow from the input");
+  formed_ = true;
   if (auto f = infer_output(statement_)) {
     error_ = located(std::move(*f));
     return false;
@@ -286,117 +227,20 @@ bool Parser::output() {
   return true;
 }
 
-bool Parser::dtype(Tensor& tensor) {
-  auto known = dtype_from_name(token_.text);
-  if (token_.kind == Token::Kind::kName && !known && peek().is("["))
-    return fail(MORELLO_UNKNOWN_DTYPE, token_.at, "unknown element type ", describe(token_),
-                "; known are ", dtype_names());
-  if (!known) return expected("a tensor such as f32[64,768]");
-  tensor.dtype = *known;
-  advance();
-  return true;
-}
-
-bool Parser::tensor() {
-  Tensor tensor;
-  TensorPlace place;
-  std::vector<Int> sizes;
-  place.tensor = place.layout = token_.at;
-  if (!dtype(tensor) || !symbol("[")) return false;
-  if (!token_.is("]") && !integers(sizes, "a size")) return false;
-  for (const Int& size : sizes) {
-    place.size[tensor.shape.size()] = size.at;
-    tensor.shape.push_back(size.value);
-  }
-  if (!token_.is("]")) return expected("',' or ']'");
-  advance();
-  tensor.strides = row_major_strides(tensor.shape);
-  if (token_.is("{") && !layout(tensor, place)) return false;
-  statement_.tensors.push_back(std::move(tensor));
-  tensor_at_.push_back(place);
-  return true;
-}
-
-bool Parser::layout(Tensor& tensor, TensorPlace& place) {
-  place.layout = token_.at;
-  advance();
-  if (token_.is("*")) {
-    advance();
-    tensor.kind = Tensor::Kind::kFree;
-    tensor.strides.clear();
-  } else if (token_.kind == Token::Kind::kName && token_.text == "strides") {
-    advance();
-    if (!strides(tensor, place)) return false;
-  } else if (!dimension_order(tensor, place)) {
-    return false;
-  }
-  if (!token_.is("}")) return expected("',' or '}'");
-  advance();
-  return true;
-}
-
-bool Parser::strides(Tensor& tensor, TensorPlace& place) {
-  std::vector<Int> list;
-  if (!symbol("=")) return false;
-  if (!token_.is("}") && !integers(list, "a stride")) return false;
-  tensor.strides.clear();
-  for (const Int& stride : list) {
-    place.stride[tensor.strides.size()] = stride.at;
-    tensor.strides.push_back(stride.value);
-  }
-  return true;
-}
-
-bool Parser::dimension_order(Tensor& tensor, TensorPlace& place) {
-  std::vector<Int> list;
-  std::vector<i64> order;
-  i64 rank = std::ssize(tensor.shape);
-  if (!token_.is("}") && !integers(list, "'*', strides=, or axes from fast to slow such as 1,0"))
-    return false;
-  for (const Int& axis : list) {
-    if (axis.value < 0 || axis.value >= rank || std::count(order.begin(), order.end(), axis.value))
-      return fail(MORELLO_INVALID_LAYOUT, axis.at, "axis ", axis.value,
-                  " is out of range or twice in this layout; it must name each of the ", rank,
-                  " axes of ", shape_name(tensor), " once, counted from 0, the fastest first");
-    order.push_back(axis.value);
-  }
-  if (std::ssize(order) != rank)
-    return fail(MORELLO_INVALID_LAYOUT, place.layout, "this layout names ", order.size(),
-                " of the ", rank, " axes of ", shape_name(tensor),
-                "; it must name each once, the fastest first");
-  tensor.strides = dense_strides(tensor.shape, order);
-  return true;
-}
-
-bool Parser::integers(std::vector<Int>& list, std::string_view what) {
-  for (;;) {
-    Int next;
-    if (!integer(next, what)) return false;
-    if (list.size() == MORELLO_MAX_RANK)
-      return fail(MORELLO_UNSUPPORTED, next.at, "axis ", MORELLO_MAX_RANK,
-                  " is one too many; a tensor has at most ", MORELLO_MAX_RANK, " axes");
-    list.push_back(next);
-    if (!token_.is(",")) return true;
-    advance();
-  }
-}
-
-bool Parser::integer(Int& result, std::string_view what) {
-  result.at = token_.at;
-  bool negative = token_.is("-");
-  if (negative) advance();
-  const char* end = token_.text.data() + token_.text.size();
-  auto [parsed, status] = std::from_chars(token_.text.data(), end, result.value);
-  if (token_.kind != Token::Kind::kNumber || parsed != end) return expected(what);
-  if (status != std::errc())
-    return fail(MORELLO_SIZE_OVERFLOW, result.at, describe(token_), " does not fit in 64 bits");
-  if (negative) result.value = -result.value;
-  advance();
-  return true;
-}
-
 }  // namespace
 
-Result<Statement> parse(std::string_view text) { return Parser(text).run(); }
+Result<Statement> parse(std::string_view text) {
+  Parser parser(text);
+  Result<Statement> plain = parser.run();
+  if (plain || parser.formed()) return plain;
+  // What the one parser does not understand the other may. If neither does, the text is meant for
+  // the one that came further.
+  size_t graph_at = 0;
+  bool formed = false;
+  Result<Statement> graph = parse_graph(text, graph_at, formed);
+  const bool meant =
+      formed ? plain.error().status == MORELLO_SYNTAX_ERROR : graph_at > parser.error_at();
+  return graph || meant ? std::move(graph) : std::move(plain);
+}
 
 }  // namespace morello

@@ -9,7 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "spec/check.hh"
+#include "spec/graph.hh"
 
 namespace morello {
 namespace {
@@ -32,15 +32,6 @@ std::vector<i64> minor_to_major(const Tensor& t) {
     return t.shape[a] == 1 && t.shape[b] != 1;  // an axis of size 1 does not move the next one
   });
   return order;
-}
-
-std::string tensor_text(const Tensor& t) {
-  std::string text = shape_name(t);
-  if (t.kind == Tensor::Kind::kFree) return text + "{*}";
-  if (t.strides == row_major_strides(t.shape)) return text;
-  std::vector<i64> order = minor_to_major(t);
-  if (t.strides == dense_strides(t.shape, order)) return text + concat("{", list(order), "}");
-  return text + concat("{strides=", list(t.strides), "}");
 }
 
 bool is_reversal(const std::vector<u32>& permutation) {
@@ -79,6 +70,15 @@ std::string step_text(const Statement& s, const Step& step) {
 
 }  // namespace
 
+std::string tensor_text(const Tensor& t) {
+  std::string text = shape_name(t);
+  if (t.kind == Tensor::Kind::kFree) return text + "{*}";
+  if (t.strides == row_major_strides(t.shape)) return text;
+  std::vector<i64> order = minor_to_major(t);
+  if (t.strides == dense_strides(t.shape, order)) return text + concat("{", list(order), "}");
+  return text + concat("{strides=", list(t.strides), "}");
+}
+
 std::string number_text(Dtype dtype, double value) {
   if (std::isnan(value)) return "nan";
   char buffer[32];
@@ -89,6 +89,7 @@ std::string number_text(Dtype dtype, double value) {
 }
 
 std::string print(const Statement& s) {
+  if (s.head == Head::kGraph) return print_graph(s);
   std::string text = head_text(s);
   for (const Step& step : s.steps) text += step_text(s, step);
   return text + concat(s.accumulate ? " += " : " -> ", tensor_text(s.tensors.back()));
@@ -104,7 +105,8 @@ bool operator==(const Statement& a, const Statement& b) {
                     (std::isnan(a.fill_value) && std::isnan(b.fill_value));
   return a.head == b.head && a.op == b.op && a.subscripts == b.subscripts &&
          a.permutation == b.permutation && a.axis == b.axis && same_value &&
-         a.accumulate == b.accumulate && a.tensors == b.tensors && a.steps == b.steps;
+         a.accumulate == b.accumulate && a.tensors == b.tensors && a.steps == b.steps &&
+         a.nodes == b.nodes;
 }
 
 }  // namespace morello

@@ -30,8 +30,82 @@ struct Step {
   friend bool operator==(const Step&, const Step&) = default;
 };
 
+/// What a node of a graph does. Rows: kOperations in spec/operations.hh.
+enum class Operation : u8 {
+  kMatmul,
+  kEinsum,
+  kUnary,
+  kBinary,
+  kReduce,
+  kMove,
+  kTranspose,
+  kReshape,
+  kCast,
+  kClamp,
+  kPow,
+  kMean,
+  kSoftmax,
+  kLogSoftmax,
+  kLogsumexp,
+  kLayernorm,
+  kRmsnorm,
+  kAttention,
+  kConv2d,
+  kMaxPool,
+  kAvgPool,
+};
+
+/// What a node is told besides its inputs.
+enum class Parameter : u8 {
+  kAxis,
+  kKeep,
+  kPerm,
+  kShape,
+  kScale,
+  kEps,
+  kWindow,
+  kStride,
+  kDilation,
+  kPadding,
+  kGroups,
+  kNhwc,
+};
+
+/// One operation of a graph.
+struct Node {
+  struct Input {
+    enum class Kind : u8 { kTensor, kNode, kNumber };
+    Kind kind = Kind::kTensor;
+    int index = 0;      // of the Statement's tensor, or of an earlier node
+    double number = 0;  // an integer of i32, or rounded to f32
+    friend bool operator==(const Input&, const Input&);
+  };
+  struct Setting {
+    Parameter parameter = Parameter::kAxis;
+    std::vector<double> values;  // integers, but for kScale and kEps
+    friend bool operator==(const Setting&, const Setting&) = default;
+  };
+  Operation operation = Operation::kMove;
+  Op op = Op::kCopy;          // of kUnary, kBinary, kReduce
+  Dtype dtype = Dtype::kF32;  // of kCast
+  std::string subscripts;     // of kEinsum
+  std::vector<Input> inputs;
+  std::vector<Setting> settings;  // by rising parameter, each once
+  friend bool operator==(const Node&, const Node&) = default;
+};
+
 struct Statement {
-  enum class Head : u8 { kMatmul, kEinsum, kUnary, kBinary, kReduce, kMove, kTranspose, kFill };
+  enum class Head : u8 {
+    kMatmul,
+    kEinsum,
+    kUnary,
+    kBinary,
+    kReduce,
+    kMove,
+    kTranspose,
+    kFill,
+    kGraph
+  };
   Head head = Head::kMove;
   Op op = Op::kCopy;             // of kUnary, kBinary, kReduce
   std::string subscripts;        // of kEinsum, such as "bmk,bkn->bmn"
@@ -41,6 +115,7 @@ struct Statement {
   bool accumulate = false;
   std::vector<Tensor> tensors;  // inputs, those of the steps last; then the output
   std::vector<Step> steps;
+  std::vector<Node> nodes;  // of kGraph; the last one is the result
   /// The same text when printed: 0 and -0 differ, all NaNs are equal.
   friend bool operator==(const Statement&, const Statement&);
 };
@@ -50,6 +125,9 @@ struct Lowered {
   Spec spec;
   /// The view of each operand over the dimensions of `spec`.
   std::array<View, kMaxOperands> view{};
+  /// Which tensor of the Statement each operand is: of graphs, stages read inputs in an order of
+  /// their own.
+  std::array<u8, kMaxOperands> argument{};
   /// Bytes from the first to past the last element of each operand (free layouts: row-major).
   std::array<u64, kMaxOperands> bytes{};
 };

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "spec/check.hh"
+#include "spec/graph.hh"
 #include "support/number.hh"
 
 namespace morello {
@@ -36,7 +36,8 @@ bool has_stray_fields(const Statement& s) {
   return (s.head != Head::kEinsum && !s.subscripts.empty()) ||
          (s.head != Head::kTranspose && !s.permutation.empty()) ||
          (s.head != Head::kReduce && s.axis != 0) || (!has_op(s.head) && s.op != Op::kCopy) ||
-         (s.head != Head::kFill && std::bit_cast<u64>(s.fill_value) != 0);
+         (s.head != Head::kFill && std::bit_cast<u64>(s.fill_value) != 0) ||
+         (s.head == Head::kGraph ? !s.steps.empty() : !s.nodes.empty());
 }
 
 MaybeFault check_steps(const Statement& s) {
@@ -103,6 +104,13 @@ std::string_view head_name(Head head, Op op) {
 }
 
 int input_count(const Statement& s) {
+  if (s.head == Head::kGraph) {
+    int count = 0;
+    for (const Node& node : s.nodes)
+      for (const Node::Input& in : node.inputs)
+        if (in.kind == Node::Input::Kind::kTensor) count = std::max(count, in.index + 1);
+    return count;
+  }
   auto has_operand = [](const Step& step) { return step.operand >= 0; };
   return head_inputs(s.head) +
          static_cast<int>(std::count_if(s.steps.begin(), s.steps.end(), has_operand));
@@ -128,13 +136,14 @@ std::string shape_name(const Tensor& t) {
 }
 
 MaybeFault check_form(const Statement& s, bool has_output) {
-  if (head_name(s.head, s.op).empty())
+  if (s.head != Head::kGraph && head_name(s.head, s.op).empty())
     return fault(MORELLO_INVALID_ARGUMENT, {}, "operation ", static_cast<int>(s.op),
                  " is not one of its kind; see morello_op");
   if (has_stray_fields(s))
     return fault(MORELLO_INVALID_ARGUMENT, {},
                  "a subscript, permutation, axis, operation or value is set that ",
-                 head_name(s.head, s.op), " does not use");
+                 s.head == Head::kGraph ? "a graph" : head_name(s.head, s.op), " does not use");
+  if (s.head == Head::kGraph) return check_graph_form(s, has_output);
   if (auto f = check_steps(s)) return f;
   size_t wanted = input_count(s) + has_output;
   if (s.tensors.size() != wanted)
@@ -181,6 +190,11 @@ MaybeFault infer_output(Statement& s) {
   Space space;
   if (auto f = make_space(s, false, space)) return f;
   Tensor out;
+  if (s.head == Head::kGraph) {
+    if (auto f = graph_result(s, out)) return f;
+    s.tensors.push_back(std::move(out));
+    return std::nullopt;
+  }
   out.dtype = result_dtype(s);
   for (int dim : space.result) out.shape.push_back(space.size[dim]);
   if (out.shape.size() <= MORELLO_MAX_RANK) out.strides = row_major_strides(out.shape);

@@ -7,7 +7,6 @@
 namespace morello {
 namespace {
 
-constexpr i64 kMaxElements = (i64{1} << 31) - 1;
 /// Bytes that one tensor may span: no process has more addresses.
 constexpr i64 kMaxSpanBytes = i64{1} << 47;
 

@@ -3,7 +3,7 @@
 // shapes fit one another.
 #include <algorithm>
 
-#include "spec/check.hh"
+#include "spec/graph.hh"
 
 namespace morello {
 namespace {
@@ -210,6 +210,7 @@ MaybeFault make_result(const Statement& s, bool has_output, Space& space) {
     case Head::kBinary:
     case Head::kMove:
     case Head::kFill:
+    case Head::kGraph:  // has a space of its own
       return make_elementwise(s, has_output, space);
   }
   return f ? f : size_dims(s, space);
@@ -218,6 +219,7 @@ MaybeFault make_result(const Statement& s, bool has_output, Space& space) {
 }  // namespace
 
 MaybeFault make_space(const Statement& s, bool has_output, Space& space) {
+  if (s.head == Head::kGraph) return make_graph_space(s, has_output, space);
   if (auto f = make_result(s, has_output, space)) return f;
   if (!has_output) return std::nullopt;
 

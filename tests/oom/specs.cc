@@ -127,6 +127,33 @@ std::vector<Scenario> spec_scenarios() {
     const auto b = tensor({5});
     return morello_spec_append(context(), relu, MORELLO_OP_ADD, &b, s, e);
   }));
+  all.push_back(making<morello_spec>(
+      "graph",
+      {"morello_graph_create", "morello_graph_input", "morello_graph_constant",
+       "morello_graph_apply", "morello_graph_finish", "morello_graph_release"},
+      [](morello_spec** s, E e) {
+        morello_graph* graph = nullptr;
+        const auto a = tensor({4, 5}), b = tensor({5, 6});
+        uint32_t v[5];
+        morello_status status = morello_graph_create(context(), &graph, e);
+        const auto next = [&](auto call) {
+          if (status == MORELLO_OK) status = call();
+        };
+        next([&] { return morello_graph_input(graph, &a, &v[0], e); });
+        next([&] { return morello_graph_input(graph, &b, &v[1], e); });
+        next([&] { return morello_graph_apply(graph, "matmul", &v[0], 2, &v[2], e); });
+        next([&] { return morello_graph_constant(graph, 0.5, &v[3], e); });
+        next([&] { return morello_graph_apply(graph, "mul", &v[2], 2, &v[4], e); });
+        next([&] { return morello_graph_apply(graph, "softmax axis=1", &v[4], 1, &v[0], e); });
+        next([&] { return morello_graph_finish(graph, v[0], nullptr, 0, s, e); });
+        morello_graph_release(graph);
+        return status;
+      },
+      morello_spec_release,
+      [](const morello_spec* spec) {
+        const auto text = "matmul f32[4,5] f32[5,6] * 0.5 -> softmax axis=1 -> f32[4,6]";
+        return morello_spec_equal(spec, spec_of(text)) != 0 ? "" : "made " + printed(spec);
+      }));
   Scenario bad_tensor = builder("unary", "", [](morello_spec** s, E e) {
     auto a = tensor({4, 5}), c = tensor({4, 6});
     return morello_spec_unary(context(), MORELLO_OP_RELU, &a, &c, s, e);

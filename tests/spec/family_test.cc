@@ -71,6 +71,16 @@ TEST_CASE("without a bound, a family is one Statement") {
   CHECK(member(family, {}) == "relu f32[100] -> f32[100]");
 }
 
+TEST_CASE("sizes that run together in a graph are one") {
+  const Family family = family_of(
+      "s = matmul q f32[2,<=4,8] f32[2,8,<=6] * 0.5 -> softmax axis=2; matmul s v "
+      "f32[2,<=6,<=8]");
+  REQUIRE(family.dims().size() == 3);
+  CHECK(family.dims()[1].back() == 6);
+  CHECK(member(family, {1, 2, 3}) ==
+        "matmul f32[2,2,8] f32[2,8,3] * 0.5 -> softmax axis=2 -> matmul f32[2,3,4] -> f32[2,2,4]");
+}
+
 TEST_CASE("strides stay while sizes run") {
   const Family family = family_of("move f32[<=4,<=4]{strides=9,1} -> f32[<=4,<=4]");
   CHECK(member(family, {1, 2}) == "move f32[2,3]{strides=9,1} -> f32[2,3]");
@@ -107,6 +117,7 @@ TEST_CASE("what is wrong with a family is said where it is") {
       {"matmul f32[<=8,<=8] f32[<=4,<=8]", MORELLO_INVALID_SHAPE, 1, 25},
       {"matmul f32[<=8,8] f32[<=8,<=8]", MORELLO_INVALID_SHAPE, 1, 23},
       {"matmul f32[<=8,<=8] f32[8,<=8]", MORELLO_INVALID_SHAPE, 1, 25},
+      {"y = exp f32[<=8,4]; div y f32[8,4]", MORELLO_INVALID_SHAPE, 1, 31},
       {"relu f32[<=100] -> f32[<=96]", MORELLO_INVALID_SHAPE, 1, 24},
   };
   for (const Bad& b : bad) {

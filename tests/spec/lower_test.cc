@@ -371,7 +371,9 @@ TEST_SUITE("spec") {
     CHECK(changed([](auto& s) { s.steps[0].operand = 99; }) == MORELLO_INVALID_ARGUMENT);
     CHECK(changed([](auto& s) { s.steps[0].op = Op::kFill; }) == MORELLO_INVALID_ARGUMENT);
     CHECK(changed([](auto& s) { s.steps[0].op = Op::kRelu; }) == MORELLO_INVALID_ARGUMENT);
-    CHECK(changed([](auto& s) { s.steps.resize(9, {Op::kRelu, -1}); }) == MORELLO_UNSUPPORTED);
+    CHECK(changed([](auto& s) {
+            s.steps.resize(kMaxStages, {Op::kRelu, -1});
+          }) == MORELLO_UNSUPPORTED);
     CHECK(changed([](auto& s) { s.tensors[0].shape = {2, 0}; }) == MORELLO_INVALID_SHAPE);
     CHECK(changed([](auto& s) { s.tensors[0].shape[0] = INT64_MIN; }) == MORELLO_INVALID_SHAPE);
     CHECK(changed([](auto& s) { s.tensors[0].shape[0] = INT64_MAX; }) == MORELLO_SIZE_OVERFLOW);

@@ -210,6 +210,7 @@ Shape Generator::head() {
       s_.fill_value = kValues[below(std::size(kValues))];
       return shape(0, 5);
     case Head::kMove:
+    case Head::kGraph:  // not drawn here
       break;
   }
   out = shape(0, 5);

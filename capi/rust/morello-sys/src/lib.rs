@@ -84,6 +84,9 @@ macro_rules! opaque {
 }
 opaque!(morello_error, morello_context, morello_spec, morello_kernel, morello_table, morello_pool);
 
+mod graph;
+pub use graph::*;
+
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct morello_cpu_info {

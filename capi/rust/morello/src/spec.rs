@@ -98,7 +98,7 @@ pub enum Write {
 }
 
 impl Write {
-    fn to_raw(self) -> i32 {
+    pub(crate) fn to_raw(self) -> i32 {
         i32::from(self == Write::Accumulate)
     }
 }
@@ -113,11 +113,11 @@ unsafe impl Send for Spec {}
 // SAFETY: as above; functions on a const Spec may be called from many threads at once.
 unsafe impl Sync for Spec {}
 
-type SpecOut = *mut *mut sys::morello_spec;
-type ErrorOut = *mut *mut sys::morello_error;
+pub(crate) type SpecOut = *mut *mut sys::morello_spec;
+pub(crate) type ErrorOut = *mut *mut sys::morello_error;
 
 impl Spec {
-    fn build(
+    pub(crate) fn build(
         make: impl FnOnce(*mut sys::morello_context, SpecOut, ErrorOut) -> sys::morello_status,
     ) -> Result<Spec> {
         let mut context = Context::new()?;
@@ -286,7 +286,7 @@ fn extent(tensor: &Tensor) -> usize {
 }
 
 /// `text` for C, or an error at its first NUL byte.
-fn c_string(text: &str) -> Result<CString> {
+pub(crate) fn c_string(text: &str) -> Result<CString> {
     CString::new(text).map_err(|nul| {
         let before = &text[..nul.nul_position()];
         let line = 1 + before.matches('\n').count();

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// A graph on its way from nodes to stages. Heads such as softmax are made of the calls of
+// GraphBuilder, as users would spell them; lower_graph() then makes one canonical Spec of the
+// stages, whoever spelled them.
+#ifndef MORELLO_SPEC_GRAPH_HH
+#define MORELLO_SPEC_GRAPH_HH
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spec/check.hh"
+#include "spec/graph_dims.hh"
+#include "spec/operations.hh"
+
+namespace morello {
+
+/// What a stage reads.
+struct Source {
+  enum class Kind : u8 { kNone, kTensor, kStage, kNumber };
+  Kind kind = Kind::kNone;
+  int index = 0;
+  double number = 0;
+  /// The same bits: 0 and -0 differ, NaNs are equal.
+  friend bool operator==(const Source&, const Source&);
+};
+
+/// A step of a draft: a Stage whose dimensions are not numbered yet.
+struct GraphStage {
+  Op op = Op::kCopy;
+  std::array<Source, 2> in;
+  std::vector<int> reduce;      // dimensions
+  std::optional<Dtype> rounds;  // of a cast: to this type
+};
+
+struct Axis {
+  i64 size = 1;
+  std::vector<int> dims;  // none: one element
+};
+
+/// What an operation takes and gives.
+struct Value {
+  Source source;
+  std::vector<Axis> axes;
+  Dtype dtype = Dtype::kF32;  // that an output of it would have
+  bool is_number() const { return source.kind == Source::Kind::kNumber; }
+};
+
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(const Statement& statement) : statement_(statement) {}
+
+  /// Applies all nodes. REQUIRES: check_graph_form() and check_tensor() found nothing.
+  MaybeFault run();
+  /// After run().
+  const Value& result() const { return values_.back(); }
+
+  // ---- for heads. Once something was wrong, they do nothing.
+
+  bool failed() const { return fault_.has_value(); }
+  template <class... Parts>
+  Value fail(Status status, Place place, const Parts&... parts) {
+    if (!fault_) fault_ = fault(status, place, parts...);
+    return {};
+  }
+  Place here(Place::Kind kind = Place::Kind::kNode, int entry = 0) const {
+    return {kind, node_, entry};
+  }
+  static Value number(double value);
+  Value unary(Op op, const Value& x);
+  Value binary(Op op, const Value& x, const Value& y);
+  Value reduce(Op op, const Value& x, const std::vector<int>& axes, bool keep);
+  Value matmul(const Value& a, const Value& b);
+  Value einsum(const std::string& subscripts, const Value& a, const Value& b);
+  Value transpose(const Value& x, const std::vector<u32>& permutation);
+  Value reshape(const Value& x, const std::vector<i64>& shape);
+  Value cast(const Value& x, Dtype dtype);
+  /// `axis` of a tensor as windows: two axes in place of one, `count` windows and `size` elements
+  /// of each, at step * window + dilation * element. Only of inputs that nothing else reads.
+  struct Window {
+    int axis = 0;
+    i64 size = 1, step = 1, dilation = 1;
+  };
+  Value windows(const Value& x, const std::vector<Window>& windows);
+
+  /// How a tensor's elements are found: dimensions and strides.
+  struct Use {
+    bool used = false, windowed = false;
+    std::vector<Axis> axes;  // as it was written; of windows only to tell them apart
+    std::vector<std::pair<int, i64>> strides;
+  };
+  const std::vector<Use>& uses() const { return uses_; }
+  const std::vector<GraphStage>& stages() const { return stages_; }
+  GraphDims& dims() { return dims_; }
+  const GraphDims& dims() const { return dims_; }
+
+  /// Something is indexed twice by the same dimension: a diagonal, which no Spec can say.
+  MaybeFault find_diagonal() const;
+
+ private:
+  struct Together {  // axes that have to be different dimensions
+    int node;
+    std::vector<Axis> axes;
+  };
+
+  bool fits(const std::vector<Axis>& axes);
+  Value tensor(int index);
+  Value apply(const Node& node);
+  Value classic(Statement statement, const std::vector<Value>& inputs);
+  Value add_stage(GraphStage stage, std::vector<Axis> axes, Dtype dtype);
+  std::vector<int> axes_of(const Node& node, const Value& x);
+  Value normalised(const Node& node, const std::vector<Value>& in);
+  Value attention(const Node& node, const std::vector<Value>& in);
+  Value convolution(const Node& node, const std::vector<Value>& in);
+  Value pool(const Node& node, const Value& x);
+  Value power(const Value& x, double exponent);
+  Value softmax(const Value& x, const std::vector<int>& axes);
+  Value mean(const Value& x, const std::vector<int>& axes, bool keep);
+  bool spatial(const Node& node, const Value& x, const std::array<i64, 2>& window,
+               std::vector<Window>& windows);
+
+  const Statement& statement_;
+  GraphDims dims_;
+  std::vector<Use> uses_;
+  std::vector<Value> values_;
+  std::vector<GraphStage> stages_;
+  std::vector<Together> together_;
+  MaybeFault fault_;
+  int node_ = 0;
+};
+
+/// An integer of i32 that is not -0: as a constant it leaves integers what they are.
+bool is_i32(double number);
+
+/// "softmax axis=1": a node with these inputs. Errors have a line and column.
+Result<Node> parse_operation(std::string_view text, std::vector<Node::Input> inputs);
+/// Number and kind of everything in one node.
+MaybeFault check_node(const Statement& statement, int index);
+/// Steps of check(), for graphs. Number and kind of everything.
+MaybeFault check_graph_form(const Statement& statement, bool has_output);
+/// The result has the output's shape; fills `space` as check() does.
+MaybeFault make_graph_space(const Statement& statement, bool has_output, Space& space);
+/// What infer_output() appends: shape and element type.
+MaybeFault graph_result(const Statement& statement, Tensor& out);
+/// As canonicalise().
+MaybeFault lower_graph(const Statement& statement, Lowered& lowered);
+std::string print_graph(const Statement& statement);
+/// The Statement of one operation that this graph is, if it is one.
+void simplify_graph(Statement& statement);
+
+}  // namespace morello
+
+#endif

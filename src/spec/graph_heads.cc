@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+// What each operation of a graph is made of. Who spells a head by its parts gets the same stages.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "spec/graph.hh"
+#include "support/number.hh"
+
+namespace morello {
+namespace {
+
+constexpr double kDefaultEps = 1e-5;
+
+/// As the user would write it: rounded to f32.
+double f32(double value) { return rounded(Dtype::kF32, value); }
+
+double number_or(const Node& node, Parameter parameter, double otherwise) {
+  const std::vector<double>* values = setting_of(node, parameter);
+  return f32(values ? (*values)[0] : otherwise);
+}
+
+template <class Int>
+std::vector<Int> integers_of(const Node& node, Parameter parameter) {
+  std::vector<Int> list;
+  if (const std::vector<double>* values = setting_of(node, parameter))
+    for (double v : *values) list.push_back(static_cast<Int>(v));
+  return list;
+}
+
+}  // namespace
+
+Value GraphBuilder::apply(const Node& node) {
+  std::vector<Value> in;
+  for (int i = 0; i < std::ssize(node.inputs); i++) {
+    const Node::Input& input = node.inputs[static_cast<size_t>(i)];
+    if (input.kind == Node::Input::Kind::kNumber) {
+      const bool takes =
+          node.operation == Operation::kBinary || node.operation == Operation::kUnary ||
+          ((node.operation == Operation::kClamp || node.operation == Operation::kPow) && i > 0);
+      if (!takes)
+        return fail(MORELLO_INVALID_ARGUMENT, here(Place::Kind::kInput, i),
+                    "a number; here has to be a tensor or a value");
+      in.push_back(number(input.number));
+    } else {
+      in.push_back(input.kind == Node::Input::Kind::kTensor
+                       ? tensor(input.index)
+                       : values_[static_cast<size_t>(input.index)]);
+    }
+  }
+  if (failed()) return {};
+  const bool keep = setting_of(node, Parameter::kKeep) != nullptr;
+  switch (node.operation) {
+    case Operation::kMatmul:
+      return matmul(in[0], in[1]);
+    case Operation::kEinsum:
+      return einsum(node.subscripts, in[0], in[1]);
+    case Operation::kUnary:
+      return unary(node.op, in[0]);
+    case Operation::kBinary:
+      return binary(node.op, in[0], in[1]);
+    case Operation::kReduce:
+      return reduce(node.op, in[0], axes_of(node, in[0]), keep);
+    case Operation::kMove:
+      return in[0];
+    case Operation::kTranspose: {
+      std::vector<u32> permutation = integers_of<u32>(node, Parameter::kPerm);
+      if (!setting_of(node, Parameter::kPerm)) {
+        permutation.resize(in[0].axes.size());
+        std::iota(permutation.rbegin(), permutation.rend(), 0);
+      }
+      return transpose(in[0], permutation);
+    }
+    case Operation::kReshape:
+      return reshape(in[0], integers_of<i64>(node, Parameter::kShape));
+    case Operation::kCast:
+      return cast(in[0], node.dtype);
+    case Operation::kClamp:
+      return binary(Op::kMin, binary(Op::kMax, in[0], in[1]), in[2]);
+    case Operation::kPow:
+      if (!in[1].is_number())
+        return fail(MORELLO_UNSUPPORTED, here(Place::Kind::kInput, 1),
+                    "an exponent that is no number; valid are 0.5, -0.5, -1, 1, 2, 3 and 4");
+      return power(in[0], in[1].source.number);
+    case Operation::kMean:
+      return mean(in[0], axes_of(node, in[0]), keep);
+    case Operation::kSoftmax:
+      return softmax(in[0], axes_of(node, in[0]));
+    case Operation::kLogSoftmax: {
+      const std::vector<int> axes = axes_of(node, in[0]);
+      const Value shifted = binary(Op::kSub, in[0], reduce(Op::kMax, in[0], axes, true));
+      const Value sum = reduce(Op::kAdd, unary(Op::kExp, shifted), axes, true);
+      return binary(Op::kSub, shifted, unary(Op::kLog, sum));
+    }
+    case Operation::kLogsumexp: {
+      const std::vector<int> axes = axes_of(node, in[0]);
+      const Value greatest = reduce(Op::kMax, in[0], axes, true);
+      const Value shifted = binary(Op::kSub, in[0], greatest);
+      const Value sum = reduce(Op::kAdd, unary(Op::kExp, shifted), axes, true);
+      Value result = binary(Op::kAdd, unary(Op::kLog, sum), greatest);
+      if (!failed() && !keep) {
+        std::vector<Axis> left;
+        for (int a = 0; a < std::ssize(result.axes); a++)
+          if (std::find(axes.begin(), axes.end(), a) == axes.end())
+            left.push_back(result.axes[static_cast<size_t>(a)]);
+        result.axes = std::move(left);
+      }
+      return result;
+    }
+    case Operation::kLayernorm:
+    case Operation::kRmsnorm:
+      return normalised(node, in);
+    case Operation::kAttention:
+      return attention(node, in);
+    case Operation::kConv2d:
+      return convolution(node, in);
+    case Operation::kMaxPool:
+    case Operation::kAvgPool:
+      return pool(node, in[0]);
+  }
+  return {};
+}
+
+/// Those of the setting.
+std::vector<int> GraphBuilder::axes_of(const Node& node, const Value& x) {
+  std::vector<int> axes = integers_of<int>(node, Parameter::kAxis);
+  for (size_t i = 0; i < axes.size(); i++)
+    if (axes[i] < 0 || axes[i] >= std::ssize(x.axes))
+      fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kSetting), "there is no axis ", axes[i],
+           "; the input has ", x.axes.size(), " axes, counted from 0");
+    else if (std::count(axes.begin(), axes.end(), axes[i]) > 1)
+      fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kSetting), "axis ", axes[i], " is there twice");
+  if (failed()) return {};
+  return axes;
+}
+
+Value GraphBuilder::power(const Value& x, double exponent) {
+  if (exponent == 1) return x;
+  if (exponent == 0.5) return unary(Op::kSqrt, x);
+  if (exponent == -0.5) return unary(Op::kRsqrt, x);
+  if (exponent == -1) return unary(Op::kRecip, x);
+  if (exponent == 2) return unary(Op::kSquare, x);
+  if (exponent == 3) return binary(Op::kMul, unary(Op::kSquare, x), x);
+  if (exponent == 4) return unary(Op::kSquare, unary(Op::kSquare, x));
+  return fail(MORELLO_UNSUPPORTED, here(Place::Kind::kInput, 1), "pow with exponent ",
+              number_text(Dtype::kF32, exponent), "; valid are 0.5, -0.5, -1, 1, 2, 3 and 4");
+}
+
+Value GraphBuilder::mean(const Value& x, const std::vector<int>& axes, bool keep) {
+  if (failed()) return {};
+  i64 count = 1;
+  for (int a : axes) count *= x.axes[static_cast<size_t>(a)].size;
+  return binary(Op::kMul, reduce(Op::kAdd, x, axes, keep),
+                number(f32(1 / static_cast<double>(count))));
+}
+
+Value GraphBuilder::softmax(const Value& x, const std::vector<int>& axes) {
+  const Value shifted = binary(Op::kSub, x, reduce(Op::kMax, x, axes, true));
+  const Value e = unary(Op::kExp, shifted);
+  return binary(Op::kDiv, e, reduce(Op::kAdd, e, axes, true));
+}
+
+/// In two passes: first the mean, then the squares of what is left.
+Value GraphBuilder::normalised(const Node& node, const std::vector<Value>& in) {
+  const std::vector<int> axes = axes_of(node, in[0]);
+  Value x = in[0];
+  if (node.operation == Operation::kLayernorm) x = binary(Op::kSub, x, mean(x, axes, true));
+  const Value variance = mean(unary(Op::kSquare, x), axes, true);
+  const Value eps = number(number_or(node, Parameter::kEps, kDefaultEps));
+  Value result = binary(Op::kMul, x, unary(Op::kRsqrt, binary(Op::kAdd, variance, eps)));
+  if (in.size() > 1) result = binary(Op::kMul, result, in[1]);
+  if (in.size() > 2) result = binary(Op::kAdd, result, in[2]);
+  if (!failed() && result.axes.size() != in[0].axes.size())
+    return fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kInput, 1),
+                "factors and offsets have at most the axes of the first input");
+  for (size_t a = 0; !failed() && a < result.axes.size(); a++)
+    if (result.axes[a].size != in[0].axes[a].size)
+      return fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kInput, 1),
+                  "factors and offsets are broadcast to the first input: axis ", a, " has size ",
+                  in[0].axes[a].size, " there, not ", result.axes[a].size);
+  return result;
+}
+
+/// softmax(scale * q k^T + mask) v
+Value GraphBuilder::attention(const Node& node, const std::vector<Value>& in) {
+  const size_t rank = in[0].axes.size();
+  for (int i = 0; i < 3; i++)
+    if (in[static_cast<size_t>(i)].axes.size() != rank || rank < 2)
+      return fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kInput, i),
+                  "attention takes q[..,m,d], k[..,n,d] and v[..,n,e], with the same leading axes");
+  std::vector<u32> swapped(rank);
+  std::iota(swapped.begin(), swapped.end(), 0);
+  std::swap(swapped[rank - 2], swapped[rank - 1]);
+  const double scale = number_or(node, Parameter::kScale,
+                                 1 / std::sqrt(static_cast<double>(in[0].axes.back().size)));
+  Value scores = binary(Op::kMul, matmul(in[0], transpose(in[1], swapped)), number(scale));
+  if (in.size() > 3) scores = binary(Op::kAdd, scores, in[3]);
+  return matmul(softmax(scores, {static_cast<int>(rank) - 1}), in[2]);
+}
+
+/// The windows of the two spatial axes. False: something is wrong.
+bool GraphBuilder::spatial(const Node& node, const Value& x, const std::array<i64, 2>& window,
+                           std::vector<Window>& windows) {
+  auto pair = [&](Parameter p) -> std::array<i64, 2> {
+    const std::vector<i64> list = integers_of<i64>(node, p);
+    if (list.empty()) return {1, 1};
+    return {list[0], list.back()};
+  };
+  for (i64 width : integers_of<i64>(node, Parameter::kPadding))
+    if (width != 0) {
+      fail(MORELLO_UNSUPPORTED, here(Place::Kind::kSetting),
+           "padding is not supported yet: pad the input, or leave it out");
+      return false;
+    }
+  const auto step = pair(Parameter::kStride), dilation = pair(Parameter::kDilation);
+  const int first = setting_of(node, Parameter::kNhwc) ? 1 : 2;
+  for (int i = 0; i < 2; i++) {
+    const auto at = static_cast<size_t>(i);
+    const Window w{first + i, window[at], step[at], dilation[at]};
+    const i64 size = x.axes[static_cast<size_t>(first + i)].size;
+    if (w.size < 1 || w.step < 1 || w.dilation < 1) {
+      fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kSetting),
+           "windows, strides and dilations must be at least 1");
+      return false;
+    }
+    if (w.size > size || (w.size - 1) > (size - 1) / w.dilation) {
+      fail(MORELLO_INVALID_SHAPE, here(), "a window of ", w.size, " elements, ", w.dilation,
+           " apart, does not fit in axis ", first + i, " of the input, which has size ", size);
+      return false;
+    }
+    windows.push_back(w);
+  }
+  return true;
+}
+
+/// nchw: x[n,c,h,w], w[o,c/g,r,s]; nhwc: x[n,h,w,c], w[r,s,c/g,o].
+Value GraphBuilder::convolution(const Node& node, const std::vector<Value>& in) {
+  const Value &x = in[0], &w = in[1];
+  for (int i = 0; i < 2; i++)
+    if (in[static_cast<size_t>(i)].axes.size() != 4)
+      return fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kInput, i),
+                  "conv2d takes x[n,c,h,w] and w[o,c,r,s], or with nhwc x[n,h,w,c] and w[r,s,c,o]");
+  const bool nhwc = setting_of(node, Parameter::kNhwc) != nullptr;
+  const std::vector<i64> given = integers_of<i64>(node, Parameter::kGroups);
+  const i64 groups = given.empty() ? 1 : given[0];
+  const size_t channel = nhwc ? 3 : 1, rows = nhwc ? 0 : 2, deep = nhwc ? 2 : 1, out = nhwc ? 3 : 0;
+  const i64 channels = x.axes[channel].size, outputs = w.axes[out].size;
+  if (groups < 1 || channels % groups != 0 || outputs % groups != 0)
+    return fail(MORELLO_INVALID_SHAPE, here(), groups, " groups do not divide ", channels,
+                " channels and ", outputs, " outputs");
+  if (w.axes[deep].size != channels / groups)
+    return fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kInput, 1), "axis ", deep,
+                " of the weights has size ", w.axes[deep].size, "; with ", channels,
+                " channels in ", groups, " groups it must be ", channels / groups);
+  std::vector<Window> list;
+  if (!spatial(node, x, {w.axes[rows].size, w.axes[rows + 1].size}, list)) return {};
+  const Value v = windows(x, list);
+  if (failed()) return {};
+  auto size = [](const Value& value, size_t axis) { return value.axes[axis].size; };
+  // The groups as an axis of their own, g.
+  if (nhwc) {
+    const Value a = reshape(
+        v, {size(v, 0), size(v, 1), size(v, 2), size(v, 3), size(v, 4), groups, channels / groups});
+    const Value b = reshape(w, {size(w, 0), size(w, 1), size(w, 2), groups, outputs / groups});
+    const Value y = einsum("nhrwsgc,rscgo->nhwgo", a, b);
+    if (failed()) return {};
+    return reshape(y, {size(y, 0), size(y, 1), size(y, 2), outputs});
+  }
+  const Value a = reshape(
+      v, {size(v, 0), groups, channels / groups, size(v, 2), size(v, 3), size(v, 4), size(v, 5)});
+  const Value b = reshape(w, {groups, outputs / groups, size(w, 1), size(w, 2), size(w, 3)});
+  const Value y = einsum("ngchrws,gocrs->ngohw", a, b);
+  if (failed()) return {};
+  return reshape(y, {size(y, 0), outputs, size(y, 3), size(y, 4)});
+}
+
+Value GraphBuilder::pool(const Node& node, const Value& x) {
+  if (x.axes.size() != 4)
+    return fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kInput),
+                "pools take x[n,c,h,w], or with nhwc x[n,h,w,c]");
+  const std::vector<i64> window = integers_of<i64>(node, Parameter::kWindow);
+  std::vector<Window> list;
+  if (!spatial(node, x, {window[0], window.back()}, list)) return {};
+  const Value v = windows(x, list);
+  const std::vector<int> inner =
+      setting_of(node, Parameter::kNhwc) ? std::vector<int>{2, 4} : std::vector<int>{3, 5};
+  return node.operation == Operation::kMaxPool ? reduce(Op::kMax, v, inner, false)
+                                               : mean(v, inner, false);
+}
+
+}  // namespace morello

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+// Stages of a graph -> canonical Spec. What is computed twice is one stage, what changes nothing is
+// none, sums of products are contractions, and stages follow one another as the result needs them,
+// depth first: whatever order the nodes were written in.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "spec/canonical.hh"
+#include "spec/draft.hh"
+#include "spec/graph.hh"
+#include "spec/roles.hh"
+#include "support/number.hh"
+
+namespace morello {
+namespace {
+
+using Kind = Source::Kind;
+
+bool is_number(const Source& s, double value) { return s == Source{Kind::kNumber, 0, value}; }
+
+class Lowering {
+ public:
+  Lowering(const Statement& s, const GraphBuilder& graph)
+      : statement_(s), graph_(graph), stages_(graph.stages()), result_(graph.result().source) {
+    for (GraphStage& stage : stages_) {
+      stage.reduce = graph.dims().atoms(stage.reduce);
+      std::sort(stage.reduce.begin(), stage.reduce.end());
+    }
+  }
+
+  MaybeFault run(Lowered& lowered) {
+    do {
+      forward();
+    } while (fuse());
+    const Dtype out = statement_.tensors.back().dtype;
+    // An output rounds as a cast would.
+    if (result_.kind == Kind::kStage && is_narrow_float(out) && at(result_).rounds == out)
+      result_ = at(result_).in[0];
+    finish();
+    if (auto f = check_counts()) return f;
+    Draft draft = make_draft();
+    std::vector<int> arguments = inputs_;
+    arguments.push_back(out_tensor());
+    if (auto f = place_operands(statement_, arguments, draft, lowered)) return f;
+    return fill_in(draft, lowered.spec);
+  }
+
+ private:
+  GraphStage& at(const Source& s) { return stages_[static_cast<size_t>(s.index)]; }
+  int out_tensor() const { return static_cast<int>(statement_.tensors.size()) - 1; }
+  Dtype dtype_of(const Source& s) const {
+    return s.kind == Kind::kTensor ? statement_.tensors[static_cast<size_t>(s.index)].dtype
+                                   : computed_[static_cast<size_t>(s.index)];
+  }
+  bool integer(const Source& s) const {
+    return s.kind == Kind::kNumber ? is_i32(s.number) : is_integer(dtype_of(s));
+  }
+  Dtype computed(const GraphStage& stage) const {
+    if (stage.rounds) return *stage.rounds;
+    bool all = has_integers(stage.op);
+    for (const Source& in : stage.in)
+      if (in.kind != Kind::kNone) all &= integer(in);
+    return all ? Dtype::kI32 : Dtype::kF32;
+  }
+
+  /// What a stage comes to that changes nothing.
+  std::optional<Source> unchanged(const GraphStage& stage) const {
+    const auto& [x, y] = stage.in;
+    if (stage.rounds) {
+      // f32 holds all floats.
+      const bool same =
+          !integer(x) && (*stage.rounds == Dtype::kF32 || dtype_of(x) == *stage.rounds);
+      return same ? std::optional(x) : std::nullopt;
+    }
+    if (y.kind == Kind::kNone && is_binary(stage.op) && stage.reduce.empty()) return x;
+    if (y.kind != Kind::kNumber) return std::nullopt;
+    const bool same = (stage.op == Op::kMul && is_number(y, 1)) ||
+                      (stage.op == Op::kSub && is_number(y, 0)) ||
+                      (stage.op == Op::kDiv && is_number(y, 1) && !integer(x)) ||
+                      (stage.op == Op::kAdd && is_number(y, integer(x) ? 0.0 : -0.0));
+    return same ? std::optional(x) : std::nullopt;
+  }
+
+  /// One way to write what can be written in several.
+  static void normalise(GraphStage& stage) {
+    auto& [x, y] = stage.in;
+    const bool commutes = stage.op == Op::kAdd || stage.op == Op::kMul || stage.op == Op::kMax ||
+                          stage.op == Op::kMin;
+    auto rank = [](const Source& s) {
+      return s.kind == Kind::kStage ? 0 : s.kind == Kind::kTensor ? 1 : 2;
+    };
+    if (commutes && y.kind != Kind::kNone && rank(x) > rank(y)) std::swap(x, y);
+    if (stage.op == Op::kMulAdd && stage.reduce.empty()) stage.op = Op::kMul;
+    if (stage.op == Op::kMul && x == y) {
+      stage.op = Op::kSquare;
+      y = {};
+    }
+    if (stage.op == Op::kDiv && is_number(x, 1)) {
+      stage.op = Op::kRecip;
+      x = y;
+      y = {};
+    }
+  }
+
+  /// Replaces stages by equal ones before them, and by what they read if they do nothing.
+  void forward() {
+    std::vector<GraphStage> before = std::move(stages_);
+    std::vector<Source> now(before.size());
+    auto moved = [&](const Source& s) {
+      return s.kind == Kind::kStage ? now[static_cast<size_t>(s.index)] : s;
+    };
+    stages_.clear();
+    computed_.clear();
+    for (size_t i = 0; i < before.size(); i++) {
+      GraphStage& stage = before[i];
+      for (Source& in : stage.in) in = moved(in);
+      normalise(stage);
+      if (const auto same = unchanged(stage)) {
+        now[i] = *same;
+        continue;
+      }
+      const Dtype dtype = computed(stage);
+      for (Source& in : stage.in)
+        if (in.kind == Kind::kNumber && dtype != Dtype::kI32)
+          in.number = rounded(Dtype::kF32, in.number);
+      const auto known = std::find_if(stages_.begin(), stages_.end(), [&](const GraphStage& s) {
+        return s.op == stage.op && s.in == stage.in && s.reduce == stage.reduce &&
+               s.rounds == stage.rounds;
+      });
+      now[i] = {Kind::kStage, static_cast<int>(known - stages_.begin()), 0};
+      if (known != stages_.end()) continue;
+      stages_.push_back(std::move(stage));
+      computed_.push_back(dtype);
+    }
+    result_ = moved(result_);
+  }
+
+  /// Stages that the result needs, each after those that it reads.
+  std::vector<int> in_order() {
+    std::vector<int> order;
+    std::vector<char> seen(stages_.size());
+    auto visit = [&](auto&& self, const Source& s) -> void {
+      if (s.kind != Kind::kStage || seen[static_cast<size_t>(s.index)]) return;
+      seen[static_cast<size_t>(s.index)] = 1;
+      for (const Source& in : at(s).in) self(self, in);
+      order.push_back(s.index);
+    };
+    visit(visit, result_);
+    return order;
+  }
+
+  /// Makes one stage of two that nothing reads in between. False if there is nothing to do.
+  bool fuse() {
+    std::vector<int> readers(stages_.size());
+    const std::vector<int> order = in_order();
+    for (int s : order)
+      for (const Source& in : stages_[static_cast<size_t>(s)].in)
+        if (in.kind == Kind::kStage) readers[static_cast<size_t>(in.index)]++;
+    for (int s : order) {
+      GraphStage& stage = stages_[static_cast<size_t>(s)];
+      const Source inner = stage.in[0];
+      if (inner.kind != Kind::kStage || readers[static_cast<size_t>(inner.index)] != 1) continue;
+      if (computed_[static_cast<size_t>(s)] != dtype_of(inner)) continue;
+      const GraphStage& first = at(inner);
+      if (stage.op == Op::kAdd && stage.in[1].kind == Kind::kNone) {
+        const bool product =
+            first.op == Op::kSquare || (first.op == Op::kMul && first.in[1].kind != Kind::kNumber);
+        if (!product) continue;
+        stage.op = Op::kMulAdd;
+        stage.in = {first.in[0], first.op == Op::kSquare ? first.in[0] : first.in[1]};
+        return true;
+      }
+      if (stage.op == Op::kMul && stage.in[1].kind == Kind::kNumber && first.op == Op::kMul &&
+          first.in[1].kind == Kind::kNumber && dtype_of(inner) == Dtype::kF32) {
+        const double factor = rounded(Dtype::kF32, stage.in[1].number * first.in[1].number);
+        if (!std::isnormal(static_cast<float>(factor))) continue;
+        stage.in = {first.in[0], Source{Kind::kNumber, 0, factor}};
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Puts the stages in order, and inputs in that of their first use.
+  void finish() {
+    const std::vector<int> order = in_order();
+    std::vector<GraphStage> ordered;
+    std::vector<Dtype> dtypes;
+    std::vector<int> now(stages_.size());
+    for (int s : order) {
+      now[static_cast<size_t>(s)] = static_cast<int>(ordered.size());
+      ordered.push_back(stages_[static_cast<size_t>(s)]);
+      dtypes.push_back(computed_[static_cast<size_t>(s)]);
+      for (Source& in : ordered.back().in) {
+        if (in.kind == Kind::kStage) in.index = now[static_cast<size_t>(in.index)];
+        if (in.kind == Kind::kTensor) operand_of(in.index);
+      }
+    }
+    if (result_.kind == Kind::kStage) {
+      result_.index = now[static_cast<size_t>(result_.index)];
+    } else {
+      operand_of(result_.index);
+      ordered.push_back({Op::kCopy, {result_, {}}, {}, {}});
+      dtypes.push_back(copied_in(dtype_of(result_), statement_.tensors.back().dtype));
+      result_ = {Kind::kStage, 0, 0};
+    }
+    stages_ = std::move(ordered);
+    computed_ = std::move(dtypes);
+    if (statement_.accumulate) accumulate();
+  }
+
+  int operand_of(int tensor) {
+    const auto known = std::find(inputs_.begin(), inputs_.end(), tensor);
+    const int operand = static_cast<int>(known - inputs_.begin());
+    if (known == inputs_.end()) inputs_.push_back(tensor);
+    return operand;
+  }
+
+  /// A reduction that is the result goes on from what the output held; to all else it is added.
+  void accumulate() {
+    const GraphStage& last = stages_.back();
+    const bool reduces = !last.reduce.empty();
+    if (reduces && computed_.back() == statement_.tensors.back().dtype) return;
+    const Source out{Kind::kTensor, out_tensor(), 0};
+    GraphStage sum{Op::kAdd, {result_, out}, {}, {}};
+    if (reduces && (is_greatest(last.op) || is_least(last.op)))
+      sum = {last.op, {out, result_}, {}, {}};
+    computed_.push_back(computed(sum));
+    stages_.push_back(std::move(sum));
+  }
+
+  MaybeFault check_counts() const {
+    if (stages_.size() > kMaxStages)
+      return fault(MORELLO_UNSUPPORTED, {}, "the graph has ", stages_.size(),
+                   " scalar operations after simplification; at most ", kMaxStages,
+                   " are supported");
+    return std::nullopt;
+  }
+
+  /// Each dimension in the order in which operands have them, from slow to fast.
+  Draft make_draft() {
+    Draft draft;
+    draft.operands = static_cast<int>(inputs_.size()) + 1;
+    auto dim_of = [&](int atom) -> Draft::Dim& {
+      const auto [known, fresh] = dim_.emplace(atom, draft.dims.size());
+      if (fresh) draft.dims.push_back({graph_.dims().size(atom), 0, {}});
+      return draft.dims[known->second];
+    };
+    auto place = [&](size_t operand, const std::vector<std::pair<int, i64>>& strides) {
+      std::vector<std::pair<i64, int>> all;
+      for (const auto& use : strides) {
+        i64 stride = use.second;
+        const std::vector<int> atoms = graph_.dims().atoms({use.first});
+        for (size_t i = atoms.size(); i-- > 0; stride *= graph_.dims().size(atoms[i]))
+          all.push_back({stride, atoms[i]});
+      }
+      std::stable_sort(all.begin(), all.end(),
+                       [](const auto& a, const auto& b) { return a.first > b.first; });
+      for (const auto& entry : all) dim_of(entry.second).stride[operand] = entry.first;
+    };
+    for (size_t o = 0; o < inputs_.size(); o++)
+      place(o, graph_.uses()[static_cast<size_t>(inputs_[o])].strides);
+    std::vector<std::pair<int, i64>> strides;
+    const Tensor& out = statement_.tensors.back();
+    for (size_t a = 0; a < out.shape.size(); a++) {
+      const std::vector<int> atoms = graph_.dims().atoms(graph_.result().axes[a].dims);
+      i64 stride = out.strides[a];
+      for (size_t i = atoms.size(); i-- > 0; stride *= graph_.dims().size(atoms[i]))
+        strides.push_back({atoms[i], stride});
+    }
+    place(inputs_.size(), strides);
+    for (const GraphStage& stage : stages_)
+      for (int atom : stage.reduce) dim_of(atom);
+    add_roles(draft);
+    return draft;
+  }
+
+  void add_roles(Draft& draft) {
+    std::vector<std::vector<char>> has(stages_.size(), std::vector<char>(draft.dims.size()));
+    for (size_t s = 0; s < stages_.size(); s++) {
+      for (const Source& in : stages_[s].in)
+        for (size_t d = 0; d < draft.dims.size(); d++) {
+          if (in.kind == Kind::kStage) has[s][d] |= has[static_cast<size_t>(in.index)][d];
+          if (in.kind == Kind::kTensor) has[s][d] |= draft.dims[d].stride[ref_of(in)] != 0;
+        }
+      for (int atom : stages_[s].reduce) {
+        has[s][dim_.at(atom)] = 0;
+        draft.dims[dim_.at(atom)].roles |= 2u << 2 * s;
+      }
+      for (size_t d = 0; d < draft.dims.size(); d++)
+        if (has[s][d]) draft.dims[d].roles |= 1u << 2 * s;
+    }
+  }
+
+  Ref ref_of(const Source& s) const {
+    switch (s.kind) {
+      case Kind::kNone:
+        break;
+      case Kind::kNumber:
+        return kConstant;
+      case Kind::kStage:
+        return value_of(s.index);
+      case Kind::kTensor:
+        return static_cast<Ref>(std::find(inputs_.begin(), inputs_.end(), s.index) -
+                                inputs_.begin());
+    }
+    return kNoRef;
+  }
+
+  MaybeFault fill_in(const Draft& draft, Spec& spec) const {
+    spec.stage_count = static_cast<u8>(stages_.size());
+    for (size_t s = 0; s < stages_.size(); s++) {
+      const GraphStage& from = stages_[s];
+      DimMask reduce = 0;
+      for (size_t d = 0; d < draft.dims.size(); d++)
+        if (draft.dims[d].roles & 2u << 2 * s) reduce = static_cast<DimMask>(reduce | 1u << d);
+      Stage& stage = spec.stage[s] =
+          make_stage(from.op, ref_of(from.in[0]), ref_of(from.in[1]), reduce);
+      stage.dtype = computed_[s];
+      for (const Source& in : from.in)
+        if (in.kind == Kind::kNumber) stage.constant = bits_of_number(stage.dtype, in.number);
+    }
+    spec.stage[spec.stage_count - 1].out = static_cast<Ref>(spec.out_index());
+    if (round_to_f32(spec)) return std::nullopt;
+    return fault(MORELLO_UNSUPPORTED, {},
+                 "an i32 result is rounded to f32 before it is written as ",
+                 name_of(spec.out().dtype), ", which counts as a scalar operation, and at most ",
+                 kMaxStages, " are supported");
+  }
+
+  const Statement& statement_;
+  const GraphBuilder& graph_;
+  std::vector<GraphStage> stages_;
+  std::vector<Dtype> computed_;  // of each stage
+  Source result_;
+  std::vector<int> inputs_;    // tensors by first use
+  std::map<int, size_t> dim_;  // of atoms, in the draft before it is merged
+};
+
+}  // namespace
+
+MaybeFault lower_graph(const Statement& statement, Lowered& lowered) {
+  GraphBuilder graph(statement);
+  if (auto f = graph.run()) return f;
+  if (auto f = graph.find_diagonal()) return f;
+  return Lowering(statement, graph).run(lowered);
+}
+
+}  // namespace morello

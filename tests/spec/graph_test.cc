@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+// Graphs: what they compute, against an interpreter of their nodes; that heads are what their parts
+// are; one printed form; and what is refused.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "impl/evaluate.hh"
+#include "spec/canonical.hh"
+#include "spec/statement.hh"
+#include "support/graph_reference.hh"
+#include "support/random_graph.hh"
+#include "support/reference.hh"
+
+namespace morello {
+namespace {
+
+using namespace testing;
+
+TEST_SUITE_BEGIN("spec");
+
+Statement parsed(std::string_view text) {
+  INFO(text);
+  const Result<Statement> s = parse(text);
+  if (!s) FAIL(s.error().line << ":" << s.error().column << ": " << s.error().message);
+  return *s;
+}
+
+Lowered lowered(std::string_view text) {
+  INFO(text);
+  const Result<Lowered> l = lower(parsed(text));
+  if (!l) FAIL(l.error().message);
+  return *l;
+}
+
+/// Numbers of moderate size, of both signs.
+std::vector<char> random_memory(u64 bytes, Dtype dtype, Random& random) {
+  std::vector<char> memory(bytes);
+  const size_t size = size_of(dtype);
+  for (size_t at = 0; at + size <= bytes; at += size) {
+    const bool integer = is_integer(dtype);
+    const double number = integer ? pick(random, 0, 4) : pick(random, 0, 4000) / 1000.0 - 2;
+    const u32 bits = encoded(dtype, number);
+    std::memcpy(memory.data() + at, &bits, size);
+  }
+  return memory;
+}
+
+/// "" if evaluate(lower(s)) is what the nodes mean.
+std::string wrong(const Statement& s, u32 seed) {
+  const Result<Lowered> l = lower(s);
+  if (!l) return l.error().message;
+  if (const std::string bad = not_canonical(l->spec); !bad.empty()) return bad;
+  Random random(seed);
+  std::vector<std::vector<char>> data(s.tensors.size());
+  std::array<void*, kMaxOperands> pointers{};
+  for (int o = 0; o < l->spec.operand_count; o++) {
+    const size_t tensor = l->argument[o];
+    data[tensor] = random_memory(l->bytes[o], s.tensors[tensor].dtype, random);
+    pointers[o] = data[tensor].data();
+  }
+  const Array before = array_of(s.tensors.back(), data.back());
+  double greatest = 1;
+  const Array expected = graph_result_of(s, data, &greatest);
+  evaluate(l->spec, l->view, pointers.data());
+  const Array found = array_of(s.tensors.back(), data.back());
+  if (found.shape != expected.shape) return "another shape";
+  const Dtype dtype = s.tensors.back().dtype;
+  const double allowed = greatest * (is_narrow_float(dtype) ? 0.01 : 1e-5);
+  for (size_t i = 0; i < expected.at.size(); i++) {
+    double x = expected.at[i] + (s.accumulate ? before.at[i] : 0);
+    if (is_integer(dtype)) x = decoded(dtype, encoded(dtype, x));
+    const double y = found.at[i];
+    if (std::fabs(x - y) <= allowed || (std::isnan(x) && std::isnan(y)) || x == y) continue;
+    return "element " + std::to_string(i) + " is " + std::to_string(y) + ", not " +
+           std::to_string(x);
+  }
+  return "";
+}
+
+constexpr std::string_view kGraphs[] = {
+    "mul x f32[7,5] x",
+    "matmul f32[3,4] f32[4,5] * 0.125 -> relu",
+    "matmul u8[3,4] i8[4,5] * 2 + 3",
+    "matmul u8[3,4] i8[4,5] * 0.5 + f32[5] -> bf16[3,5]",
+    "sub 1 f32[9]",
+    "relu f32[9] -> max 0.5 -> min 1.5",
+    "clamp f32[9] -1 1",
+    "pow f32[4,3] 3",
+    "y = pow x f32[9] 2; add x y",
+    "s = square x f32[4,6]; reduce_sum s axis=1",
+    "reduce_sum f32[4,6,5] axis=0,2",
+    "mean f32[4,6,5] axis=1",
+    "mean f32[4,6,5] axis=0,2 keep",
+    "softmax f32[6,9] axis=1",
+    "softmax f32[6,9,2] axis=0",
+    "softmax f32[6,9,2] axis=1,2",
+    "log_softmax f32[6,9] axis=1",
+    "logsumexp f32[6,9] axis=1",
+    "logsumexp f32[6,9] axis=0 keep",
+    "layernorm f32[6,9] axis=1",
+    "layernorm f32[6,9] f32[9] f32[9] axis=1 eps=0.001",
+    "rmsnorm f32[6,9] f32[9] axis=1",
+    "rmsnorm bf16[6,9] axis=1 eps=1e-6 -> bf16[6,9]",
+    "attention f32[2,5,8] f32[2,7,8] f32[2,7,6]",
+    "attention f32[2,5,8] f32[2,7,8] f32[2,7,6] f32[5,7] scale=0.5",
+    "attention f32[2,3,5,8] f32[2,3,7,8]{strides=56,0,8,1} f32[2,3,7,6]{strides=42,0,6,1}",
+    "s = matmul q f32[2,5,4] k f32[2,4,7] * 0.125; p = softmax s axis=2; matmul p v f32[2,7,3]",
+    "t = matmul f32[3,4] f32[4,5]; matmul t f32[5,6]",
+    "g = matmul x f32[3,4] f32[4,8] -> silu; u = matmul x f32[4,8]; h = mul g u; matmul h f32[8,4]",
+    "r = matmul f32[3,4] f32[4,5] + y f32[3,5]; rmsnorm r f32[5] axis=1",
+    "y = exp x f32[4]; z = relu w f32[4]; sub z y",
+    "a f32[4]; b f32[4]; sub b a",
+    "t = transpose x f32[4,6]; s = reduce_sum t axis=0; div t s -> f32[6,4]{0,1}",
+    "r = reshape f32[4,6] shape=2,12; softmax r axis=1",
+    "x f32[4,6]; r = reshape x shape=2,2,6; m = reduce_max r axis=1 keep; d = sub r m; reshape d "
+    "shape=4,6",
+    "m = matmul f32[3,4] f32[4,5] -> cast bf16; mul m m",
+    "conv2d f32[2,3,7,6] f32[4,3,3,2]",
+    "conv2d f32[2,3,9,8] f32[4,3,3,2] stride=2,1 dilation=1,2 + f32[4,1,1] -> relu",
+    "conv2d f32[2,6,7,6] f32[4,3,3,3] groups=2",
+    "conv2d f32[1,6,7,6] f32[6,1,3,3] groups=6",
+    "conv2d f32[2,7,6,3] f32[3,2,3,4] nhwc",
+    "conv2d f32[2,7,6,6] f32[3,2,3,4] nhwc groups=2 stride=2",
+    "conv2d f32[1,7,6,6] f32[3,3,1,6] nhwc groups=6",
+    "conv2d f32[1,3,5,5] f32[4,3,1,1]",
+    "max_pool f32[2,3,8,6] window=2 stride=2",
+    "max_pool f32[2,8,6,3] window=3,2 nhwc",
+    "avg_pool f32[2,3,8,6] window=2,3 stride=2,1",
+    "avg_pool f32[2,8,6,3] window=2 stride=2 nhwc dilation=2",
+    "s = matmul f32[3,4] f32[4,5]; reduce_sum s axis=1 += f32[3]",
+    "s = exp f32[3,4]; mul s 2 += f32[3,4]",
+    "s = matmul f32[3,4]{*} f32[4,5]{*}; matmul s f32[5,2]{*}",
+    "matmul f32[1,4] f32[4,1] -> softmax axis=1",
+};
+
+TEST_CASE("graph: they compute what their nodes mean, and print as themselves") {
+  for (std::string_view text : kGraphs) {
+    const Statement s = parsed(text);
+    const std::string printed = print(s);
+    INFO(text << "\n" << printed);
+    CHECK(wrong(s, 1) == "");
+    const Statement again = parsed(printed);
+    CHECK(again == s);
+    CHECK(print(again) == printed);
+  }
+}
+
+TEST_CASE("graph: heads are what their parts are, whatever order they are written in") {
+  constexpr std::string_view kPairs[][2] = {
+      {"softmax f32[6,9] axis=1",
+       "m = reduce_max x f32[6,9] axis=1 keep; e = sub x m -> exp; s = reduce_sum e axis=1 keep; "
+       "div e s"},
+      {"log_softmax f32[6,9] axis=1",
+       "x f32[6,9]; m = reduce_max x axis=1 keep; d = sub x m; l = exp d -> reduce_sum axis=1 keep "
+       "-> log; sub d l"},
+      {"logsumexp f32[6,9] axis=1",
+       "m = reduce_max x f32[6,9] axis=1 keep; sub x m -> exp -> reduce_sum axis=1 keep -> log + m "
+       "-> reshape shape=6"},
+      {"mean f32[6,8] axis=1", "reduce_sum f32[6,8] axis=1 * 0.125"},
+      {"rmsnorm f32[6,8] f32[8] axis=1 eps=0.5",
+       "s = mul x f32[6,8] x; r = reduce_sum s axis=1 keep * 0.125 + 0.5 -> rsqrt; mul r x * "
+       "f32[8]"},
+      {"layernorm f32[6,8] f32[8] f32[8] axis=1 eps=0.5",
+       "m = mean x f32[6,8] axis=1 keep; c = sub x m; v = square c -> mean axis=1 keep; r = add "
+       "0.5 "
+       "v -> rsqrt; mul c r * f32[8] + f32[8]"},
+      {"attention f32[2,5,4] f32[2,7,4] f32[2,7,6] scale=0.5",
+       "s = einsum \"bmd,bnd->bmn\" f32[2,5,4] f32[2,7,4] * 0.5 -> softmax axis=2; matmul s "
+       "f32[2,7,6]"},
+      {"clamp f32[9] -1 1", "max f32[9] -1 -> min 1"},
+      {"pow f32[9] 4", "s = mul x f32[9] x; mul s s"},
+      {"relu f32[9] * 4 * 0.5", "relu f32[9] * 1 * 2 - 0"},
+      {"conv2d f32[1,5,5,3] f32[1,1,3,4] nhwc",
+       "matmul f32[25,3] f32[3,4] -> reshape shape=1,5,5,4"},
+      {"a = matmul x f32[3,4] f32[4,5]; b = matmul x f32[4,5]; add a b",
+       "b = matmul x f32[3,4] z f32[4,5]; a = matmul x y f32[4,5]; add a b"},
+      {"relu f32[4,6] -> exp * 2", "y = relu f32[24]; z = exp y; mul z 2"},
+      {"matmul f32[3,4] f32[4,5] -> relu", "t = matmul f32[3,4] f32[4,5]; relu t"},
+      {"s = reduce_sum f32[3,4] axis=1 keep; add s f32[3,5]",
+       "s = reduce_sum a f32[3,4] axis=1 keep; add b f32[3,5] s"},
+  };
+  for (const auto& pair : kPairs) {
+    INFO(pair[0] << "\n" << pair[1]);
+    const Spec a = lowered(pair[0]).spec, b = lowered(pair[1]).spec;
+    INFO(describe(a) << "\n" << describe(b));
+    CHECK(a == b);
+  }
+}
+
+TEST_CASE(
+    "graph: random ones compute what their nodes mean, in any order, and print as themselves") {
+  size_t stages = 0, operands = 0;
+  for (u32 seed = 1; seed <= 3000; seed++) {
+    Random random(seed);
+    const Statement s = random_graph(random, static_cast<int>(seed % 10));
+    const std::string printed = print(s);
+    INFO("seed " << seed << ": " << printed);
+    REQUIRE(wrong(s, seed) == "");
+    const Result<Lowered> l = lower(s), other = lower(reordered(s, random));
+    REQUIRE(other.ok());
+    INFO(describe(l->spec) << "\n" << describe(other->spec));
+    REQUIRE(l->spec == other->spec);
+    REQUIRE(l->argument == other->argument);
+    const Result<Statement> again = parse(printed);
+    REQUIRE_MESSAGE(again.ok(), again.error().message);
+    REQUIRE(lower(*again)->spec == l->spec);
+    REQUIRE((again->head != Statement::Head::kGraph || *again == s));
+    stages += l->spec.stage_count;
+    operands += l->spec.operand_count;
+  }
+  CHECK(stages > 3000 * 4);
+  CHECK(operands > 3000 * 2);
+}
+
+TEST_CASE("graph: what is wrong is said where it is") {
+  struct Case {
+    std::string text;
+    Status status;
+    u32 line, column;
+    std::string_view message;  // a part of it
+  };
+  std::string exps;
+  for (int i = 0; i < 17; i++) exps += " -> exp -> neg";
+  const Case kCases[] = {
+      {"y = relu f32[4]; relu z", MORELLO_SYNTAX_ERROR, 1, 23, "names are y"},
+      {"y = relu f32[4];\nz = relu y; add z w", MORELLO_SYNTAX_ERROR, 2, 19, "names are y, z"},
+      {"y = add f32[4] z; z = exp y; add y z", MORELLO_SYNTAX_ERROR, 1, 16,
+       "used before it is defined, at 1:19; a graph has no cycles"},
+      {"y = add f32[4] y; relu y", MORELLO_SYNTAX_ERROR, 1, 16, "neither a tensor"},
+      {"y = relu f32[4]; z = exp y; neg y", MORELLO_SYNTAX_ERROR, 1, 18, "'z' is not used"},
+      {"x f32[4]; w f32[4]; relu x -> exp", MORELLO_INVALID_ARGUMENT, 1, 13, "input 1 is not used"},
+      {"y = relu f32[4]; y = exp y; neg y", MORELLO_SYNTAX_ERROR, 1, 18,
+       "is a name already, given at 1:1"},
+      {"y = relu f32[4]", MORELLO_SYNTAX_ERROR, 1, 1, "the last statement is the result"},
+      {"relu f32[4]; exp f32[4]", MORELLO_SYNTAX_ERROR, 1, 12, "has no name"},
+      {"y = relu f32[4] -> f32[4]; exp y", MORELLO_SYNTAX_ERROR, 1, 17,
+       "only the result, the last statement, has an output"},
+      {"f32 = relu f32[4]; exp f32[4]", MORELLO_SYNTAX_ERROR, 1, 1, "cannot be a name"},
+      {"y = relu f32[4];", MORELLO_SYNTAX_ERROR, 1, 17, "expected an operation"},
+      {"y = relu f32[3,4]; add y f32[5]", MORELLO_INVALID_SHAPE, 1, 26, "the other input has size"},
+      {"y = relu f32[3,4]; matmul y f32[5,4]", MORELLO_INVALID_SHAPE, 1, 29, "must be equal"},
+      {"y = relu f32[3,4];\nsoftmax y axis=2", MORELLO_INVALID_SHAPE, 2, 11, "there is no axis 2"},
+      {"softmax f32[3,4] axis=0,0", MORELLO_INVALID_SHAPE, 1, 18, "twice"},
+      {"softmax f32[3,4]", MORELLO_SYNTAX_ERROR, 1, 17, "expected axis="},
+      {"softmax f32[3,4] axis=0 axis=1", MORELLO_SYNTAX_ERROR, 1, 25, "axis is there twice"},
+      {"softmax f32[3,4] axis=1 -> f32[3,5]", MORELLO_INVALID_SHAPE, 1, 34,
+       "that of the result has size 4"},
+      {"pow f32[3] 5", MORELLO_UNSUPPORTED, 1, 12, "valid are 0.5, -0.5, -1, 1, 2, 3 and 4"},
+      {"pow f32[3] f32[3]", MORELLO_UNSUPPORTED, 1, 12, "no number"},
+      {"cast f32[3] i8", MORELLO_UNSUPPORTED, 1, 1, "f32, bf16 or f16 only"},
+      {"matmul f32[3,4] 2", MORELLO_INVALID_ARGUMENT, 1, 17, "has to be a tensor or a value"},
+      {"relu f32[3] * 1e99", MORELLO_SYNTAX_ERROR, 1, 15, "out of the range of f32"},
+      {"exp 2 * f32[3]", MORELLO_UNSUPPORTED, 1, 5, "write the number that it is"},
+      {"x f32[4,4]; matmul x x", MORELLO_UNSUPPORTED, 1, 3, "two axes at once"},
+      {"y = relu f32[4,4]; t = transpose y; matmul y y -> add t", MORELLO_UNSUPPORTED, 1, 44,
+       "two axes at once"},
+      {"conv2d f32[1,3,5,5] f32[4,3,7,3]", MORELLO_INVALID_SHAPE, 1, 1,
+       "a window of 7 elements, 1 apart, does not fit in axis 2 of the input, which has size 5"},
+      {"conv2d f32[1,3,5,5] f32[4,3,3,3] padding=1,1", MORELLO_UNSUPPORTED, 1, 34, "padding"},
+      {"conv2d f32[1,3,5,5] f32[4,2,3,3]", MORELLO_INVALID_SHAPE, 1, 21, "it must be 3"},
+      {"conv2d f32[1,3,5,5] f32[4,1,3,3] groups=2", MORELLO_INVALID_SHAPE, 1, 1, "do not divide"},
+      {"y = relu f32[1,3,5,5]; conv2d y f32[4,3,3,3]", MORELLO_UNSUPPORTED, 1, 31, "over a value"},
+      {"max_pool x f32[1,3,6,6] window=2 + x", MORELLO_UNSUPPORTED, 1, 10, "pass it as two inputs"},
+      {"attention f32[5,4] f32[7,4] f32[2,7,6]", MORELLO_INVALID_SHAPE, 1, 29, "same leading axes"},
+      {"layernorm f32[6,9] f32[4,6,9] axis=1", MORELLO_INVALID_SHAPE, 1, 20, "at most the axes"},
+      {"reshape f32[4,6] shape=5,5", MORELLO_INVALID_SHAPE, 1, 18, "25 elements"},
+      {"x f32[4,6]; r = reshape x shape=6,4; t = reshape r shape=24; s = reshape x shape=8,3; u = "
+       "reshape s shape=24; add t u",
+       MORELLO_UNSUPPORTED, 1, 27, "do not nest"},
+      {"relu f32[4] * 2" + exps, MORELLO_UNSUPPORTED, 0, 0, "36 scalar operations"},
+      {"add f32[3] 1 + f32[3] + f32[3] + f32[3] + f32[3] + f32[3] + f32[3] + f32[3]",
+       MORELLO_UNSUPPORTED, 0, 0, "9 tensors"},
+  };
+  for (const Case& c : kCases) {
+    INFO(c.text);
+    const Result<Statement> s = parse(c.text);
+    REQUIRE_FALSE(s.ok());
+    INFO(s.error().message);
+    CHECK(s.error().status == c.status);
+    if (c.line) CHECK(s.error().line == c.line);
+    if (c.column) CHECK(s.error().column == c.column);
+    CHECK(s.error().message.find(c.message) != std::string::npos);
+  }
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace morello

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// What a graph means, from the text of its nodes alone: in doubles, node by node, on dense arrays,
+// as NumPy would. Shares no code with lower() or evaluate(), and knows no stages.
+#ifndef MORELLO_TESTS_SUPPORT_GRAPH_REFERENCE_HH
+#define MORELLO_TESTS_SUPPORT_GRAPH_REFERENCE_HH
+
+#include <vector>
+
+#include "spec/statement.hh"
+
+namespace morello::testing {
+
+struct Array {
+  std::vector<i64> shape;
+  std::vector<double> at;  // row-major
+};
+
+/// The result of the graph, before it is rounded to the output's type or added to it. `data` has
+/// the memory of each input. `greatest`, if there is one, becomes the largest magnitude that any
+/// node has. REQUIRES: lower() accepts it.
+Array graph_result_of(const Statement& graph, const std::vector<std::vector<char>>& data,
+                      double* greatest = nullptr);
+
+/// The tensor in `memory`, or the other way round.
+Array array_of(const Tensor& tensor, const std::vector<char>& memory);
+
+}  // namespace morello::testing
+
+#endif
