@@ -74,8 +74,9 @@ enum class Restriction : u8 {
   // Of graphs, no tiles that repeat a stage, or of odd sizes; no operand comes nearer that loops
   // do not use again.
   kStageTiles = 3,
+  kFewTiles = 4,  // of contractions over five dimensions or more, tiles are divisors or nearly so
 };
-inline constexpr int kRestrictions = 4;
+inline constexpr int kRestrictions = 5;
 
 /// What actions may depend on besides the Spec. Immutable during a search.
 struct ActionContext {

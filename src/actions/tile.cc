@@ -27,6 +27,9 @@ bool is_batch(const Spec& spec, u8 dim) {
   return dim != unit_dim(spec.out()) && both_have(spec, dim) && has_dim(spec.out().dims, dim);
 }
 
+/// Contractions of so many dimensions, such as convolutions, have fewer tiles of each.
+constexpr int kManyDims = 5;
+
 /// The tiles of one dimension.
 class Tiles {
  public:
@@ -39,6 +42,8 @@ class Tiles {
       if (!has_dim(inner_dims(spec), dim)) return;
       few_only_ = true;
     }
+    if (contraction_of(spec) && spec.rank >= kManyDims && context.restricts(Restriction::kFewTiles))
+      few_only_ = true;
     if (parallel && !has_dim(parallel_dims(spec), dim)) return;
     const bool one_only = register_operand(spec) >= 0 || (!parallel && is_batch(spec, dim) &&
                                                           context.restricts(Restriction::kBatch));
@@ -70,6 +75,7 @@ class Tiles {
   /// breeds other leftovers, stage by stage.
   bool is_near_divisor(u32 size) const {
     const u32 whole = spec_.size[dim_];
+    if (whole <= 4) return size == 1;
     if (whole % size == 0) return true;
     if (!std::has_single_bit(size)) return false;
     for (u32 other : kLadder)

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// Kernels of graphs, beside what their texts mean node by node.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "../support/graph_reference.hh"
+#include "../support/random_graph.hh"
+#include "kernel_case.hh"
+#include "rounds.hh"
+
+namespace morello {
+namespace {
+
+using namespace testing;
+
+constexpr u64 kMemoryBudget = 24 << 20;
+
+/// Tame: what functions and quotients make of it stays near.
+void fill_tame(Bytes& memory, Dtype dtype, Random& random) {
+  const size_t size = size_of(dtype);
+  for (size_t at = 0; at + size <= memory.size(); at += size) {
+    const double x = is_integer(dtype) ? pick(random, 0, 4) : pick(random, 0, 4000) / 1000.0 - 2;
+    const u32 bits = encoded(dtype, x);
+    std::memcpy(memory.data() + at, &bits, size);
+  }
+}
+
+/// Each element of the output, in row-major order.
+std::vector<i64> offsets_of(const Tensor& t) {
+  std::vector<i64> all = {0};
+  for (size_t axis = 0; axis < t.shape.size(); axis++) {
+    std::vector<i64> finer;
+    for (i64 at : all)
+      for (i64 i = 0; i < t.shape[axis]; i++) finer.push_back(at + i * t.strides[axis]);
+    all = std::move(finer);
+  }
+  return all;
+}
+
+struct Handles {
+  ContextPtr context;
+  SpecPtr spec;
+  KernelPtr kernel;
+};
+
+morello_status synthesize(const std::string& text, morello_isa isa, u32 threads, Handles& h,
+                          std::string& message) {
+  morello_error* error = nullptr;
+  morello_context* context = nullptr;
+  morello_spec* spec = nullptr;
+  morello_kernel* kernel = nullptr;
+  morello_status status = morello_context_create(nullptr, &context, &error);
+  h.context.reset(context);
+  if (status == MORELLO_OK) status = morello_spec_parse(context, text.c_str(), &spec, &error);
+  h.spec.reset(spec);
+  if (status == MORELLO_OK) {
+    morello_options options;
+    morello_options_init(&options, sizeof options);
+    options.target = isa;
+    options.threads = threads;
+    options.memory_budget = kMemoryBudget;
+    status = morello_synthesize(context, spec, &options, &kernel, &error);
+    h.kernel.reset(kernel);
+  }
+  if (error) message = morello_error_message(error);
+  morello_error_destroy(error);
+  return status;
+}
+
+/// "" if the kernel of the text computes what it says.
+std::string wrong(const std::string& text, morello_isa isa, u64 seed, u32 threads, bool& skipped) {
+  Handles h;
+  std::string message;
+  const morello_status status = synthesize(text, isa, threads, h, message);
+  skipped = status == MORELLO_BUDGET_EXCEEDED;
+  if (status != MORELLO_OK) return skipped ? "" : text + "\n" + message;
+  const Statement s = *parse(text);
+  Random random(static_cast<u32>(seed));
+  Trial trial;
+  trial.operand_count = static_cast<int>(s.tensors.size());
+  trial.dtype = s.tensors.back().dtype;
+  for (size_t t = 0; t < s.tensors.size(); t++) {
+    trial.data[t].resize(morello_kernel_operand_size(h.kernel.get(), static_cast<u32>(t)));
+    fill_tame(trial.data[t], s.tensors[t].dtype, random);
+  }
+  const Array before = array_of(s.tensors.back(), trial.output());
+  if (!s.accumulate) std::fill(trial.output().begin(), trial.output().end(), '\xff');
+  double greatest = 1;
+  const std::vector<std::vector<char>> data(trial.data.begin(),
+                                            trial.data.begin() + trial.operand_count);
+  const Array result = graph_result_of(s, data, &greatest);
+  const std::vector<i64> offsets = offsets_of(s.tensors.back());
+  for (size_t i = 0; i < offsets.size(); i++) {
+    Expected e{offsets[i], result.at[i] + (s.accumulate ? before.at[i] : 0)};
+    e.error = greatest * (is_narrow_float(trial.dtype) ? 0.01 : 1e-5);
+    if (is_integer(trial.dtype)) e.error = 0;
+    if (std::isnan(e.value)) e.error = 0;
+    trial.expected.push_back(e);
+  }
+  Call call;
+  call.function = morello_kernel_function(h.kernel.get());
+  call.scratch_bytes = morello_kernel_scratch_size(h.kernel.get());
+  for (Guarded::Side side : {Guarded::Side::kEnd, Guarded::Side::kStart})
+    if (std::string bad = run(trial, call, side); !bad.empty()) return text + "\n" + bad;
+  return "";
+}
+
+TEST_SUITE_BEGIN("kernel");
+
+TEST_CASE("graphs that people write") {
+  const std::string texts[] = {
+      "softmax f32[5,37] axis=1",
+      "softmax f32[5,37] axis=0",
+      "log_softmax f32[3,4,19] axis=2",
+      "logsumexp f32[9,65] axis=1",
+      "layernorm f32[6,33] f32[33] f32[33] axis=1",
+      "rmsnorm bf16[6,33] f32[33] axis=1 -> bf16[6,33]",
+      "attention q f32[2,9,8] k f32[2,17,8] v f32[2,17,12] m f32[9,17]",
+      "attention q bf16[2,9,8] k bf16[2,17,8] v bf16[2,17,12] -> bf16[2,9,12]",
+      "matmul f32[7,19] f32[19,33] -> relu -> matmul f32[33,9] + f32[9]",
+      "matmul f32[7,19] f32[19,33] -> matmul f32[33,9] -> matmul f32[9,21] += f32[7,21]",
+      "g = matmul x f32[5,12] f32[12,31] -> silu; u = matmul x f32[12,31]; mul g u -> matmul "
+      "f32[31,12]",
+      "r = matmul f32[5,12] f32[12,20] + x f32[5,20]; rmsnorm r f32[20] axis=1",
+      "reduce_sum x f32[6,50] axis=1 -> square",
+      "square f32[6,50] -> reduce_sum axis=1",
+      "square f32[6,50] -> reduce_sum axis=0",
+      "c = mean x f32[6,50] axis=1 keep; sub x c -> square -> mean axis=1",
+      "conv2d f32[1,3,9,11] f32[4,3,3,3] stride=2,1",
+      "conv2d f32[1,9,11,4] f32[3,3,4,8] nhwc",
+      "conv2d f32[1,4,9,9] f32[4,1,3,3] groups=4",
+      "max_pool f32[2,3,8,8] window=2,2 stride=2,2",
+      "avg_pool f32[1,9,9,5] window=3,3 stride=2,2 nhwc",
+      "matmul u8[5,40] i8[40,20] * 0.01 -> round -> clamp -7 7 -> i8[5,20]",
+      "sub 1 f32[40] -> exp -> mul 0.5",
+  };
+  for (morello_isa isa : usable_isas())
+    for (const std::string& text : texts) {
+      bool skipped = false;
+      CHECK(wrong(text, isa, 1, 1, skipped) == "");
+      CHECK_MESSAGE(!skipped, text);
+    }
+}
+
+TEST_CASE("random graphs") {
+  for (morello_isa isa : usable_isas()) {
+    size_t skipped = 0;
+    const std::vector<u64> all = seeds(150);
+    for (u64 seed : all) {
+      set_note("random graphs", seed, isa);
+      Random random(static_cast<u32>(seed));
+      const Statement s = random_graph(random, static_cast<int>(seed % 10));
+      bool too_large = false;
+      const std::string bad =
+          wrong(print(s), isa, seed, seed % 3 == 0 ? 2 : 1, too_large);
+      skipped += too_large;
+      REQUIRE_MESSAGE(bad == "", repeat_command("random graphs", seed, isa));
+    }
+    CHECK_MESSAGE(5 * skipped <= all.size(), skipped << " of " << all.size() << " were skipped");
+  }
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace morello
