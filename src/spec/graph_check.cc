@@ -122,11 +122,11 @@ MaybeFault make_graph_space(const Statement& s, bool has_output, Space& space) {
   GraphBuilder graph(s);
   if (auto f = graph.run()) return f;
   if (auto f = graph.find_diagonal()) return f;
-  const std::vector<Axis>& result = graph.result().axes;
+  const std::vector<ValueAxis>& result = graph.result().axes;
   // Axes are alike if they are the same dimensions.
   std::vector<std::vector<int>> known;
-  auto label = [&](const std::vector<Axis>& axes, std::vector<int>& labels) {
-    for (const Axis& axis : axes) {
+  auto label = [&](const std::vector<ValueAxis>& axes, std::vector<int>& labels) {
+    for (const ValueAxis& axis : axes) {
       const std::vector<int> atoms = graph.dims().atoms(axis.dims);
       if (atoms.empty()) {
         labels.push_back(kBroadcast);
@@ -161,7 +161,7 @@ MaybeFault graph_result(const Statement& s, Tensor& out) {
   GraphBuilder graph(s);
   if (auto f = graph.run()) return f;
   out.dtype = graph.result().dtype;
-  for (const Axis& axis : graph.result().axes) out.shape.push_back(axis.size);
+  for (const ValueAxis& axis : graph.result().axes) out.shape.push_back(axis.size);
   out.strides = row_major_strides(out.shape);
   return std::nullopt;
 }
