@@ -174,6 +174,8 @@ void simplify_graph(Statement& s) {
   auto is_next = [&](const Node::Input& in) {
     return in.kind == Kind::kTensor && in.index == next++;
   };
+  for (const Node::Input& in : first.inputs)
+    if (!is_next(in)) return;
   switch (first.operation) {
     case Operation::kMatmul:
       plain.head = Head::kMatmul;
@@ -209,8 +211,6 @@ void simplify_graph(Statement& s) {
       return;
   }
   plain.op = first.op;
-  for (const Node::Input& in : first.inputs)
-    if (!is_next(in)) return;
   for (size_t n = 1; n < s.nodes.size(); n++) {
     const Node& node = s.nodes[n];
     if (node.operation != Operation::kUnary && node.operation != Operation::kBinary) return;
