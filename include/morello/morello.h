@@ -339,8 +339,8 @@ MORELLO_API morello_status morello_graph_create(morello_context *context, morell
                                                 morello_error **err);
 /** NULL is allowed. Specs that were made of it stay. */
 MORELLO_API void morello_graph_release(morello_graph *graph);
-/** The next input, which is operand 0, 1, .. of the Spec. *value receives the number that operations
- *  know it by. */
+/** The next input, which is operand 0, 1, .. of the Spec. *value receives the number that
+ *  operations know it by. */
 MORELLO_API morello_status morello_graph_input(morello_graph *graph, const morello_tensor *tensor,
                                                uint32_t *value, morello_error **err);
 /** A constant, rounded to f32 unless it is an integer of 32 bits. */
@@ -353,8 +353,8 @@ MORELLO_API morello_status morello_graph_constant(morello_graph *graph, double n
 MORELLO_API morello_status morello_graph_apply(morello_graph *graph, const char *operation,
                                                const uint32_t *inputs, uint32_t input_count,
                                                uint32_t *value, morello_error **err);
-/** The Spec that computes `value`, which all others must be needed for. `out` NULL: row-major, of the
- *  shape and element type that follow; `accumulate` as in `+=`. The graph can be used on.
+/** The Spec that computes `value`, which all others must be needed for. `out` NULL: row-major, of
+ *  the shape and element type that follow; `accumulate` as in `+=`. The graph can be used on.
  *  @return as morello_spec_parse(), without a line. */
 MORELLO_API morello_status morello_graph_finish(const morello_graph *graph, uint32_t value,
                                                 const morello_tensor *out, int accumulate,

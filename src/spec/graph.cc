@@ -20,7 +20,7 @@ bool same_bits(double a, double b) {
 
 Tensor tensor_of(const Value& value) {
   Tensor t;
-  for (const Axis& axis : value.axes) t.shape.push_back(axis.size);
+  for (const ValueAxis& axis : value.axes) t.shape.push_back(axis.size);
   t.strides = row_major_strides(t.shape);
   t.dtype = value.dtype;
   return t;
@@ -87,9 +87,9 @@ MaybeFault GraphBuilder::find_diagonal() const {
     std::sort(atoms.begin(), atoms.end());
     return std::adjacent_find(atoms.begin(), atoms.end()) != atoms.end();
   };
-  auto atoms_of = [&](const std::vector<Axis>& axes) {
+  auto atoms_of = [&](const std::vector<ValueAxis>& axes) {
     std::vector<int> all;
-    for (const Axis& axis : axes)
+    for (const ValueAxis& axis : axes)
       for (int atom : dims_.atoms(axis.dims)) all.push_back(atom);
     return all;
   };
@@ -107,9 +107,9 @@ MaybeFault GraphBuilder::find_diagonal() const {
 }
 
 /// Values are as large as tensors may be, so that no product of sizes overflows.
-bool GraphBuilder::fits(const std::vector<Axis>& axes) {
+bool GraphBuilder::fits(const std::vector<ValueAxis>& axes) {
   i64 elements = 1;
-  for (const Axis& axis : axes)
+  for (const ValueAxis& axis : axes)
     if (__builtin_mul_overflow(elements, axis.size, &elements) || elements > kMaxElements) {
       fail(MORELLO_SIZE_OVERFLOW, here(), "a value here has more than ", kMaxElements,
            " elements, the most that is supported, repeated ones included");
@@ -144,7 +144,7 @@ Value GraphBuilder::number(double value) {
   return {{Kind::kNumber, 0, value}, {}, is_i32(value) ? Dtype::kI32 : Dtype::kF32};
 }
 
-Value GraphBuilder::add_stage(GraphStage stage, std::vector<Axis> axes, Dtype dtype) {
+Value GraphBuilder::add_stage(GraphStage stage, std::vector<ValueAxis> axes, Dtype dtype) {
   if (!fits(axes)) return {};
   stages_.push_back(std::move(stage));
   return {{Kind::kStage, static_cast<int>(stages_.size()) - 1, 0}, std::move(axes), dtype};
@@ -166,7 +166,7 @@ Value GraphBuilder::classic(Statement s, const std::vector<Value>& inputs) {
     fault_ = std::move(f);
     return {};
   }
-  std::vector<Axis> axes(static_cast<size_t>(space.rank));
+  std::vector<ValueAxis> axes(static_cast<size_t>(space.rank));
   for (size_t d = 0; d < axes.size(); d++) axes[d].size = space.size[d];
   for (size_t i = 0; i < inputs.size(); i++)
     for (size_t a = 0; a < inputs[i].axes.size(); a++) {
@@ -182,7 +182,7 @@ Value GraphBuilder::classic(Statement s, const std::vector<Value>& inputs) {
   together_.push_back({node_, axes});
 
   GraphStage stage;
-  std::vector<Axis> result;
+  std::vector<ValueAxis> result;
   std::vector<char> kept(axes.size());
   for (int d : space.result) {
     result.push_back(axes[static_cast<size_t>(d)]);
@@ -247,9 +247,9 @@ Value GraphBuilder::reduce(Op op, const Value& x, const std::vector<int>& axes, 
   GraphStage stage;
   stage.op = op;
   stage.in[0] = x.source;
-  std::vector<Axis> result;
+  std::vector<ValueAxis> result;
   for (int a = 0; a < std::ssize(x.axes); a++) {
-    const Axis& axis = x.axes[static_cast<size_t>(a)];
+    const ValueAxis& axis = x.axes[static_cast<size_t>(a)];
     if (std::find(axes.begin(), axes.end(), a) == axes.end())
       result.push_back(axis);
     else {
@@ -285,7 +285,7 @@ Value GraphBuilder::reshape(const Value& x, const std::vector<i64>& shape) {
   if (failed()) return {};
   std::vector<int> all;
   i64 before = 1, after = 1;
-  for (const Axis& axis : x.axes) {
+  for (const ValueAxis& axis : x.axes) {
     all.insert(all.end(), axis.dims.begin(), axis.dims.end());
     before *= axis.size;
   }
@@ -344,7 +344,7 @@ Value GraphBuilder::windows(const Value& x, const std::vector<Window>& windows) 
   Value result = x;
   result.axes.clear();
   for (int a = 0; a < std::ssize(x.axes); a++) {
-    const Axis& axis = x.axes[static_cast<size_t>(a)];
+    const ValueAxis& axis = x.axes[static_cast<size_t>(a)];
     const i64 stride = t.strides[static_cast<size_t>(a)];
     const auto w = std::find_if(windows.begin(), windows.end(),
                                 [&](const Window& window) { return window.axis == a; });

@@ -35,7 +35,7 @@ struct GraphStage {
   std::optional<Dtype> rounds;  // of a cast: to this type
 };
 
-struct Axis {
+struct ValueAxis {
   i64 size = 1;
   std::vector<int> dims;  // none: one element
 };
@@ -43,7 +43,7 @@ struct Axis {
 /// What an operation takes and gives.
 struct Value {
   Source source;
-  std::vector<Axis> axes;
+  std::vector<ValueAxis> axes;
   Dtype dtype = Dtype::kF32;  // that an output of it would have
   bool is_number() const { return source.kind == Source::Kind::kNumber; }
 };
@@ -88,7 +88,7 @@ class GraphBuilder {
   /// How a tensor's elements are found: dimensions and strides.
   struct Use {
     bool used = false, windowed = false;
-    std::vector<Axis> axes;  // as it was written; of windows only to tell them apart
+    std::vector<ValueAxis> axes;  // as it was written; of windows only to tell them apart
     std::vector<std::pair<int, i64>> strides;
   };
   const std::vector<Use>& uses() const { return uses_; }
@@ -102,14 +102,14 @@ class GraphBuilder {
  private:
   struct Together {  // axes that have to be different dimensions
     int node;
-    std::vector<Axis> axes;
+    std::vector<ValueAxis> axes;
   };
 
-  bool fits(const std::vector<Axis>& axes);
+  bool fits(const std::vector<ValueAxis>& axes);
   Value tensor(int index);
   Value apply(const Node& node);
   Value classic(Statement statement, const std::vector<Value>& inputs);
-  Value add_stage(GraphStage stage, std::vector<Axis> axes, Dtype dtype);
+  Value add_stage(GraphStage stage, std::vector<ValueAxis> axes, Dtype dtype);
   std::vector<int> axes_of(const Node& node, const Value& x);
   Value normalised(const Node& node, const std::vector<Value>& in);
   Value attention(const Node& node, const std::vector<Value>& in);

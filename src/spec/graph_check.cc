@@ -122,11 +122,11 @@ MaybeFault make_graph_space(const Statement& s, bool has_output, Space& space) {
   GraphBuilder graph(s);
   if (auto f = graph.run()) return f;
   if (auto f = graph.find_diagonal()) return f;
-  const std::vector<Axis>& result = graph.result().axes;
+  const std::vector<ValueAxis>& result = graph.result().axes;
   // Axes are alike if they are the same dimensions.
   std::vector<std::vector<int>> known;
-  auto label = [&](const std::vector<Axis>& axes, std::vector<int>& labels) {
-    for (const Axis& axis : axes) {
+  auto label = [&](const std::vector<ValueAxis>& axes, std::vector<int>& labels) {
+    for (const ValueAxis& axis : axes) {
       const std::vector<int> atoms = graph.dims().atoms(axis.dims);
       if (atoms.empty()) {
         labels.push_back(kBroadcast);
@@ -161,7 +161,7 @@ MaybeFault graph_result(const Statement& s, Tensor& out) {
   GraphBuilder graph(s);
   if (auto f = graph.run()) return f;
   out.dtype = graph.result().dtype;
-  for (const Axis& axis : graph.result().axes) out.shape.push_back(axis.size);
+  for (const ValueAxis& axis : graph.result().axes) out.shape.push_back(axis.size);
   out.strides = row_major_strides(out.shape);
   return std::nullopt;
 }
@@ -174,6 +174,8 @@ void simplify_graph(Statement& s) {
   auto is_next = [&](const Node::Input& in) {
     return in.kind == Kind::kTensor && in.index == next++;
   };
+  for (const Node::Input& in : first.inputs)
+    if (!is_next(in)) return;
   switch (first.operation) {
     case Operation::kMatmul:
       plain.head = Head::kMatmul;
@@ -209,8 +211,6 @@ void simplify_graph(Statement& s) {
       return;
   }
   plain.op = first.op;
-  for (const Node::Input& in : first.inputs)
-    if (!is_next(in)) return;
   for (size_t n = 1; n < s.nodes.size(); n++) {
     const Node& node = s.nodes[n];
     if (node.operation != Operation::kUnary && node.operation != Operation::kBinary) return;

@@ -99,7 +99,7 @@ Value GraphBuilder::apply(const Node& node) {
       const Value sum = reduce(Op::kAdd, unary(Op::kExp, shifted), axes, true);
       Value result = binary(Op::kAdd, unary(Op::kLog, sum), greatest);
       if (!failed() && !keep) {
-        std::vector<Axis> left;
+        std::vector<ValueAxis> left;
         for (int a = 0; a < std::ssize(result.axes); a++)
           if (std::find(axes.begin(), axes.end(), a) == axes.end())
             left.push_back(result.axes[static_cast<size_t>(a)]);

@@ -229,14 +229,25 @@ bool Parser::output() {
 
 }  // namespace
 
+/// Nothing but graphs has names and several statements.
+static bool is_graph(std::string_view text) {
+  Lexer lexer(text);
+  const Token first = lexer.next();
+  Token token = lexer.next();
+  if (first.kind == Token::Kind::kName && token.is("=")) return true;
+  while (token.kind != Token::Kind::kEnd && !token.is(";")) token = lexer.next();
+  return token.is(";");
+}
+
 Result<Statement> parse(std::string_view text) {
+  size_t graph_at = 0;
+  bool formed = false;
+  if (is_graph(text)) return parse_graph(text, graph_at, formed);
   Parser parser(text);
   Result<Statement> plain = parser.run();
   if (plain || parser.formed()) return plain;
   // What the one parser does not understand the other may. If neither does, the text is meant for
   // the one that came further.
-  size_t graph_at = 0;
-  bool formed = false;
   Result<Statement> graph = parse_graph(text, graph_at, formed);
   const bool meant =
       formed ? plain.error().status == MORELLO_SYNTAX_ERROR : graph_at > parser.error_at();

@@ -19,7 +19,7 @@ class GraphParser : public TextParser {
   Result<Statement> run(bool& formed) {
     statement_.head = Statement::Head::kGraph;
     while (statement())
-      if (token_.kind == Token::Kind::kEnd) return finish(formed);
+      if (done_) return finish(formed);
     return std::move(error_);
   }
   size_t error_at() const { return error_at_; }
@@ -82,6 +82,7 @@ class GraphParser : public TextParser {
   std::vector<NodePlace> node_at_;
   std::map<std::string_view, Named> names_;
   bool has_output_ = false;
+  bool done_ = false;  // the result was read
 };
 
 bool GraphParser::define(const Token& name, const Input& input) {
@@ -131,8 +132,9 @@ bool GraphParser::result() {
     advance();
     has_output_ = true;
     if (!tensor()) return false;
-    return token_.kind == Token::Kind::kEnd || expected("the end of the Spec after its output");
+    if (token_.kind != Token::Kind::kEnd) return expected("the end of the Spec after its output");
   }
+  done_ = true;
   if (token_.kind != Token::Kind::kEnd)
     return expected("';', '->', '+=' or a step ('+', '-', '*', '/')");
   return true;
