@@ -71,8 +71,7 @@ void list_cuts(const Spec& spec, const ActionContext& context, ActionList& out) 
     if (!fits_after(spec, s, true)) continue;
     const u64 lines = value_lines(spec, s);
     if (lines <= l1) out.add({ActionKind::kBufferize, s, Level::kL1, {}, 0});
-    if (lines <= l2 && lines > l1 / 16)
-      out.add({ActionKind::kBufferize, s, Level::kL2, {}, 0});
+    if (lines <= l2 && lines > l1 / 16) out.add({ActionKind::kBufferize, s, Level::kL2, {}, 0});
     if (lines > l2 / 4) out.add({ActionKind::kBufferize, s, Level::kMemory, {}, 0});
   }
 }
@@ -109,8 +108,7 @@ bool derive_bufferize(const Spec& spec, const Limits& limits, const Action& a, c
   const bool in_place = a.level == Level::kRegister;
   const Ref out = spec.stage[a.arg].out;
   KeptValue kept{a.arg, spec.out(), static_cast<u8>(spec.out_index())};
-  if (in_place && !is_chain(spec))
-    kept = {a.arg, spec.operand[out], out, holds_value(spec, a.arg)};
+  if (in_place && !is_chain(spec)) kept = {a.arg, spec.operand[out], out, holds_value(spec, a.arg)};
   Limits rest = limits;
   if (!in_place) {
     kept.operand = buffer_of(spec, a);

@@ -10,8 +10,8 @@ namespace morello {
 /// Where the value of a stage is kept between two parts: a new buffer, or an operand of the whole.
 struct KeptValue {
   int stage = 0;
-  Operand operand;  // over the dimensions of the whole
-  u8 place = 0;     // new_buffer(), or the number of the operand
+  Operand operand;       // over the dimensions of the whole
+  u8 place = 0;          // new_buffer(), or the number of the operand
   bool readable = true;  // false: what needs the value computes it again
 };
 

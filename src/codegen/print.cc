@@ -105,8 +105,7 @@ class Printer {
 
   static std::string stage(const Stage& stage) {
     std::string s = ' ' + std::string(name_of(stage.op));
-    if (stage.op == Op::kFill)
-      return s + '(' + constant(stage) + ')';
+    if (stage.op == Op::kFill) return s + '(' + constant(stage) + ')';
     for (int i = 0; i < kMaxInputs && stage.in[i] != kNoRef; i++)
       s += (i ? "," : "(") + (stage.in[i] == kConstant ? constant(stage) : input(stage.in[i]));
     return s + ')';

@@ -97,7 +97,7 @@ Spec prologue_of(const Spec& spec) {
   return before;
 }
 
-extern const Microkernel kFoldLanes = {MicrokernelId::kFoldLanes, fold_applies, fold_registers,
-                                       fold_cost,                 one_result,   fold_rate};
+extern const Microkernel kFoldLanes = {
+    MicrokernelId::kFoldLanes, fold_applies, fold_registers, fold_cost, one_result, fold_rate};
 
 }  // namespace morello

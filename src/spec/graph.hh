@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "spec/check.hh"
@@ -117,6 +118,8 @@ class GraphBuilder {
   Value pool(const Node& node, const Value& x);
   Value power(const Value& x, double exponent);
   Value softmax(const Value& x, const std::vector<int>& axes);
+  Value greatest(const Value& x, const std::vector<int>& axes);
+  std::pair<Value, Value> weights(const Value& x, const std::vector<int>& axes);
   Value mean(const Value& x, const std::vector<int>& axes, bool keep);
   bool spatial(const Node& node, const Value& x, const std::array<i64, 2>& window,
                std::vector<Window>& windows);

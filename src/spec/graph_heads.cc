@@ -88,16 +88,16 @@ Value GraphBuilder::apply(const Node& node) {
       return softmax(in[0], axes_of(node, in[0]));
     case Operation::kLogSoftmax: {
       const std::vector<int> axes = axes_of(node, in[0]);
-      const Value shifted = binary(Op::kSub, in[0], reduce(Op::kMax, in[0], axes, true));
+      const Value shifted = binary(Op::kSub, in[0], greatest(in[0], axes));
       const Value sum = reduce(Op::kAdd, unary(Op::kExp, shifted), axes, true);
       return binary(Op::kSub, shifted, unary(Op::kLog, sum));
     }
     case Operation::kLogsumexp: {
       const std::vector<int> axes = axes_of(node, in[0]);
-      const Value greatest = reduce(Op::kMax, in[0], axes, true);
-      const Value shifted = binary(Op::kSub, in[0], greatest);
+      const Value most = greatest(in[0], axes);
+      const Value shifted = binary(Op::kSub, in[0], most);
       const Value sum = reduce(Op::kAdd, unary(Op::kExp, shifted), axes, true);
-      Value result = binary(Op::kAdd, unary(Op::kLog, sum), greatest);
+      Value result = binary(Op::kAdd, unary(Op::kLog, sum), most);
       if (!failed() && !keep) {
         std::vector<ValueAxis> left;
         for (int a = 0; a < std::ssize(result.axes); a++)
@@ -154,10 +154,21 @@ Value GraphBuilder::mean(const Value& x, const std::vector<int>& axes, bool keep
                 number(f32(1 / static_cast<double>(count))));
 }
 
+/// What exponents are shifted by. With a NaN it may be any number: the sum of exponentials is NaN
+/// all the same, so one instruction does.
+Value GraphBuilder::greatest(const Value& x, const std::vector<int>& axes) {
+  return reduce(Op::kFastMax, x, axes, true);
+}
+
+/// Of each row of `x` exponentials that are at most 1, and the reciprocal of their sum.
+std::pair<Value, Value> GraphBuilder::weights(const Value& x, const std::vector<int>& axes) {
+  const Value e = unary(Op::kExp, binary(Op::kSub, x, greatest(x, axes)));
+  return {e, unary(Op::kRecip, reduce(Op::kAdd, e, axes, true))};
+}
+
 Value GraphBuilder::softmax(const Value& x, const std::vector<int>& axes) {
-  const Value shifted = binary(Op::kSub, x, reduce(Op::kMax, x, axes, true));
-  const Value e = unary(Op::kExp, shifted);
-  return binary(Op::kDiv, e, reduce(Op::kAdd, e, axes, true));
+  const auto [e, scale] = weights(x, axes);
+  return binary(Op::kMul, e, scale);
 }
 
 /// In two passes: first the mean, then the squares of what is left.
@@ -181,7 +192,7 @@ Value GraphBuilder::normalised(const Node& node, const std::vector<Value>& in) {
   return result;
 }
 
-/// softmax(scale * q k^T + mask) v
+/// softmax(scale * q k^T + mask) v, of which the results are divided by the sums, not the weights.
 Value GraphBuilder::attention(const Node& node, const std::vector<Value>& in) {
   const size_t rank = in[0].axes.size();
   for (int i = 0; i < 3; i++)
@@ -195,7 +206,8 @@ Value GraphBuilder::attention(const Node& node, const std::vector<Value>& in) {
                                  1 / std::sqrt(static_cast<double>(in[0].axes.back().size)));
   Value scores = binary(Op::kMul, matmul(in[0], transpose(in[1], swapped)), number(scale));
   if (in.size() > 3) scores = binary(Op::kAdd, scores, in[3]);
-  return matmul(softmax(scores, {static_cast<int>(rank) - 1}), in[2]);
+  const auto [e, sums] = weights(scores, {static_cast<int>(rank) - 1});
+  return binary(Op::kMul, matmul(e, in[2]), sums);
 }
 
 /// The windows of the two spatial axes. False: something is wrong.

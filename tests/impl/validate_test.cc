@@ -151,26 +151,25 @@ TEST_CASE("validate finds wrong blocks") {
                 leaf(fill, MicrokernelId::kMap),
                 leaf(sum, MicrokernelId::kDotProduct)};
   check_defects(
-      tree,
-      {{"before it is written",
-        [](ImplTree& t) { std::swap(t.nodes[0].children[0], t.nodes[0].children[1]); }},
-       {"fewer than two",
-        [](ImplTree& t) {
-          t.nodes[0].children.pop_back();
-          t.nodes.pop_back();
-        }},
-       {"other sizes", [](ImplTree& t) { t.nodes[1].spec.size[0] = 2; }},
-       {"something else", [](ImplTree& t) { t.nodes[1].spec.stage[0].constant = 1; }},
-       {"something else", [](ImplTree& t) { t.nodes[2].spec.stage[0].op = Op::kMul; }},
-       {"something else",
-        [](ImplTree& t) {
-          std::swap(t.nodes[2].spec.stage[0].in[0], t.nodes[2].spec.stage[0].in[1]);
-        }},
-       {"differently", [](ImplTree& t) { t.nodes[1].spec.out().level = Level::kL2; }},
-       {"something else", [](ImplTree& t) { t.nodes[0].spec.out().access = Access::kInOut; }},
-       {"uses the buffer", [&](ImplTree& t) {
-          t.nodes[0].kind = Block{1, {t.nodes[0].spec.out()}};
-        }}});
+      tree, {{"before it is written",
+              [](ImplTree& t) { std::swap(t.nodes[0].children[0], t.nodes[0].children[1]); }},
+             {"fewer than two",
+              [](ImplTree& t) {
+                t.nodes[0].children.pop_back();
+                t.nodes.pop_back();
+              }},
+             {"other sizes", [](ImplTree& t) { t.nodes[1].spec.size[0] = 2; }},
+             {"something else", [](ImplTree& t) { t.nodes[1].spec.stage[0].constant = 1; }},
+             {"something else", [](ImplTree& t) { t.nodes[2].spec.stage[0].op = Op::kMul; }},
+             {"something else",
+              [](ImplTree& t) {
+                std::swap(t.nodes[2].spec.stage[0].in[0], t.nodes[2].spec.stage[0].in[1]);
+              }},
+             {"differently", [](ImplTree& t) { t.nodes[1].spec.out().level = Level::kL2; }},
+             {"something else", [](ImplTree& t) { t.nodes[0].spec.out().access = Access::kInOut; }},
+             {"uses the buffer", [&](ImplTree& t) {
+                t.nodes[0].kind = Block{1, {t.nodes[0].spec.out()}};
+              }}});
 }
 
 TEST_CASE("validate compares what is filled with") {
@@ -192,7 +191,8 @@ TEST_CASE("validate compares what is filled with") {
   tree.nodes = {{spec, Block{}, {{1, identity_binding()}, {2, identity_binding()}}, 400, {}},
                 leaf(fill, MicrokernelId::kMap),
                 leaf(relu, MicrokernelId::kMap)};
-  check_defects(tree, {{"something else", [](ImplTree& t) { t.nodes[1].spec.stage[0].constant = 0; }}});
+  check_defects(tree,
+                {{"something else", [](ImplTree& t) { t.nodes[1].spec.stage[0].constant = 0; }}});
 }
 
 TEST_SUITE_END();

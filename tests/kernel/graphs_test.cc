@@ -153,8 +153,7 @@ TEST_CASE("random graphs") {
       Random random(static_cast<u32>(seed));
       const Statement s = random_graph(random, static_cast<int>(seed % 10));
       bool too_large = false;
-      const std::string bad =
-          wrong(print(s), isa, seed, seed % 3 == 0 ? 2 : 1, too_large);
+      const std::string bad = wrong(print(s), isa, seed, seed % 3 == 0 ? 2 : 1, too_large);
       skipped += too_large;
       REQUIRE_MESSAGE(bad == "", repeat_command("random graphs", seed, isa));
     }

@@ -150,13 +150,16 @@ TEST_CASE("graph: they compute what their nodes mean, and print as themselves") 
 TEST_CASE("graph: heads are what their parts are, whatever order they are written in") {
   constexpr std::string_view kPairs[][2] = {
       {"softmax f32[6,9] axis=1",
-       "m = reduce_max x f32[6,9] axis=1 keep; e = sub x m -> exp; s = reduce_sum e axis=1 keep; "
-       "div e s"},
+       "m = reduce_fast_max x f32[6,9] axis=1 keep; e = sub x m -> exp; s = reduce_sum e axis=1 "
+       "keep "
+       "-> recip; mul e s"},
       {"log_softmax f32[6,9] axis=1",
-       "x f32[6,9]; m = reduce_max x axis=1 keep; d = sub x m; l = exp d -> reduce_sum axis=1 keep "
+       "x f32[6,9]; m = reduce_fast_max x axis=1 keep; d = sub x m; l = exp d -> reduce_sum axis=1 "
+       "keep "
        "-> log; sub d l"},
       {"logsumexp f32[6,9] axis=1",
-       "m = reduce_max x f32[6,9] axis=1 keep; sub x m -> exp -> reduce_sum axis=1 keep -> log + m "
+       "m = reduce_fast_max x f32[6,9] axis=1 keep; sub x m -> exp -> reduce_sum axis=1 keep -> "
+       "log + m "
        "-> reshape shape=6"},
       {"mean f32[6,8] axis=1", "reduce_sum f32[6,8] axis=1 * 0.125"},
       {"rmsnorm f32[6,8] f32[8] axis=1 eps=0.5",
@@ -167,8 +170,9 @@ TEST_CASE("graph: heads are what their parts are, whatever order they are writte
        "0.5 "
        "v -> rsqrt; mul c r * f32[8] + f32[8]"},
       {"attention f32[2,5,4] f32[2,7,4] f32[2,7,6] scale=0.5",
-       "s = einsum \"bmd,bnd->bmn\" f32[2,5,4] f32[2,7,4] * 0.5 -> softmax axis=2; matmul s "
-       "f32[2,7,6]"},
+       "s = einsum \"bmd,bnd->bmn\" f32[2,5,4] f32[2,7,4] * 0.5; m = reduce_fast_max s axis=2 "
+       "keep; "
+       "e = sub s m -> exp; t = reduce_sum e axis=2 keep -> recip; matmul e f32[2,7,6] * t"},
       {"clamp f32[9] -1 1", "max f32[9] -1 -> min 1"},
       {"pow f32[9] 4", "s = mul x f32[9] x; mul s s"},
       {"relu f32[9] * 4 * 0.5", "relu f32[9] * 1 * 2 - 0"},

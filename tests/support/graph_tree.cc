@@ -283,7 +283,8 @@ class GraphTreeMaker {
       Stage& stage = p.stage[p.stage_count++] = spec.stage[s];
       for (Ref& in : stage.in) {
         const u8 slot = slot_of(in);
-        if (in != kNoRef && in != kConstant) in = is_value(slot) ? value_of(stage_of(slot) - first) : number(slot);
+        if (in != kNoRef && in != kConstant)
+          in = is_value(slot) ? value_of(stage_of(slot) - first) : number(slot);
       }
       stage.out = out_of(s) == kNoRef ? kNoRef : number(out_of(s));
     }

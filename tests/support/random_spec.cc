@@ -89,9 +89,9 @@ class SpecMaker {
   // ---- stages
 
   DimMask dims_of_ref(Ref ref) const {
-    return is_value(ref)   ? value_dims_[stage_of(ref)]
+    return is_value(ref)                       ? value_dims_[stage_of(ref)]
            : ref == kNoRef || ref == kConstant ? DimMask{0}
-                           : drafts_[ref - kDraft].dims;
+                                               : drafts_[ref - kDraft].dims;
   }
   Dtype dtype_of(Ref ref) const {
     return is_value(ref) ? stages_[stage_of(ref)].dtype : drafts_[ref - kDraft].dtype;
@@ -147,9 +147,8 @@ class SpecMaker {
                        : s.op == Op::kMulAdd || (!reduces && is_binary(s.op)) ? 2
                                                                               : 1;
     bool integers = true;
-    const int constant = inputs == 2 && s.op != Op::kMulAdd && chance(random_, 20)
-                             ? static_cast<int>(below(2))
-                             : -1;
+    const int constant =
+        inputs == 2 && s.op != Op::kMulAdd && chance(random_, 20) ? static_cast<int>(below(2)) : -1;
     for (int i = 0; i < inputs; i++) {
       if (i == constant) {
         s.in[static_cast<size_t>(i)] = kConstant;

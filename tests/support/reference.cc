@@ -270,8 +270,8 @@ class Evaluation {
   }
   DimMask dims_of_ref(Ref ref) const {
     return ref == kNoRef || ref == kConstant ? DimMask{0}
-           : ref < kMaxOperands ? spec_.operand[ref].dims
-                                : values_[static_cast<size_t>(ref - 0x10) / 4].dims;
+           : ref < kMaxOperands              ? spec_.operand[ref].dims
+                                             : values_[static_cast<size_t>(ref - 0x10) / 4].dims;
   }
   Dtype dtype_of_ref(Ref ref) const {
     return ref < kMaxOperands ? spec_.operand[ref].dtype

@@ -26,8 +26,7 @@ Chain::Chain(Vectors& as, const PlanCall& call, bool scalar)
 void Chain::prepare(u32 width, Lanes odd) {
   const Spec& spec = call_.spec;
   for (int s = 0; s < spec.stage_count; s++)
-    if (needs_.constants >> s & 1)
-      as_.fill(constant_[s], width, *lanes_constant(spec.stage[s]));
+    if (needs_.constants >> s & 1) as_.fill(constant_[s], width, *lanes_constant(spec.stage[s]));
   if (odd.masked() && (as_.avx512() || needs_.mask)) as_.set_mask(odd.count, mask_);
 }
 
