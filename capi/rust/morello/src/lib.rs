@@ -48,6 +48,7 @@ mod packed;
 mod pool;
 mod precompute;
 mod spec;
+mod stored;
 mod table;
 mod tensor;
 mod watch;
