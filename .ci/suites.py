@@ -26,7 +26,7 @@ HALF = max(1, (os.cpu_count() or 2) // 2)
 DEMO_SPECS = ["matmul f32[64,768] f32[768,3072] -> f32[64,3072]",
               "matmul f32[17,31] f32[31,47] -> f32[17,47]"]
 FUZZ_SECONDS = 60
-FUZZ_TARGETS = ["spec", "table"]
+FUZZ_TARGETS = ["spec", "stored", "table"]
 SANITIZED = {"MORELLO_TEST_ROUNDS": "0.05", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
 # What searches with one thread, and takes minutes under ThreadSanitizer, has nothing for it to find.
 SINGLE_THREADED = ["*brute-force*", "legal decisions that are not the cheapest*", "*however late it was stopped",

@@ -49,15 +49,9 @@ Offer offer_types(const Matmul& given) {
 }
 
 Offer offer(const Problem& problem) {
-  if (!problem.matmul) return refuse("no such operation");
-  const Matmul& p = *problem.matmul;
-  using Bf16 = Eigen::bfloat16;
-  if (p.is(MORELLO_F32, MORELLO_F32, MORELLO_F32)) return offer_types<float, float, float>(p);
-  if (!p.c.by_rows()) return refuse("no such layouts");
-  if (p.is(MORELLO_BF16, MORELLO_BF16, MORELLO_F32)) return offer_types<Bf16, Bf16, float>(p);
-  if (p.is(MORELLO_F32, MORELLO_BF16, MORELLO_F32)) return offer_types<float, Bf16, float>(p);
-  if (p.is(MORELLO_U8, MORELLO_I8, MORELLO_I32)) return offer_types<uint8_t, int8_t, int32_t>(p);
-  return refuse("no such types");
+  return offer_by_types<Eigen::bfloat16>(
+      problem,
+      []<typename A, typename B, typename C>(const Matmul& p) { return offer_types<A, B, C>(p); });
 }
 
 }  // namespace

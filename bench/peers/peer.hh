@@ -108,6 +108,26 @@ Method from_matrices(const std::string& name, const Matmul& given, One one) {
   return method;
 }
 
+/// What `offer` says of a matmul with types that modules compiled from source know: it is called as
+/// offer.operator()<A, B, C>(matmul).
+template <typename Bf16, typename F>
+Offer offer_by_types(const Problem& problem, F offer) {
+  if (!problem.matmul) return refuse("no such operation");
+  const Matmul& p = *problem.matmul;
+  if (p.is(MORELLO_F32, MORELLO_F32, MORELLO_F32))
+    return offer.template operator()<float, float, float>(p);
+  if (!p.c.by_rows()) return refuse("no such layouts");
+  if (p.is(MORELLO_BF16, MORELLO_BF16, MORELLO_F32))
+    return offer.template operator()<Bf16, Bf16, float>(p);
+  if (p.is(MORELLO_F32, MORELLO_BF16, MORELLO_F32))
+    return offer.template operator()<float, Bf16, float>(p);
+  if (p.is(MORELLO_U8, MORELLO_I8, MORELLO_I32))
+    return offer.template operator()<uint8_t, int8_t, int32_t>(p);
+  if (p.is(MORELLO_I8, MORELLO_I8, MORELLO_I32))
+    return offer.template operator()<int8_t, int8_t, int32_t>(p);
+  return refuse("no such types");
+}
+
 /// What the peers make of free weights besides a form of their own: a column-major copy.
 /// REQUIRES: the weights of `p` are free.
 Matmul with_columns(const Matmul& p);

@@ -25,7 +25,7 @@ void print_line(const Line& line, const uint8_t* code) {
 }  // namespace
 
 int asm_command(const Arguments& arguments, const std::string& text) {
-  const std::optional<Job> job = make_job(arguments, text, false);
+  const std::optional<Job> job = make_job(arguments, text, JobKind::kRun);
   if (!job) return kExitLibrary;
   size_t size = 0;
   const uint8_t* code = morello_kernel_code(job->kernel.get(), &size);

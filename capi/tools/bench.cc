@@ -83,7 +83,7 @@ void print_figures(const Arguments& arguments, const Job& job, const Figures& fi
 }  // namespace
 
 int bench_command(const Arguments& arguments, const std::string& text) {
-  const std::optional<Job> job = make_job(arguments, text, false);
+  const std::optional<Job> job = make_job(arguments, text, JobKind::kRun);
   if (!job) return kExitLibrary;
   const std::string tree =
       arguments.tree

@@ -98,6 +98,7 @@ ContextPtr make_context(const Arguments& arguments, morello_error** error) {
   morello_context_options options;
   morello_context_options_init(&options, sizeof options);
   options.read_machine = arguments.read_machine ? 1 : 0;
+  if (!arguments.cache.empty()) options.cache_directory = arguments.cache.c_str();
   if (arguments.table_memory > 0) options.table_memory = arguments.table_memory << 20;
   morello_context* context = nullptr;
   morello_context_create(&options, &context, error);

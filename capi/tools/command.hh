@@ -44,6 +44,7 @@ struct Arguments {
   uint64_t table_memory = 0;        // MiB; 0: what the library says
   std::vector<std::string> tables;  // files, to be merged
   bool strict_table = false;
+  std::string cache;  // a directory; "": that of the environment, if any
   bool read_machine = false;
   bool json = false;
 
@@ -56,6 +57,7 @@ struct Arguments {
   uint64_t rounds = 30;             // bench
   int32_t check = kCheckAuto;       // run, bench
   std::string bytes;                // asm
+  std::string save;                 // synth: a file; "": none
 
   uint64_t points = 100;           // table verify
   uint64_t group = kLargestGroup;  // table plot
@@ -84,6 +86,12 @@ inline constexpr std::pair<const char*, int32_t> kTargets[] = {
     {"avx512_vnni", MORELLO_ISA_AVX512_VNNI},
     {"avx512_bf16", MORELLO_ISA_AVX512_BF16}};
 
+enum class JobKind {
+  kRun,     // a kernel for this CPU
+  kSearch,  // no code, for any target
+  kCode     // code to be kept, for any target
+};
+
 /// A Spec and the kernel that was made for it.
 struct Job {
   std::string text;  // the Spec as it is printed
@@ -100,8 +108,9 @@ struct Job {
 ContextPtr make_context(const Arguments& arguments, morello_error** error);
 
 /// Parses and synthesizes, or reports why it could not and returns nothing; the exit code is then
-/// kExitLibrary. With `search_only`, no code is made, and any target will do.
-std::optional<Job> make_job(const Arguments& arguments, const std::string& text, bool search_only);
+/// kExitLibrary. A text that ends with ".mkrn" is no Spec, but the path of a stored kernel, which
+/// is loaded: only to run.
+std::optional<Job> make_job(const Arguments& arguments, const std::string& text, JobKind kind);
 
 /// Writes an error of the library to standard error, with a caret under the place in `text` if the
 /// error has one; with --json also to standard output. Returns kExitLibrary.

@@ -33,6 +33,39 @@ morello_options options_of(const Arguments& arguments, JobKind kind) {
   return options;
 }
 
+/// Statistics and threads of a job that has its kernel. False: *error says why not.
+bool finish_job(const Arguments& arguments, JobKind kind, Job* job, morello_error** error) {
+  morello_kernel_stats(job->kernel.get(), &job->stats, sizeof job->stats);
+  if (arguments.threads == 1 || kind != JobKind::kRun) return true;
+  morello_pool* pool = nullptr;
+  if (morello_pool_create(arguments.threads, &pool, error) != MORELLO_OK) return false;
+  job->pool.reset(pool);
+  return true;
+}
+
+/// A stored kernel, and its Spec to check it with.
+std::optional<Job> load_job(const Arguments& arguments, const std::string& path, JobKind kind,
+                            morello_context* context) {
+  if (kind != JobKind::kRun || arguments.plan) {
+    report_text(arguments, path, "a stored kernel can be run, not searched for: a SPEC is needed",
+                1);
+    return std::nullopt;
+  }
+  Job job;
+  morello_error* error = nullptr;
+  morello_kernel* kernel = nullptr;
+  morello_spec* spec = nullptr;
+  const bool loaded = morello_kernel_load(context, path.c_str(), &kernel, &error) == MORELLO_OK;
+  job.kernel.reset(kernel);
+  if (loaded) job.text = morello_kernel_spec(kernel);
+  if (loaded && morello_spec_parse(context, job.text.c_str(), &spec, &error) == MORELLO_OK) {
+    job.spec.reset(spec);
+    if (finish_job(arguments, kind, &job, &error)) return job;
+  }
+  report_error(arguments, path, ErrorPtr(error).get());
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool load_tables(const std::vector<std::string>& paths, morello_context* context, TablePtr* all,
@@ -51,16 +84,16 @@ bool load_tables(const std::vector<std::string>& paths, morello_context* context
   return true;
 }
 
-std::optional<Job> make_job(const Arguments& arguments, const std::string& text, bool search_only) {
+std::optional<Job> make_job(const Arguments& arguments, const std::string& text, JobKind kind) {
   morello_error* error = nullptr;
   const ContextPtr context = make_context(arguments, &error);
+  if (context && text.ends_with(".mkrn")) return load_job(arguments, text, kind, context.get());
   TablePtr table;
   if (!context || !load_tables(arguments.tables, context.get(), &table, &error)) {
     report_error(arguments, text, ErrorPtr(error).get());
     return std::nullopt;
   }
-  return make_job_in(arguments, text, search_only ? JobKind::kSearch : JobKind::kRun, context.get(),
-                     table.get());
+  return make_job_in(arguments, text, kind, context.get(), table.get());
 }
 
 std::optional<Job> make_job_in(const Arguments& arguments, const std::string& text, JobKind kind,
@@ -90,12 +123,7 @@ std::optional<Job> make_job_in(const Arguments& arguments, const std::string& te
   }
   if (status != MORELLO_OK) return failed();
   job.kernel.reset(kernel);
-  morello_kernel_stats(kernel, &job.stats, sizeof job.stats);
-  if (arguments.threads > 1 && kind == JobKind::kRun) {
-    morello_pool* pool = nullptr;
-    if (morello_pool_create(arguments.threads, &pool, &error) != MORELLO_OK) return failed();
-    job.pool.reset(pool);
-  }
+  if (!finish_job(arguments, kind, &job, &error)) return failed();
   return job;
 }
 

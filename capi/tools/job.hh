@@ -11,12 +11,6 @@
 
 namespace morello::tools {
 
-enum class JobKind {
-  kRun,     // a kernel for this CPU
-  kSearch,  // no code, for any target
-  kCode     // code to be kept, for any target
-};
-
 /// make_job() with a context, and a table, or nullptr, instead of those that the arguments name.
 std::optional<Job> make_job_in(const Arguments& arguments, const std::string& text, JobKind kind,
                                morello_context* context, const morello_table* table);

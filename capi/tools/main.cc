@@ -38,7 +38,9 @@ void add_table_memory(CLI::App* command, Arguments* arguments) {
 namespace {
 
 constexpr const char* kFooter =
-    "SPEC is one line of text, or - to read one per line from standard input, for example\n"
+    "SPEC is one line of text, or - to read one per line from standard input, or, to run, bench "
+    "and\n"
+    "asm, FILE.mkrn, a kernel that synth --save has stored, for example\n"
     "  morello bench 'matmul f32[64,768] f32[768,3072] + bias f32[3072] -> relu -> f32[64,3072]'\n"
     "Exit codes: 0 ok; 1 wrong result or file; 2 command line; 3 the library refused; 130 "
     "interrupted.";
@@ -53,6 +55,8 @@ void add_common(CLI::App* command, Arguments* arguments) {
                    "look here before searching; several files are merged")
       ->allow_extra_args(false)
       ->option_text("FILE.mtab (repeat)");
+  command->add_option("--cache", arguments->cache, "keep kernels here, and look here first")
+      ->option_text("DIR");
   command->add_flag("--strict-table", arguments->strict_table,
                     "fail if the table is for another target or number of threads");
   add_seconds(command, "--time-budget", "end the search after this time (default 0: no limit)", 1e9,
@@ -81,8 +85,10 @@ int run(int argc, char** argv) {
     commands[added] = command;
     return added;
   };
-  add_command("synth", "find the cheapest program; print its cost and what the search did",
-              synth_command);
+  CLI::App* synth = add_command(
+      "synth", "find the cheapest program; print its cost and what the search did", synth_command);
+  synth->add_option("--save", arguments.save, "store the kernel here, whatever CPU it is for")
+      ->option_text("FILE.mkrn");
   CLI::App* show = add_command("show", "print the Impl tree", show_command);
   show->add_flag("--plan", arguments.plan, "print the plan too");
   CLI::App* run = add_command("run", "run once and check the result", run_command);

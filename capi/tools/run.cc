@@ -43,7 +43,7 @@ std::string load_inputs(const Arguments& arguments, Operands* operands) {
 }  // namespace
 
 int run_command(const Arguments& arguments, const std::string& text) {
-  const std::optional<Job> job = make_job(arguments, text, false);
+  const std::optional<Job> job = make_job(arguments, text, JobKind::kRun);
   if (!job) return kExitLibrary;
   Operands operands(job->spec.get(), job->kernel.get());
   operands.fill_random(arguments.seed);

@@ -7,7 +7,8 @@ namespace morello::tools {
 
 int show_command(const Arguments& arguments, const std::string& text) {
   // A tree can be shown for a CPU that is not here; a plan belongs to code.
-  const std::optional<Job> job = make_job(arguments, text, !arguments.plan);
+  const std::optional<Job> job =
+      make_job(arguments, text, arguments.plan ? JobKind::kRun : JobKind::kSearch);
   if (!job) return kExitLibrary;
   const morello_kernel* kernel = job->kernel.get();
   const std::string tree = text_of(morello_kernel_print, kernel);

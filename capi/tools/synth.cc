@@ -26,8 +26,14 @@ void print_search(const morello_search_stats& stats) {
 }  // namespace
 
 int synth_command(const Arguments& arguments, const std::string& text) {
-  const std::optional<Job> job = make_job(arguments, text, false);
+  const std::optional<Job> job =
+      make_job(arguments, text, arguments.save.empty() ? JobKind::kRun : JobKind::kCode);
   if (!job) return kExitLibrary;
+  if (!arguments.save.empty()) {
+    morello_error* error = nullptr;
+    if (morello_kernel_save(job->kernel.get(), arguments.save.c_str(), &error) != MORELLO_OK)
+      return report_error(arguments, text, ErrorPtr(error).get());
+  }
   const morello_kernel* kernel = job->kernel.get();
   const morello_search_stats& stats = job->stats;
   size_t code_bytes = 0;
@@ -37,6 +43,7 @@ int synth_command(const Arguments& arguments, const std::string& text) {
     Json report = describe(*job);
     report["scratch_bytes"] = morello_kernel_scratch_size(kernel);
     report["code_bytes"] = code_bytes;
+    report["stored"] = stats.stored != 0;
     report["search"] = {{"specs", stats.specs},
                         {"states", stats.states},
                         {"expanded", stats.expanded},
@@ -63,6 +70,10 @@ int synth_command(const Arguments& arguments, const std::string& text) {
   if (stats.table_use != MORELLO_TABLE_NONE)
     print("table    {}; {}\n", table_answer(stats),
           human_time(static_cast<double>(stats.lookup_nanoseconds)));
+  if (stats.stored != 0) {
+    print("stored   the kernel was loaded: no search, no emission\n");
+    return kExitOk;
+  }
   if (stats.table_use != MORELLO_TABLE_ANSWERED) print_search(stats);
   print("codegen  {}: plan {}, emission {}\n",
         human_time(static_cast<double>(stats.plan_nanoseconds + stats.emit_nanoseconds)),

@@ -40,6 +40,7 @@
  *   at most size-1 characters and a zero are written.
  * - Units: sizes of memory in bytes, tensor shapes and strides in elements, times in microseconds,
  *   costs in cycles of one core of the target's model.
+ * - Since: what a comment does not give another version ("Since: 0.2.0") is there since 0.1.0.
  * - Documents: docs/ here and in messages is share/doc/morello of an installed library.
  * - Growing structs begin with `struct_size`: set by the matching `_init` call, which is given the
  *   caller's sizeof. Never change it.
@@ -100,7 +101,9 @@ typedef enum morello_status {
   MORELLO_CORRUPT_TABLE = -18,      /**< no table, or damaged: nothing of it was used */
   MORELLO_INCOMPATIBLE_TABLE = -19, /**< a table of another format, target, cost model or actions */
   MORELLO_CANCELLED = -20,          /**< the caller cancelled the search */
-  MORELLO_TABLE_TOO_LARGE = -21     /**< loading it takes more memory than the context allows */
+  MORELLO_TABLE_TOO_LARGE = -21,    /**< loading it takes more memory than the context allows */
+  MORELLO_CORRUPT_KERNEL = -22,     /**< no stored kernel, or damaged: nothing of it was used */
+  MORELLO_INCOMPATIBLE_KERNEL = -23 /**< a stored kernel of another format or unknown target */
 } morello_status;
 
 typedef struct morello_error morello_error;
@@ -181,27 +184,45 @@ MORELLO_API size_t morello_isa_features(int32_t isa, morello_cpu_feature *featur
 
 typedef struct morello_context morello_context;
 
+typedef enum morello_log_level {
+  MORELLO_LOG_WARNING = 1, /**< something was not as it should be, and the call did without it */
+  MORELLO_LOG_INFO = 2     /**< what became of a cache or a table */
+} morello_log_level;
+/** What calls have to say beside their status. `message` is one line without its end, valid during
+ *  the call. Called by the thread that called the library, so by several at once if several use the
+ *  context; must not throw, nor use the context. */
+typedef void (*morello_log_fn)(void *user, int32_t level, const char *message);
+
 typedef struct morello_context_options {
   size_t struct_size;
-  int32_t max_isa;       /**< cap: kernels use no feature that this morello_isa does not list;
-                              default MORELLO_ISA_AUTO: no cap */
-  uint32_t read_machine; /**< 0 (default): search for the fixed, named machine model, so that
-                              results do not depend on where the search ran; 1: use this machine's
-                              cache sizes and processor count */
-  uint64_t table_memory; /**< most bytes that loading a table may take at any time, its file
-                              included; default 268435456 (256 MiB), which is also what 0 means.
-                              morello_table_load(), .._load_memory() and morello_precompute() refuse
-                              a larger one before they allocate it */
+  int32_t max_isa;             /**< cap: kernels use no feature that this morello_isa does not list;
+                                    default MORELLO_ISA_AUTO: no cap */
+  uint32_t read_machine;       /**< 0 (default): search for the fixed, named machine model, so that
+                                    results do not depend on where the search ran; 1: use this machine's
+                                    cache sizes and processor count */
+  uint64_t table_memory;       /**< most bytes that loading a table may take at any time, its file
+                                    included; default 268435456 (256 MiB), which is also what 0 means.
+                                    morello_table_load(), .._load_memory() and morello_precompute() refuse
+                                    a larger one before they allocate it */
+  const char *cache_directory; /**< where morello_synthesize() keeps kernels for the next process
+                              (docs/stored-kernels.md); copied. It is made, for this user alone, if
+                              its parent exists. Default NULL: that of the environment variable
+                              MORELLO_CACHE_DIR, if it is set and not empty, else none; "": none */
+  uint64_t cache_bytes; /**< most bytes of kernels in it; what was not used for longest goes first.
+                              Default 268435456 (256 MiB), which is also what 0 means */
+  morello_log_fn log;   /**< called by morello_synthesize(). Default NULL */
+  void *log_user;       /**< passed to `log` */
 } morello_context_options;
 
 MORELLO_API void morello_context_options_init(morello_context_options *options,
                                               size_t options_size);
 
 /** Creates a context: settings, plus the ISA cap read once from MORELLO_MAX_ISA (only what both
- *  caps allow is used; the variable is ignored in set-user-id programs).
+ *  caps allow is used; it and MORELLO_CACHE_DIR are ignored in set-user-id programs).
  *  @param options NULL: defaults.
  *  @return MORELLO_INVALID_ARGUMENT (an option, or a value of MORELLO_MAX_ISA that is none: nobody
- *  who asked for less gets more), MORELLO_OUT_OF_MEMORY. */
+ *  who asked for less gets more; a cache directory that others could write code into),
+ *  MORELLO_IO_ERROR (a cache directory that cannot be made or opened), MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_context_create(const morello_context_options *options,
                                                   morello_context **context, morello_error **err);
 MORELLO_API void morello_context_release(morello_context *context);
@@ -453,6 +474,11 @@ MORELLO_API int32_t morello_spec_isa(const morello_spec *spec, uint32_t usable_i
  *  With a table that covers the Spec there is no search. Every decision of a table is checked
  *  before it is used: one that covers the Spec but has no program for it is as good as none (see
  *  morello_table_use).
+ *
+ *  With a cache directory, a kernel that an earlier call with the same Spec, target, threads and
+ *  library build has left there is loaded, without search or emission (morello_search_stats:
+ *  stored); any other is left there, unless it came from a table. Whatever is wrong with the
+ *  directory or an entry, the kernel is made as if there were none, and the context's log is told.
  *  @param options NULL: the defaults.
  *  @return MORELLO_ISA_UNAVAILABLE, MORELLO_UNSUPPORTED, MORELLO_NO_IMPLEMENTATION,
  *  MORELLO_BUDGET_EXCEEDED (no program was found until then), MORELLO_CANCELLED,
@@ -520,13 +546,16 @@ MORELLO_API size_t morello_kernel_scratch_alignment(const morello_kernel *kernel
 MORELLO_API morello_status morello_kernel_pack(const morello_kernel *kernel, int operand,
                                                const void *src, void *dst);
 
-/** The Impl tree: every decision, with cost and peak memory per node. */
+/** The Impl tree: every decision, with cost and peak memory per node. Empty for loaded kernels. */
 MORELLO_API size_t morello_kernel_print(const morello_kernel *kernel, char *buffer, size_t size);
-/** The plan: loops, buffers and microkernels as emitted. Empty for search_only kernels. */
+/** The plan: loops, buffers and microkernels as emitted. Empty for search_only and loaded kernels.
+ */
 MORELLO_API size_t morello_kernel_print_plan(const morello_kernel *kernel, char *buffer,
                                              size_t size);
 /** A name such as "morello_matmul_m64n3072k768_avx2", used in dumps and profiles. */
 MORELLO_API const char *morello_kernel_name(const morello_kernel *kernel);
+/** What it computes, as morello_spec_print() writes it. */
+MORELLO_API const char *morello_kernel_spec(const morello_kernel *kernel);
 /** morello_isa that running the kernel needs. */
 MORELLO_API int32_t morello_kernel_isa(const morello_kernel *kernel);
 /** Predicted cycles of one run on the model of the target. */
@@ -629,10 +658,48 @@ typedef struct morello_search_stats {
   uint32_t optimal;              /**< 1: proven; 0: a budget ended the search */
   int32_t table_use;             /**< morello_table_use */
   int32_t table_reason;          /**< morello_table_reason */
-  uint32_t reserved0;
+  uint32_t stored; /**< 1: the kernel was loaded, from a file, from memory or from the cache: counts
+                        and times are 0; lower_bound and optimal are those of the search that once
+                        found it */
 } morello_search_stats;
 MORELLO_API morello_status morello_kernel_stats(const morello_kernel *kernel,
                                                 morello_search_stats *stats, size_t stats_size);
+
+/* Stored kernels: code, and all that running, checking and packing take. libmorello-runtime, a
+ * library of under 100 KB with a part of these functions, loads and runs them as well.
+ *
+ * Loading one means trusting it like a shared library: it is machine code, which will run. What is
+ * checked (checksums, versions, every number) finds damage and mix-ups, and no malice: load files
+ * only from where you would load a library. docs/stored-kernels.md says more. */
+
+/** Writes a kernel to a file, which is replaced as a whole or not at all. The same kernel gives the
+ *  same bytes.
+ *  @param kernel  one with code, to be run or not (code_only): also for a CPU that this is not.
+ *  @return MORELLO_IO_ERROR, MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT (search_only). */
+MORELLO_API morello_status morello_kernel_save(const morello_kernel *kernel, const char *path,
+                                               morello_error **err);
+/** The bytes of such a file: the first `size` of them.
+ *  @param buffer  NULL if size is 0
+ *  @param length  receives how many there are.
+ *  @return MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
+MORELLO_API morello_status morello_kernel_save_memory(const morello_kernel *kernel, void *buffer,
+                                                      size_t size, size_t *length,
+                                                      morello_error **err);
+/** Loads a kernel from a file that morello_kernel_save() wrote, here or elsewhere, to be run: there
+ *  is no search, and no code is made. It is the kernel that was saved, bit for bit, but for what
+ *  morello_kernel_print(), .._print_plan() and .._stats() say.
+ *  @param context  its ISA cap counts.
+ *  @return MORELLO_IO_ERROR, MORELLO_CORRUPT_KERNEL, MORELLO_INCOMPATIBLE_KERNEL (format version or
+ *  target; the message names them), MORELLO_ISA_UNAVAILABLE (CPU, system or cap lack what the code
+ *  needs; the message says what), MORELLO_EXEC_MEMORY_DENIED, MORELLO_OUT_OF_MEMORY,
+ *  MORELLO_INVALID_ARGUMENT. */
+MORELLO_API morello_status morello_kernel_load(const morello_context *context, const char *path,
+                                               morello_kernel **kernel, morello_error **err);
+/** The same from the bytes of a file, which are not needed afterwards.
+ *  @return as morello_kernel_load(), but for MORELLO_IO_ERROR. */
+MORELLO_API morello_status morello_kernel_load_memory(const morello_context *context,
+                                                      const void *data, size_t size,
+                                                      morello_kernel **kernel, morello_error **err);
 
 MORELLO_API morello_kernel *morello_kernel_retain(const morello_kernel *kernel);
 MORELLO_API void morello_kernel_release(morello_kernel *kernel);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The builder calls: Specs without text. Each fills a Statement; lower() checks it.
 #include <algorithm>
+#include <limits>
 
 #include "capi/spec.hh"
 #include "capi/tensor.hh"
@@ -48,12 +49,20 @@ Result<Op> to_op(int32_t number, bool (*fits)(Op)) {
   return invalid_argument("argument `op` is " + std::to_string(number) + "; valid are " + valid);
 }
 
-/// Numbers of binary operations are from here to there, those of unary ones are not: so that an
-/// unknown number is refused with the ones that its other arguments fit.
-constexpr bool is_binary_number(int32_t op) { return op >= 16 && op < 24; }
-static_assert(std::all_of(std::begin(kElementwise), std::end(kElementwise), [](const auto& e) {
-  return (e.inputs == 2) == is_binary_number(static_cast<int32_t>(e.op));
-}));
+/// Numbers from the least to the greatest of a binary operation count as binary: an unknown one
+/// among them is refused with those that its other arguments fit.
+constexpr bool is_binary_number(int32_t op) {
+  const auto number = [](const Elementwise& e) { return static_cast<int32_t>(e.op); };
+  int32_t least = std::numeric_limits<int32_t>::max(), greatest = 0;
+  for (const Elementwise& e : kElementwise) {
+    if (e.inputs != 2) continue;
+    least = std::min(least, number(e));
+    greatest = std::max(greatest, number(e));
+  }
+  for (const Elementwise& e : kElementwise)
+    if (number(e) == op) return e.inputs == 2;
+  return least <= op && op <= greatest;
+}
 
 }  // namespace
 

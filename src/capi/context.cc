@@ -1,20 +1,36 @@
 // SPDX-License-Identifier: MIT
 // Contexts: settings, and what was read from the machine once.
+#include <cstdlib>
+
 #include "capi/boundary.hh"
 #include "capi/objects.hh"
+#include "table/allowance.hh"
 
 using namespace morello;
 
 namespace {
 
-constexpr morello_context_options kDefaults = {sizeof(morello_context_options), MORELLO_ISA_AUTO, 0,
-                                               kDefaultTableMemory};
+constexpr morello_context_options kDefaults = {sizeof(morello_context_options),
+                                               MORELLO_ISA_AUTO,
+                                               0,
+                                               kDefaultTableMemory,
+                                               nullptr,
+                                               kDefaultCacheBytes,
+                                               nullptr,
+                                               nullptr};
 
 std::optional<Error> find_bad_cap(i32 max_isa) {
   if (max_isa == MORELLO_ISA_AUTO || find_target(max_isa) != nullptr) return std::nullopt;
   std::string valid = isa_constant("auto", MORELLO_ISA_AUTO);
   for (const Target& t : fixed_targets()) valid += ", " + isa_constant(t.name, t.number);
   return invalid_argument("options.max_isa is " + std::to_string(max_isa) + "; valid are " + valid);
+}
+
+/// Where the options, or else the environment, say that kernels are kept; "": nowhere.
+std::string cache_directory(const morello_context_options& o) {
+  const char* path = o.cache_directory;
+  if (path == nullptr) path = secure_getenv("MORELLO_CACHE_DIR");
+  return path == nullptr ? "" : path;
 }
 
 }  // namespace
@@ -40,7 +56,15 @@ morello_status morello_context_create(const morello_context_options* options,
     made->cap = *cap;
     if (given->max_isa != MORELLO_ISA_AUTO) made->cap &= find_target(given->max_isa)->required;
     made->use_machine = given->read_machine == 1;
-    if (given->table_memory != 0) made->table_memory = given->table_memory;
+    made->table_memory = given->table_memory != 0 ? given->table_memory : kDefaultTableMemory;
+    made->log = given->log;
+    made->log_user = given->log_user;
+    if (const std::string path = cache_directory(*given); !path.empty()) {
+      const u64 most = given->cache_bytes != 0 ? given->cache_bytes : kDefaultCacheBytes;
+      Result<std::unique_ptr<KernelCache>> cache = open_cache(path, most);
+      if (!cache) return std::move(cache.error());
+      made->cache = std::move(*cache);
+    }
     *context = made.release();
     return Done{};
   });

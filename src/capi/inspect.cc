@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tables for those who want to know what is in them: checked, as text, and as pictures.
 #include "capi/boundary.hh"
-#include "capi/objects.hh"
+#include "capi/table.hh"
 #include "precompute/verify.hh"
 #include "table/dump.hh"
 #include "table/plot.hh"

@@ -3,7 +3,7 @@
 #include "capi/boundary.hh"
 #include "capi/objects.hh"
 #include "capi/operands.hh"
-#include "spec/overlap.hh"
+#include "support/overlap.hh"
 
 using namespace morello;
 
@@ -91,6 +91,10 @@ const KernelOperand* operand_at(const morello_kernel* kernel, u32 index) noexcep
   return &kernel->kernel.operands[index];
 }
 
+double cycles(i64 units) noexcept {
+  return static_cast<double>(units) / static_cast<double>(kUnitsPerCycle);
+}
+
 /// Its code, if it can run.
 const Executable* executable_of(const morello_kernel* kernel) noexcept {
   return kernel != nullptr && kernel->kernel.can_run() ? &*kernel->kernel.executable : nullptr;
@@ -175,15 +179,19 @@ morello_status morello_kernel_pack(const morello_kernel* kernel, int operand, co
 }
 
 size_t morello_kernel_print(const morello_kernel* kernel, char* buffer, size_t size) {
-  return copy_text(kernel == nullptr ? std::string_view() : kernel->report.impl_text, buffer, size);
+  return copy_text(kernel == nullptr ? std::string_view() : kernel->impl_text, buffer, size);
 }
 
 size_t morello_kernel_print_plan(const morello_kernel* kernel, char* buffer, size_t size) {
-  return copy_text(kernel == nullptr ? std::string_view() : kernel->report.plan_text, buffer, size);
+  return copy_text(kernel == nullptr ? std::string_view() : kernel->plan_text, buffer, size);
 }
 
 const char* morello_kernel_name(const morello_kernel* kernel) {
   return kernel == nullptr ? "" : kernel->kernel.name.c_str();
+}
+
+const char* morello_kernel_spec(const morello_kernel* kernel) {
+  return kernel == nullptr ? "" : kernel->kernel.spec.c_str();
 }
 
 int32_t morello_kernel_isa(const morello_kernel* kernel) {
@@ -192,7 +200,7 @@ int32_t morello_kernel_isa(const morello_kernel* kernel) {
 
 double morello_kernel_cost(const morello_kernel* kernel) {
   if (kernel == nullptr) return 0;
-  return static_cast<double>(kernel->report.cost_units) / static_cast<double>(kUnitsPerCycle);
+  return cycles(kernel->kernel.estimate.cost);
 }
 
 morello_status morello_kernel_stats(const morello_kernel* kernel, morello_search_stats* stats,
@@ -200,28 +208,9 @@ morello_status morello_kernel_stats(const morello_kernel* kernel, morello_search
   if (kernel == nullptr || stats == nullptr || stats_size < kFirstSearchStats ||
       stats_size > kLargestStruct)
     return MORELLO_INVALID_ARGUMENT;
-  const BuildReport& report = kernel->report;
-  const SearchStats& s = report.solving.search;
-  morello_search_stats known{};
-  known.specs = s.specs;
-  known.states = s.states;
-  known.expanded = s.expanded;
-  known.previews = s.previews;
-  known.memo_hits = s.memo_hits;
-  known.bytes = s.bytes;
-  known.search_microseconds = s.microseconds;
-  known.codegen_microseconds = (report.plan_nanoseconds + report.emit_nanoseconds) / 1000;
-  known.misfits = s.misfits;
-  known.advances = s.advances;
-  known.borrowed = s.borrowed;
-  known.lookup_nanoseconds = report.solving.lookup_nanoseconds;
-  known.search_nanoseconds = report.solving.search_nanoseconds;
-  known.plan_nanoseconds = report.plan_nanoseconds;
-  known.emit_nanoseconds = report.emit_nanoseconds;
-  known.lower_bound = static_cast<double>(s.bound) / static_cast<double>(kUnitsPerCycle);
-  known.optimal = s.optimal ? 1 : 0;
-  known.table_use = static_cast<i32>(report.solving.table_use);
-  known.table_reason = static_cast<i32>(report.solving.table_reason);
+  morello_search_stats known = kernel->stats;
+  known.lower_bound = cycles(kernel->kernel.estimate.bound);
+  known.optimal = kernel->kernel.estimate.optimal ? 1 : 0;
   write_struct(stats, stats_size, known);
   return MORELLO_OK;
 }

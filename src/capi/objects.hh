@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the opaque types of the C interface are. Each is immutable once made.
+// What the opaque types of the C interface are, but for Specs and tables, which libmorello-runtime
+// has not (capi/spec.hh, capi/table.hh). Each is immutable once made.
 #ifndef MORELLO_CAPI_OBJECTS_HH
 #define MORELLO_CAPI_OBJECTS_HH
 
@@ -7,12 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "compiler/build_kernel.hh"
 #include "morello/morello.h"
+#include "runtime/kernel_cache.hh"
 #include "runtime/pool.hh"
-#include "spec/statement.hh"
-#include "table/allowance.hh"
-#include "table/table.hh"
 #include "target/isa.hh"
 
 namespace morello {
@@ -51,26 +49,17 @@ struct morello_error {
 struct morello_context {
   morello::Machine machine;
   morello::Features cap = morello::kAllFeatures;  // that kernels may use
-  bool use_machine = false;  // its cache sizes and processors, instead of the fixed model
-  morello::u64 table_memory = morello::kDefaultTableMemory;  // for loading a table
-};
-
-struct morello_spec {
-  morello::Statement statement;
-  morello::Lowered lowered;
-  std::string text;
-  morello::u64 hash = 0;
-  morello::Owners owners;
-};
-
-struct morello_graph {
-  morello::Statement statement;              // inputs and nodes; no output
-  std::vector<morello::Node::Input> values;  // by the numbers that the caller has
+  bool use_machine = false;       // its cache sizes and processors, instead of the fixed model
+  morello::u64 table_memory = 0;  // for loading a table
+  std::unique_ptr<morello::KernelCache> cache;  // nullptr: none
+  morello_log_fn log = nullptr;
+  void* log_user = nullptr;
 };
 
 struct morello_kernel {
   morello::Kernel kernel;
-  morello::BuildReport report;
+  std::string impl_text, plan_text;  // "" if loaded
+  morello_search_stats stats = {};   // but for what the kernel says of itself
   morello::Owners owners;
 };
 
@@ -80,13 +69,24 @@ namespace morello {
 inline const Executable* code_of(const morello_kernel* kernel) noexcept {
   return kernel != nullptr && kernel->kernel.executable ? &*kernel->kernel.executable : nullptr;
 }
-}  // namespace morello
 
-struct morello_table {
-  morello::Table table;
-  morello::Target target;  // that of its identity, processors included
-  morello::Owners owners;
-};
+/// Tells the context's log, if it has one.
+inline void log_to(const morello_context& context, morello_log_level level,
+                   const std::string& message) {
+  if (context.log != nullptr) context.log(context.log_user, level, message.c_str());
+}
+
+/// The cache of a context. libmorello-runtime, which makes no kernels, has none: capi/no_cache.cc.
+Result<std::unique_ptr<KernelCache>> open_cache(const std::string& path, u64 most_bytes);
+
+/// One that was stored.
+inline morello_kernel* loaded_kernel(Kernel kernel) {
+  auto made = std::make_unique<morello_kernel>();
+  made->kernel = std::move(kernel);
+  made->stats.stored = 1;
+  return made.release();
+}
+}  // namespace morello
 
 struct morello_pool {
   std::unique_ptr<morello::Pool> pool;

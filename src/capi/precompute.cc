@@ -3,7 +3,7 @@
 #include "precompute/precompute.hh"
 
 #include "capi/boundary.hh"
-#include "capi/objects.hh"
+#include "capi/table.hh"
 #include "capi/target.hh"
 
 using namespace morello;

@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: MIT
-// Making the spec objects of the C interface.
+// The spec objects of the C interface, graphs that become some, and making them.
 #ifndef MORELLO_CAPI_SPEC_HH
 #define MORELLO_CAPI_SPEC_HH
 
 #include "capi/boundary.hh"
 #include "capi/objects.hh"
+#include "spec/statement.hh"
+
+struct morello_spec {
+  morello::Statement statement;
+  morello::Lowered lowered;
+  std::string text;
+  morello::u64 hash = 0;
+  morello::Owners owners;
+};
+
+struct morello_graph {
+  morello::Statement statement;              // inputs and nodes; no output
+  std::vector<morello::Node::Input> values;  // by the numbers that the caller has
+};
 
 namespace morello {
 

@@ -48,6 +48,10 @@ const char* morello_status_string(morello_status status) {
       return "MORELLO_CANCELLED";
     case MORELLO_TABLE_TOO_LARGE:
       return "MORELLO_TABLE_TOO_LARGE";
+    case MORELLO_CORRUPT_KERNEL:
+      return "MORELLO_CORRUPT_KERNEL";
+    case MORELLO_INCOMPATIBLE_KERNEL:
+      return "MORELLO_INCOMPATIBLE_KERNEL";
   }
   return "unknown status";
 }

@@ -3,8 +3,10 @@
 #include <cmath>
 
 #include "capi/boundary.hh"
-#include "capi/objects.hh"
+#include "capi/cache.hh"
+#include "capi/table.hh"
 #include "capi/target.hh"
+#include "compiler/build_kernel.hh"
 #include "table/identity.hh"
 #include "target/dots.hh"
 
@@ -92,6 +94,45 @@ BuildOutput output_of(const morello_options& o) {
   return o.code_only != 0 ? BuildOutput::kCode : BuildOutput::kExecutable;
 }
 
+/// That a search was needed in spite of a table.
+void log_table(const morello_context& context, const SolveStats& solving, const std::string& name) {
+  if (solving.table_use == TableUse::kWrong)
+    log_to(context, MORELLO_LOG_WARNING,
+           "options.table covers " + name + ", but what it decides is no program");
+  if (solving.table_use != TableUse::kNotCovered) return;
+  const bool target = solving.table_reason == TableReason::kTarget;
+  const bool threads = solving.table_reason == TableReason::kThreads;
+  log_to(context, MORELLO_LOG_INFO,
+         "options.table does not cover " + name +
+             (target    ? ": it is for another target"
+              : threads ? ": it is for another number of threads"
+                        : ""));
+}
+
+/// But for what the kernel says of itself.
+morello_search_stats stats_of(const BuildReport& report) noexcept {
+  const SearchStats& s = report.solving.search;
+  morello_search_stats stats{};
+  stats.specs = s.specs;
+  stats.states = s.states;
+  stats.expanded = s.expanded;
+  stats.previews = s.previews;
+  stats.memo_hits = s.memo_hits;
+  stats.bytes = s.bytes;
+  stats.search_microseconds = s.microseconds;
+  stats.codegen_microseconds = (report.plan_nanoseconds + report.emit_nanoseconds) / 1000;
+  stats.misfits = s.misfits;
+  stats.advances = s.advances;
+  stats.borrowed = s.borrowed;
+  stats.lookup_nanoseconds = report.solving.lookup_nanoseconds;
+  stats.search_nanoseconds = report.solving.search_nanoseconds;
+  stats.plan_nanoseconds = report.plan_nanoseconds;
+  stats.emit_nanoseconds = report.emit_nanoseconds;
+  stats.table_use = static_cast<i32>(report.solving.table_use);
+  stats.table_reason = static_cast<i32>(report.solving.table_reason);
+  return stats;
+}
+
 /// The element types of the operands, in `room`.
 using Types = std::array<Dtype, kMaxOperands>;
 std::span<const Dtype> types_of(const morello_spec& spec, Types& room) noexcept {
@@ -133,17 +174,33 @@ morello_status morello_synthesize(morello_context* context, const morello_spec* 
     const TableReason reason = find_unfit(table, target);
     const bool fits = reason == TableReason::kNoReason;
     if (!fits && given->strict_table != 0) return unfit(table, target);
-    Result<BuiltKernel> built = build_kernel(
-        spec->statement, spec->lowered, target, search_options(*context, *given, target),
-        table == nullptr || !fits ? nullptr : &table->table, output);
+    const SearchOptions search = search_options(*context, *given, target);
+    std::optional<CacheKeys> keys;
+    if (context->cache && output != BuildOutput::kProgram) {
+      keys.emplace(*spec, target, search);
+      const bool to_run = output == BuildOutput::kExecutable;
+      if (std::optional<Kernel> found = keys->find(*context, to_run)) {
+        *kernel = loaded_kernel(std::move(*found));
+        return Done{};
+      }
+    }
+    Result<BuiltKernel> built =
+        build_kernel(spec->statement, spec->lowered, target, search,
+                     table == nullptr || !fits ? nullptr : &table->table, output);
     if (!built) return std::move(built.error());
+    if (!fits) {
+      built->report.solving.table_use = TableUse::kNotCovered;
+      built->report.solving.table_reason = reason;
+    }
+    log_table(*context, built->report.solving, built->kernel.name);
+    // A table may be wrong about what is cheapest, and answers fast.
+    if (keys && built->report.solving.table_use != TableUse::kAnswered)
+      keys->put(*context, built->kernel);
     auto made = std::make_unique<morello_kernel>();
     made->kernel = std::move(built->kernel);
-    made->report = std::move(built->report);
-    if (!fits) {
-      made->report.solving.table_use = TableUse::kNotCovered;
-      made->report.solving.table_reason = reason;
-    }
+    made->impl_text = std::move(built->report.impl_text);
+    made->plan_text = std::move(built->report.plan_text);
+    made->stats = stats_of(built->report);
     *kernel = made.release();
     return Done{};
   });

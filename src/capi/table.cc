@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "capi/spec.hh"
 #include "capi/target.hh"
 #include "table/file.hh"
 #include "table/identity.hh"

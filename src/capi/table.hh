@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Making the table objects of the C interface.
+// The table objects of the C interface, and making them.
 #ifndef MORELLO_CAPI_TABLE_HH
 #define MORELLO_CAPI_TABLE_HH
 
 #include "capi/boundary.hh"
 #include "capi/objects.hh"
+#include "table/table.hh"
+
+struct morello_table {
+  morello::Table table;
+  morello::Target target;  // that of its identity, processors included
+  morello::Owners owners;
+};
 
 namespace morello {
 

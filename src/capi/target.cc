@@ -15,7 +15,23 @@ Error lacking(const Target* wanted, std::string why) {
   return {MORELLO_ISA_UNAVAILABLE, target + " is not available: " + std::move(why)};
 }
 
+/// Because of the cap.
+Error left_out(const Target& wanted, Features cap) {
+  return lacking(&wanted, "the ISA cap (max_isa of the context, or MORELLO_MAX_ISA) leaves out " +
+                              describe(wanted.required & ~cap) +
+                              "; raise it, or ask for another target");
+}
+
 }  // namespace
+
+std::optional<Error> find_lacking(const morello_context& context, const Target& target,
+                                  const char* remedy) {
+  const Features cpu = context.machine.features, cap = context.cap;
+  if (!includes(cap, target.required)) return left_out(target, cap);
+  if (usable(target, cpu, cap)) return std::nullopt;
+  return lacking(&target, "this CPU (" + context.machine.name + ") or its system lacks " +
+                              describe(target.required & ~cpu) + "; " + remedy);
+}
 
 std::optional<Error> find_bad_target(i32 target) {
   if (target == MORELLO_ISA_AUTO || find_target(target) != nullptr) return std::nullopt;
@@ -37,14 +53,11 @@ Result<const Target*> choose_target(const morello_context& context, i32 target, 
                                 "options.search_only a target can be named");
   }
   const Target* wanted = find_target(target);
-  if (!includes(cap, wanted->required))
-    return lacking(wanted, "the ISA cap (max_isa of the context, or MORELLO_MAX_ISA) leaves out " +
-                               describe(wanted->required & ~cap) +
-                               "; raise it, or ask for another target");
-  if (to_run && !usable(*wanted, cpu, cap))
-    return lacking(wanted, "this CPU (" + context.machine.name + ") or its system lacks " +
-                               describe(wanted->required & ~cpu) +
-                               "; ask for MORELLO_ISA_AUTO, or set options.search_only");
+  if (!includes(cap, wanted->required)) return left_out(*wanted, cap);
+  if (to_run)
+    if (auto e =
+            find_lacking(context, *wanted, "ask for MORELLO_ISA_AUTO, or set options.search_only"))
+      return *e;
   return wanted;
 }
 

@@ -4,14 +4,21 @@
 #define MORELLO_CAPI_TARGET_HH
 
 #include <optional>
+#include <span>
 
 #include "capi/objects.hh"
+#include "support/dtype.hh"
 #include "support/result.hh"
 
 namespace morello {
 
 /// What is wrong with a target's number.
 std::optional<Error> find_bad_target(i32 target);
+
+/// ISA_UNAVAILABLE if kernels for a target cannot run here, or the cap forbids it. `remedy`: what
+/// the message advises where the CPU is the reason.
+std::optional<Error> find_lacking(const morello_context& context, const Target& target,
+                                  const char* remedy);
 
 /// The target to make kernels for, of problems with these element types. The CPU matters only if
 /// they are to run here, the cap always.

@@ -153,7 +153,8 @@ Result<BuiltKernel> Builder::build(const Statement& statement, const Lowered& lo
   if (!search.optimal) report_.impl_text = unproven_line(tree->nodes[0].cost, search.bound);
   report_.impl_text += print(*tree);
   kernel_.target = target_.number;
-  report_.cost_units = tree->nodes[0].cost;
+  kernel_.spec = print(statement);
+  kernel_.estimate = {tree->nodes[0].cost, search.bound, search.optimal};
   const std::vector<PackMove> packs = pack_moves(*tree);
   add_operands(statement, lowered, packs);
   if (output_ == BuildOutput::kProgram) return BuiltKernel{std::move(kernel_), std::move(report_)};

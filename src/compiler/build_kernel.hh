@@ -15,7 +15,6 @@ namespace morello {
 struct BuildReport {
   std::string impl_text;
   std::string plan_text;  // "" if only searched for
-  i64 cost_units = 0;
   SolveStats solving;
   u64 plan_nanoseconds = 0, emit_nanoseconds = 0;
 };

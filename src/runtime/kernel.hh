@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernel: all that running one takes, and nothing of how it was made: who runs stored kernels links
+// Kernel: all that running one takes, and little of how it was made: who runs stored kernels links
 // without a compiler (tests/runtime/run_only.cc). Immutable once built, so any number of threads
 // may run it.
 #ifndef MORELLO_RUNTIME_KERNEL_HH
@@ -69,10 +69,19 @@ struct PointerChecks {
   }
 };
 
+/// What the search says of a program, in units (target/target.hh).
+struct Estimate {
+  i64 cost = 0;
+  i64 bound = 0;         // no program costs less
+  bool optimal = false;  // proven
+};
+
 struct Kernel {
   std::optional<Executable> executable;  // absent if only searched for
   PointerChecks checks;
   std::string name;
+  std::string spec;  // what it computes, as users write it
+  Estimate estimate;
   i32 target = 0;                       // its number
   std::vector<KernelOperand> operands;  // inputs, then the output
 

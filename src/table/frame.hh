@@ -9,12 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "support/file.hh"
 #include "support/result.hh"
 #include "table/content.hh"
 
 namespace morello {
-
-using Bytes = std::vector<u8>;
 
 /// In this order in the file.
 enum class Section { kFamilies, kKeys, kPromises, kGroups, kBounds, kActions };

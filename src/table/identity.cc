@@ -28,24 +28,6 @@ class Fingerprint {
   std::string bytes_;
 };
 
-u64 fingerprint_of(const Target& t) {
-  Fingerprint f;
-  each_field(t, [&]<class T>(std::string_view name, const T& value) {
-    if (name == "processors") return;  // of which tables say the number
-    if constexpr (std::is_convertible_v<T, std::string_view>) {
-      (void)value;  // so are the names in words
-    } else if constexpr (std::is_same_v<T, decltype(t.level)>) {
-      for (const auto& [bytes, line_units, run_units, streams] : value)
-        for (i64 number : {static_cast<i64>(bytes), line_units, run_units, streams}) f.add(number);
-    } else if constexpr (std::is_same_v<T, Prices>) {
-      each_field(value, [&](std::string_view, i64 price) { f.add(price); });
-    } else {
-      f.add(static_cast<i64>(value));
-    }
-  });
-  return f.value();
-}
-
 /// What is asked about. Between them their Specs have every action, every microkernel and every way
 /// to sum products (tests/table/identity_test.cc), each on the targets that differ for its types.
 constexpr std::string_view kProbes[] = {
@@ -214,13 +196,31 @@ Fingerprints find_fingerprints() {
 
 }  // namespace
 
+u64 target_fingerprint(const Target& t) {
+  Fingerprint f;
+  each_field(t, [&]<class T>(std::string_view name, const T& value) {
+    if (name == "processors") return;  // of which tables say the number
+    if constexpr (std::is_convertible_v<T, std::string_view>) {
+      (void)value;  // so are the names in words
+    } else if constexpr (std::is_same_v<T, decltype(t.level)>) {
+      for (const auto& [bytes, line_units, run_units, streams] : value)
+        for (i64 number : {static_cast<i64>(bytes), line_units, run_units, streams}) f.add(number);
+    } else if constexpr (std::is_same_v<T, Prices>) {
+      each_field(value, [&](std::string_view, i64 price) { f.add(price); });
+    } else {
+      f.add(static_cast<i64>(value));
+    }
+  });
+  return f.value();
+}
+
 TableIdentity identity_of(const Target& target) {
   static const Fingerprints library = find_fingerprints();
   TableIdentity identity;
   identity.target = target.name;
   identity.machine = target.machine;
   identity.processors = target.processors;
-  identity.target_fingerprint = fingerprint_of(target);
+  identity.target_fingerprint = target_fingerprint(target);
   identity.cost_model_fingerprint = library.cost_model;
   identity.action_fingerprint = library.actions;
   return identity;

@@ -11,6 +11,9 @@
 
 namespace morello {
 
+/// Of all numbers of a target but its processors.
+u64 target_fingerprint(const Target& target);
+
 /// Of tables that this library makes for `target`, with its processors. Prices and actions are
 /// fingerprinted by what they say about a fixed set of Specs, so they change with the code and with
 /// nothing else. The first call in a process takes a few milliseconds.

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "../support/folder.hh"
 #include "../support/sanitized.hh"
 #include "buffers.hh"
 
@@ -112,6 +113,39 @@ struct TableLife {
   }
 };
 
+/// The same of a stored kernel: in a cache, from it, in a file, and in memory.
+struct StoredLife {
+  std::string folder;
+  morello_status status = MORELLO_INTERNAL;
+
+  void operator()() {
+    const std::string cache = folder + "/cache", path = folder + "/k.mkrn";
+    morello_context_options options;
+    morello_context_options_init(&options, sizeof(options));
+    options.cache_directory = cache.c_str();
+    morello_context* context = nullptr;
+    morello_spec* spec = nullptr;
+    morello_kernel* kernel[4] = {};
+    size_t length = 0;
+    const auto step = [&](morello_status next) {
+      if (status == MORELLO_OK) status = next;
+    };
+    status = morello_context_create(&options, &context, nullptr);
+    step(morello_spec_parse(context, "matmul f32[9,7] f32[7,33]{*} -> f32[9,33]", &spec, nullptr));
+    for (int i = 0; i < 2; i++)
+      step(morello_synthesize(context, spec, nullptr, &kernel[i], nullptr));
+    step(morello_kernel_save(kernel[1], path.c_str(), nullptr));
+    step(morello_kernel_load(context, path.c_str(), &kernel[2], nullptr));
+    step(morello_kernel_save_memory(kernel[2], nullptr, 0, &length, nullptr));
+    std::vector<char> bytes(length);
+    step(morello_kernel_save_memory(kernel[2], bytes.data(), length, &length, nullptr));
+    step(morello_kernel_load_memory(context, bytes.data(), length, &kernel[3], nullptr));
+    for (morello_kernel* k : kernel) morello_kernel_release(k);
+    morello_spec_release(spec);
+    morello_context_release(context);
+  }
+};
+
 constexpr const char* kSpecs[] = {
     "fill 0 -> f32[7]",
     "relu f32[64,33] -> f32[64,33]",
@@ -173,6 +207,18 @@ TEST_CASE("nor do tables") {
   std::filesystem::remove_all(folder);
   REQUIRE_MESSAGE(life.status == MORELLO_OK, morello_status_string(life.status));
   if (std::getenv("MORELLO_TEST_VERBOSE") != nullptr) MESSAGE(used << " bytes: a table");
+  CHECK(used <= kEnough * 7 / 8);
+}
+
+TEST_CASE("nor do stored kernels") {
+  if (kSanitized || !kOptimized) {
+    MESSAGE("skipped: frames are larger than in a release, by a sanitizer or -O0");
+    return;
+  }
+  const Folder folder;
+  StoredLife life{folder / "", MORELLO_INTERNAL};
+  const size_t used = stack_used_by(life);
+  REQUIRE_MESSAGE(life.status == MORELLO_OK, morello_status_string(life.status));
   CHECK(used <= kEnough * 7 / 8);
 }
 

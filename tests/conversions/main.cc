@@ -6,15 +6,11 @@
 //   morello-conversions --seed N     the sample of a run that failed
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <mutex>
-#include <random>
-#include <thread>
 
+#include "../support/blocks.hh"
 #include "../support/converter.hh"
 #include "../support/targets.hh"
 #include "target/isa.hh"
@@ -22,10 +18,12 @@
 namespace morello::testing {
 namespace {
 
-constexpr u32 kBlock = 65536;
-constexpr u32 kBlocks = 65536;
 constexpr u32 kSample = 150;
-constexpr int kSkip = 77;
+/// Where something begins or ends: zeros, the smallest and largest numbers, infinity, NaN, and what
+/// integers and f16 end at.
+const std::vector<u32> kEdges = {0x0000, 0x0001, 0x007f, 0x0080, 0x3300, 0x3380, 0x387f,
+                                 0x3880, 0x3eff, 0x3f00, 0x42fe, 0x4300, 0x437f, 0x477f,
+                                 0x4eff, 0x4f00, 0x7f7f, 0x7f80, 0x7fbf, 0x7fff};
 
 /// As converted(), of numbers that follow one another. Rounding is monotone: where the first and
 /// the last of some become the same, so do those between.
@@ -95,32 +93,16 @@ std::vector<Way> make_ways() {
   return ways;
 }
 
-/// Blocks in which something begins or ends: zeros, the smallest and largest numbers, infinity,
-/// NaN, and what integers and f16 end at. Then any.
-std::vector<u32> sample(u64 seed) {
-  std::vector<u32> blocks;
-  for (u32 sign : {0u, 0x8000u})
-    for (u32 high :
-         {0x0000u, 0x0001u, 0x007fu, 0x0080u, 0x3300u, 0x3380u, 0x387fu, 0x3880u, 0x3effu, 0x3f00u,
-          0x42feu, 0x4300u, 0x437fu, 0x477fu, 0x4effu, 0x4f00u, 0x7f7fu, 0x7f80u, 0x7fbfu, 0x7fffu})
-      blocks.push_back(sign | high);
-  std::mt19937_64 random(seed);
-  while (blocks.size() < kSample) blocks.push_back(static_cast<u32>(random() % kBlocks));
-  return blocks;
-}
-
 class Run {
  public:
   /// @param each  every number is converted by the reference, not only where results change.
-  Run(std::vector<u32> blocks, bool each)
-      : blocks_(std::move(blocks)), each_(each), ways_(make_ways()) {}
+  Run(const std::vector<u32>& blocks, bool each)
+      : blocks_(blocks), each_(each), ways_(make_ways()) {}
 
   bool empty() const { return ways_.empty(); }
   /// How many ways are wrong.
-  size_t all(unsigned threads) {
-    std::vector<std::thread> pool;
-    for (unsigned t = 0; t < threads; t++) pool.emplace_back([this] { work(); });
-    for (std::thread& t : pool) t.join();
+  size_t all() {
+    on_all_processors([this] { work(); });
     return wrong_;
   }
 
@@ -153,7 +135,7 @@ class Run {
     if (wrong_++ < 20) std::printf("%s\n", what.c_str());
   }
 
-  std::vector<u32> blocks_;
+  const std::vector<u32>& blocks_;
   bool each_;
   std::vector<Way> ways_;
   std::atomic<size_t> next_ = 0;
@@ -162,29 +144,15 @@ class Run {
 };
 
 int run(int count, char** values) {
-  u64 seed = static_cast<u64>(std::chrono::steady_clock::now().time_since_epoch().count());
-  const bool all = count == 2 && std::strcmp(values[1], "--all") == 0;
-  if (count == 3 && std::strcmp(values[1], "--seed") == 0)
-    seed = std::strtoull(values[2], nullptr, 0);
-  else if (count != 1 && !all) {
-    std::printf("usage: morello-conversions [--all | --seed N]\n");
-    return 2;
-  }
-  std::vector<u32> blocks;
-  if (all)
-    for (u32 b = 0; b < kBlocks; b++) blocks.push_back(b);
-  else
-    blocks = sample(seed);
-  const size_t tried = blocks.size();
-  Run conversions(std::move(blocks), !all);
+  const auto blocks = read_arguments(count, values, "morello-conversions", kEdges, kSample);
+  if (!blocks) return 2;
+  Run conversions(blocks->list, !blocks->all);
   if (conversions.empty()) {
     std::printf("skipped: no kernel can run on this CPU\n");
     return kSkip;
   }
-  const size_t wrong = conversions.all(std::max(1u, std::thread::hardware_concurrency()));
-  std::printf("%zu of %u blocks of %u numbers, %zu wrong", tried, kBlocks, kBlock, wrong);
-  if (!all) std::printf("; --seed %llu", static_cast<unsigned long long>(seed));
-  std::printf("\n");
+  const size_t wrong = conversions.all();
+  blocks->report("", wrong);
   return wrong == 0 ? 0 : 1;
 }
 

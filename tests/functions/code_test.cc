@@ -7,44 +7,18 @@
 #include <string>
 #include <vector>
 
-#include "codegen/emit.hh"
-#include "codegen/plan.hh"
+#include "../support/leaf_code.hh"
 #include "disassemble.hh"
-#include "impl/impl.hh"
-#include "target/target.hh"
 
 namespace morello::testing {
 namespace {
 
 /// The instructions of an operation on `count` numbers.
 std::vector<std::string> code_of(Op op, MicrokernelId leaf, Isa isa, u32 count) {
-  const Target& target = *fixed_target(isa);
-  const int inputs = elementwise_inputs(op);
-  Spec spec;
-  spec.rank = 1;
-  spec.size[0] = count;
-  spec.operand_count = static_cast<u8>(inputs + 1);
-  spec.stage_count = 1;
-  spec.stage[0] = {
-      op, Dtype::kF32, {0, inputs == 2 ? Ref{1} : kNoRef, kNoRef}, 0, static_cast<Ref>(inputs)};
-  std::array<View, kMaxOperands> views;
-  for (int o = 0; o <= inputs; o++) {
-    Operand& x = spec.operand[o];
-    x.access = o < inputs ? Access::kIn : Access::kOut;
-    x.dims = 1;
-    x.layout.append(0);
-    x.contig = 1;
-    views[static_cast<size_t>(o)].dim[0].stride[0] = 1;
-  }
-  ImplTree tree;
-  tree.target = &target;
-  tree.nodes.push_back({spec, Select{static_cast<u16>(leaf)}, {}, 0, {}});
-  const auto plan = make_plan(tree, views);
-  REQUIRE(plan.ok());
-  const auto code = emit(*plan, target);
-  REQUIRE(code.ok());
+  const std::vector<Dtype> types(static_cast<size_t>(elementwise_inputs(op)) + 1, Dtype::kF32);
+  const Code code = leaf_code(*fixed_target(isa), leaf, op, types, count);
   std::vector<std::string> lines;
-  for (const tools::Line& line : tools::disassemble(code->bytes.data(), code->bytes.size()))
+  for (const tools::Line& line : tools::disassemble(code.bytes.data(), code.bytes.size()))
     if (line.text.rfind(".byte", 0) != 0) lines.push_back(line.text);
   return lines;
 }

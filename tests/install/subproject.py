@@ -17,15 +17,16 @@ executable('user', 'user.c', dependencies: dependency('morello', fallback: 'more
 
 
 def levels(work, meson, name, *options):
-    """{file below src: its -O level} of the library, and the parent's own."""
+    """{file below src, and whether it is in libmorello-runtime: its -O level}, and the parent's own."""
     build = work / name
     subprocess.run([*meson, "setup", build, work, *options], check=True, stdout=subprocess.DEVNULL)
     found = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         flags = re.findall(r" -O(\w)", entry["command"])
-        found[entry["file"].split("morello/")[-1]] = flags[-1] if flags else "0"
-    own = found.pop(next(file for file in found if file.endswith("user.c")))
-    return {file: level for file, level in found.items() if file.startswith("src/")}, own
+        file = entry["file"].split("morello/")[-1], "libmorello-run.a" in entry["command"]
+        found[file] = flags[-1] if flags else "0"
+    own = next(level for (file, _), level in found.items() if file.endswith("user.c"))
+    return {file: level for file, level in found.items() if file[0].startswith("src/")}, own
 
 
 def main():
@@ -38,8 +39,10 @@ def main():
         (work / "meson.build").write_text(PARENT)
         (work / "user.c").write_text("int main(void) { return 0; }\n")
         library, own = levels(work, meson, "build")
-        hot = [level for file, level in library.items() if file.startswith(("src/search/", "src/cost/"))]
-        if own != "0" or len(hot) < 5 or set(hot) != {"3"} or set(library.values()) != {"2", "3"}:
+        hot = [level for (file, _), level in library.items() if file.startswith(("src/search/", "src/cost/"))]
+        small = {level for (_, runtime), level in library.items() if runtime}
+        fast = {level for (_, runtime), level in library.items() if not runtime}
+        if own != "0" or len(hot) < 5 or set(hot) != {"3"} or fast != {"2", "3"} or not small <= {"s", "z"} or not small:
             bad.append(f"parent -O{own}; library {library}")
         library, _ = levels(work, meson, "to-debug", "-Dmorello:optimized=disabled")
         if set(library.values()) != {"0"}:

@@ -56,9 +56,10 @@ morello_status accessors(morello_error**) {
       morello_kernel_scratch_size(kernel) < 1000 && morello_kernel_scratch_alignment(kernel) > 0 &&
       morello_kernel_print(kernel, text, sizeof text) > 0 &&
       morello_kernel_print_plan(kernel, text, sizeof text) > 0 &&
-      morello_kernel_name(kernel) != nullptr && morello_kernel_isa(kernel) != 0 &&
-      morello_kernel_cost(kernel) > 0 && morello_kernel_code(kernel, &size) != nullptr &&
-      size > 0 && morello_kernel_code_get(kernel, -1, &code, sizeof code) == MORELLO_OK &&
+      morello_kernel_name(kernel) != nullptr && morello_kernel_spec(kernel) != nullptr &&
+      morello_kernel_isa(kernel) != 0 && morello_kernel_cost(kernel) > 0 &&
+      morello_kernel_code(kernel, &size) != nullptr && size > 0 &&
+      morello_kernel_code_get(kernel, -1, &code, sizeof code) == MORELLO_OK &&
       morello_kernel_code_function(kernel, -1, 0, &function, sizeof function) == MORELLO_OK &&
       morello_isa_features(MORELLO_ISA_AVX2, nullptr, 0) > 0 &&
       morello_spec_isa(spec, 1u << MORELLO_ISA_AVX2) == MORELLO_ISA_AVX2 &&
@@ -115,6 +116,7 @@ std::vector<Scenario> plain_scenarios() {
                      "morello_kernel_print",
                      "morello_kernel_print_plan",
                      "morello_kernel_name",
+                     "morello_kernel_spec",
                      "morello_kernel_isa",
                      "morello_kernel_cost",
                      "morello_kernel_code",

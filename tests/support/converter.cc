@@ -3,22 +3,12 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
-#include "codegen/emit.hh"
-#include "impl/impl.hh"
 #include "support/number.hh"
 
 namespace morello::testing {
 namespace {
-
-template <class T>
-T get(Result<T> result) {
-  if (result.ok()) return std::move(*result);
-  std::printf("no code: %s\n", result.error().message.c_str());
-  std::abort();
-}
 
 u32 element(Dtype dtype, const std::vector<char>& data, u32 index) {
   u32 bits = 0;
@@ -40,38 +30,6 @@ u32 nan_bits(Dtype dtype, bool quiet) {
 }
 
 }  // namespace
-
-Converter::Converter(const Target& target, MicrokernelId leaf, Dtype from, Dtype to, u32 count) {
-  Spec spec;
-  spec.rank = 1;
-  spec.size[0] = count;
-  spec.operand_count = 2;
-  spec.stage_count = 1;
-  const bool integers = is_integer(from) && is_integer(to);
-  spec.stage[0] = {Op::kCopy, integers ? Dtype::kI32 : Dtype::kF32, {0, kNoRef, kNoRef}, 0, 1};
-  std::array<View, kMaxOperands> views;
-  for (int o = 0; o < 2; o++) {
-    Operand& x = spec.operand[o];
-    x.dtype = o == 0 ? from : to;
-    x.access = o == 0 ? Access::kIn : Access::kOut;
-    x.dims = 1;
-    x.layout.append(0);
-    x.contig = 1;
-    views[static_cast<size_t>(o)].dim[0].stride[0] = 1;
-  }
-  ImplTree tree;
-  tree.target = &target;
-  tree.nodes.push_back({spec, Select{static_cast<u16>(leaf)}, {}, 0, {}});
-  const Code code = get(emit(get(make_plan(tree, views)), target));
-  code_ = get(CodeMemory::make(code.bytes));
-  entry_ = code.entry;
-}
-
-void Converter::run(const void* in, void* out) const {
-  void* operands[] = {const_cast<void*>(in), out};
-  const void* start = code_.data() + entry_;
-  reinterpret_cast<morello_kernel_fn>(const_cast<void*>(start))(operands, nullptr, nullptr);
-}
 
 std::vector<char> consecutive_bits(Dtype dtype, u64 first, u32 count) {
   std::vector<char> data(size_t{count} * size_of(dtype));

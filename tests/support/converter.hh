@@ -6,23 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "impl/microkernel_id.hh"
-#include "runtime/code_memory.hh"
-#include "support/dtype.hh"
-#include "target/target.hh"
+#include "leaf_code.hh"
 
 namespace morello::testing {
 
-/// One leaf: a copy of `count` numbers. Immutable; any thread may run it.
-class Converter {
+/// A copy of `count` numbers.
+class Converter : public Leaf {
  public:
-  Converter(const Target& target, MicrokernelId leaf, Dtype from, Dtype to, u32 count);
-  /// Elements of the types, from the lowest byte.
-  void run(const void* in, void* out) const;
-
- private:
-  CodeMemory code_;
-  size_t entry_ = 0;
+  Converter(const Target& target, MicrokernelId leaf, Dtype from, Dtype to, u32 count)
+      : Leaf(target, leaf, Op::kCopy, from, to, count) {}
 };
 
 /// `count` elements with the bits from `first` on.

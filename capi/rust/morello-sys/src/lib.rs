@@ -8,12 +8,16 @@
 
 mod code;
 mod precompute;
+mod stats;
 mod status;
+mod stored;
 
 pub use code::*;
 pub use precompute::*;
+pub use stats::*;
 pub use status::*;
 pub use std::os::raw::{c_char, c_int, c_void};
+pub use stored::*;
 
 /// Header version that these bindings were written after: `MORELLO_VERSION`.
 pub const MORELLO_VERSION: u32 = 100;
@@ -101,6 +105,11 @@ pub struct morello_cpu_info {
     pub usable_isas: u32,
 }
 
+pub const MORELLO_LOG_WARNING: i32 = 1;
+pub const MORELLO_LOG_INFO: i32 = 2;
+pub type morello_log_fn =
+    unsafe extern "C" fn(user: *mut c_void, level: i32, message: *const c_char);
+
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct morello_context_options {
@@ -108,6 +117,10 @@ pub struct morello_context_options {
     pub max_isa: i32,
     pub read_machine: u32,
     pub table_memory: u64,
+    pub cache_directory: *const c_char,
+    pub cache_bytes: u64,
+    pub log: Option<morello_log_fn>,
+    pub log_user: *mut c_void,
 }
 
 #[repr(C)]
@@ -169,44 +182,6 @@ pub struct morello_executor {
             arg: *mut c_void,
         ),
     >,
-}
-
-pub type morello_table_use = c_int;
-pub const MORELLO_TABLE_NONE: morello_table_use = 0;
-pub const MORELLO_TABLE_ANSWERED: morello_table_use = 1;
-pub const MORELLO_TABLE_NOT_COVERED: morello_table_use = 2;
-pub const MORELLO_TABLE_WRONG: morello_table_use = 3;
-
-pub type morello_table_reason = c_int;
-pub const MORELLO_TABLE_REASON_NONE: morello_table_reason = 0;
-pub const MORELLO_TABLE_REASON_SPEC: morello_table_reason = 1;
-pub const MORELLO_TABLE_REASON_TARGET: morello_table_reason = 2;
-pub const MORELLO_TABLE_REASON_THREADS: morello_table_reason = 3;
-
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct morello_search_stats {
-    pub struct_size: usize,
-    pub specs: u64,
-    pub states: u64,
-    pub expanded: u64,
-    pub previews: u64,
-    pub memo_hits: u64,
-    pub bytes: u64,
-    pub search_microseconds: u64,
-    pub codegen_microseconds: u64,
-    pub misfits: u64,
-    pub advances: u64,
-    pub borrowed: u64,
-    pub lookup_nanoseconds: u64,
-    pub search_nanoseconds: u64,
-    pub plan_nanoseconds: u64,
-    pub emit_nanoseconds: u64,
-    pub lower_bound: f64,
-    pub optimal: u32,
-    pub table_use: i32,
-    pub table_reason: i32,
-    pub reserved0: u32,
 }
 
 #[repr(C)]
@@ -420,14 +395,10 @@ extern "C" {
         size: usize,
     ) -> usize;
     pub fn morello_kernel_name(kernel: *const morello_kernel) -> *const c_char;
+    pub fn morello_kernel_spec(kernel: *const morello_kernel) -> *const c_char;
     pub fn morello_kernel_isa(kernel: *const morello_kernel) -> i32;
     pub fn morello_kernel_cost(kernel: *const morello_kernel) -> f64;
     pub fn morello_kernel_code(kernel: *const morello_kernel, size: *mut usize) -> *const u8;
-    pub fn morello_kernel_stats(
-        kernel: *const morello_kernel,
-        stats: *mut morello_search_stats,
-        stats_size: usize,
-    ) -> morello_status;
     pub fn morello_kernel_retain(kernel: *const morello_kernel) -> *mut morello_kernel;
     pub fn morello_kernel_release(kernel: *mut morello_kernel);
 

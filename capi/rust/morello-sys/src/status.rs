@@ -26,3 +26,5 @@ pub const MORELLO_CORRUPT_TABLE: morello_status = -18;
 pub const MORELLO_INCOMPATIBLE_TABLE: morello_status = -19;
 pub const MORELLO_CANCELLED: morello_status = -20;
 pub const MORELLO_TABLE_TOO_LARGE: morello_status = -21;
+pub const MORELLO_CORRUPT_KERNEL: morello_status = -22;
+pub const MORELLO_INCOMPATIBLE_KERNEL: morello_status = -23;

@@ -77,7 +77,8 @@ fn matches_the_header() {
         morello_code { struct_size, bytes, size, alignment, entry, scratch_size, function_count, reserved0 }
         morello_frame_step { offset, cfa, saved }
         morello_code_function { struct_size, begin, end, kind, step_count, steps }
-        morello_context_options { struct_size, max_isa, read_machine, table_memory }
+        morello_context_options { struct_size, max_isa, read_machine, table_memory, cache_directory,
+                                  cache_bytes, log, log_user }
         morello_tensor { dtype, layout, rank, reserved0, shape, strides }
         morello_options { struct_size, target, threads, time_budget, memory_budget, search_only, reserved0,
                           search_threads, progress_interval, progress, progress_user, cancel, table,
@@ -96,11 +97,13 @@ fn matches_the_header() {
                                search_microseconds, codegen_microseconds, misfits, advances, borrowed,
                                lookup_nanoseconds, search_nanoseconds, plan_nanoseconds,
                                emit_nanoseconds, lower_bound, optimal, table_use,
-                               table_reason, reserved0 }
+                               table_reason, stored }
     };
     ours.extend(constants![
         MORELLO_VERSION,
         MORELLO_ABI_VERSION,
+        MORELLO_LOG_WARNING,
+        MORELLO_LOG_INFO,
         MORELLO_OK,
         MORELLO_INVALID_ARGUMENT,
         MORELLO_SYNTAX_ERROR,
@@ -123,6 +126,8 @@ fn matches_the_header() {
         MORELLO_INCOMPATIBLE_TABLE,
         MORELLO_CANCELLED,
         MORELLO_TABLE_TOO_LARGE,
+        MORELLO_CORRUPT_KERNEL,
+        MORELLO_INCOMPATIBLE_KERNEL,
         MORELLO_CODE_ENTRY,
         MORELLO_CODE_TASK,
         MORELLO_CODE_ROUTINE,
@@ -197,9 +202,9 @@ fn library_has_the_abi_of_these_bindings() {
 fn every_function_of_the_header_is_bound() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let header = std::fs::read_to_string(root.join("../../../include/morello/morello.h")).unwrap();
-    let bindings = ["src/code.rs", "src/lib.rs", "src/precompute.rs"]
-        .map(|file| std::fs::read_to_string(root.join(file)).unwrap())
-        .concat();
+    let files = ["code.rs", "lib.rs", "precompute.rs", "stats.rs", "stored.rs"];
+    let bindings =
+        files.map(|file| std::fs::read_to_string(root.join("src").join(file)).unwrap()).concat();
     let mut found = 0;
     for declaration in header.split("\nMORELLO_API ").skip(1) {
         let before = declaration.split('(').next().unwrap();

@@ -2,51 +2,73 @@
 //! Contexts: where Specs, kernels and tables are made.
 
 use crate::cpu::Isa;
+use crate::table::c_path;
 use crate::{create, Kernel, Options, Result, Spec, Table};
 use morello_sys as sys;
+use std::ffi::CString;
 use std::mem::{size_of, MaybeUninit};
 use std::path::Path;
 use std::ptr::NonNull;
 
 /// Settings of a [`Context`].
 #[derive(Clone, Debug)]
-pub struct ContextOptions(sys::morello_context_options);
+pub struct ContextOptions {
+    raw: sys::morello_context_options,
+    cache: Option<CString>,
+}
+
+// SAFETY: the only pointer is null until `create`, which sets it in a copy.
+unsafe impl Send for ContextOptions {}
+// SAFETY: as above.
+unsafe impl Sync for ContextOptions {}
 
 impl ContextOptions {
     pub fn new() -> ContextOptions {
         let mut options = MaybeUninit::uninit();
         // SAFETY: init fills the whole struct, whose size it is given.
-        ContextOptions(unsafe {
+        let raw = unsafe {
             sys::morello_context_options_init(
                 options.as_mut_ptr(),
                 size_of::<sys::morello_context_options>(),
             );
             options.assume_init()
-        })
+        };
+        ContextOptions { raw, cache: None }
     }
 
     /// Caps every target that is used through the context.
     pub fn max_isa(mut self, isa: Isa) -> ContextOptions {
-        self.0.max_isa = isa.to_raw();
+        self.raw.max_isa = isa.to_raw();
         self
     }
 
     /// Searches for this machine's cache sizes and processors instead of the fixed, named model.
     pub fn read_machine(mut self, read: bool) -> ContextOptions {
-        self.0.read_machine = u32::from(read);
+        self.raw.read_machine = u32::from(read);
         self
     }
 
     /// The most bytes that loading a table may take, its file included; 256 MiB if this is not
     /// called. Larger tables are refused with [`Status::TableTooLarge`](crate::Status).
     pub fn table_memory(mut self, bytes: u64) -> ContextOptions {
-        self.0.table_memory = bytes;
+        self.raw.table_memory = bytes;
         self
     }
 
+    /// Keeps kernels in a directory, of which at most `bytes` (0: 256 MiB) are used, for the next
+    /// process. What is in it will run: it must be one that others cannot write to. "" for none,
+    /// whatever the environment variable `MORELLO_CACHE_DIR` says.
+    pub fn cache(mut self, directory: impl AsRef<Path>, bytes: u64) -> Result<ContextOptions> {
+        self.cache = Some(c_path(directory.as_ref())?);
+        self.raw.cache_bytes = bytes;
+        Ok(self)
+    }
+
     pub fn create(&self) -> Result<Context> {
+        let mut raw = self.raw;
+        raw.cache_directory = self.cache.as_ref().map_or(std::ptr::null(), |path| path.as_ptr());
         // SAFETY: all pointers are valid for the call.
-        create(|context, err| unsafe { sys::morello_context_create(&self.0, context, err) })
+        create(|context, err| unsafe { sys::morello_context_create(&raw, context, err) })
             .map(Context)
     }
 }

@@ -32,6 +32,8 @@ pub enum Status {
     IncompatibleTable,
     Cancelled,
     TableTooLarge,
+    CorruptKernel,
+    IncompatibleKernel,
     /// A status of a newer library.
     Other(i32),
 }
@@ -60,6 +62,8 @@ impl Status {
             sys::MORELLO_INCOMPATIBLE_TABLE => Status::IncompatibleTable,
             sys::MORELLO_CANCELLED => Status::Cancelled,
             sys::MORELLO_TABLE_TOO_LARGE => Status::TableTooLarge,
+            sys::MORELLO_CORRUPT_KERNEL => Status::CorruptKernel,
+            sys::MORELLO_INCOMPATIBLE_KERNEL => Status::IncompatibleKernel,
             other => Status::Other(other),
         }
     }

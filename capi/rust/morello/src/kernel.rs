@@ -57,15 +57,20 @@ impl Kernel {
         kernel: NonNull<sys::morello_kernel>,
         operands: Vec<Tensor>,
     ) -> Kernel {
-        let lengths = (0..operands.len())
-            .map(|index| sys::morello_kernel_operand_size(kernel.as_ptr(), index as u32))
-            .zip(&operands)
-            .map(|(bytes, tensor)| (bytes + tensor.dtype.size() - 1) / tensor.dtype.size())
-            .collect();
+        let lengths = lengths_of(kernel, &operands);
         Kernel(Arc::new(Inner { kernel, operands, lengths }))
     }
 
-    fn as_ptr(&self) -> *const sys::morello_kernel {
+    /// What `kernel` says that its operands are. REQUIRES: no clones.
+    pub(crate) fn set_operands(&mut self, operands: Vec<Tensor>) {
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            // SAFETY: the kernel is live.
+            inner.lengths = unsafe { lengths_of(inner.kernel, &operands) };
+            inner.operands = operands;
+        }
+    }
+
+    pub(crate) fn as_ptr(&self) -> *const sys::morello_kernel {
         self.0.kernel.as_ptr()
     }
 
@@ -239,6 +244,7 @@ impl Kernel {
             optimal: stats.optimal != 0,
             table_use: TableUse::from_raw(stats.table_use),
             table_reason: TableReason::from_raw(stats.table_reason),
+            stored: stats.stored != 0,
         })
     }
 
@@ -280,6 +286,8 @@ pub struct SearchStats {
     pub optimal: bool,
     pub table_use: TableUse,
     pub table_reason: TableReason,
+    /// The kernel was loaded, from a file or the cache: there was no search, and no code was made.
+    pub stored: bool,
 }
 
 /// What became of the [`crate::Table`] in the options.
@@ -392,6 +400,18 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         self.release();
     }
+}
+
+/// Elements that each operand of a kernel needs at least.
+///
+/// # Safety
+/// `kernel` must be live.
+unsafe fn lengths_of(kernel: NonNull<sys::morello_kernel>, operands: &[Tensor]) -> Vec<usize> {
+    (0..operands.len())
+        .map(|index| sys::morello_kernel_operand_size(kernel.as_ptr(), index as u32))
+        .zip(operands)
+        .map(|(bytes, tensor)| (bytes + tensor.dtype.size() - 1) / tensor.dtype.size())
+        .collect()
 }
 
 fn check_dtype(index: usize, tensor: &Tensor, given: Dtype) -> Result<()> {

@@ -49,6 +49,7 @@ mod packed;
 mod pool;
 mod precompute;
 mod spec;
+mod stored;
 mod table;
 mod tensor;
 mod watch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "spec/overlap.hh"
+#include "support/overlap.hh"
 
 #include <doctest/doctest.h>
 
@@ -48,7 +48,7 @@ std::string text_of(const PlacedTensor& t) {
 
 }  // namespace
 
-TEST_SUITE_BEGIN("spec");
+TEST_SUITE_BEGIN("support");
 
 TEST_CASE("dense tensors overlap if their bytes do") {
   const PlacedTensor a{1000, 4, {10, 10}, {10, 1}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Do two tensors in memory share an element?
-#ifndef MORELLO_SPEC_OVERLAP_HH
-#define MORELLO_SPEC_OVERLAP_HH
+#ifndef MORELLO_SUPPORT_OVERLAP_HH
+#define MORELLO_SUPPORT_OVERLAP_HH
 
 #include <vector>
 

@@ -3,7 +3,7 @@
 // sizes. With j_k counted from its end this is one equation with bounded unknowns and positive
 // coefficients, which is searched from the largest coefficient down: where strides nest, as they do
 // in tensors, what is left pins each unknown to a value or two.
-#include "spec/overlap.hh"
+#include "support/overlap.hh"
 
 #include <algorithm>
 #include <numeric>

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// What the C interface says about tables.
+#include <cstring>
+
+#include "tables.hh"
+
+namespace morello::testing {
+
+TEST_SUITE_BEGIN("capi");
+
+TEST_CASE("tables say what they are") {
+  const Shop shop;
+  morello_table_info info;
+  std::memset(&info, 0xff, sizeof(info));
+  REQUIRE(morello_table_info_get(shop.table.get(), &info, sizeof(info)) == MORELLO_OK);
+  CHECK(info.struct_size == sizeof(info));
+  CHECK(info.target == MORELLO_ISA_AVX2);
+  CHECK(info.threads == 1);
+  CHECK(std::string(info.machine) == "generic-x86-64");
+  CHECK(info.families == 3);
+  CHECK(info.points == 3);
+  CHECK(info.groups > 0);
+  CHECK(info.boxes >= info.groups);
+  CHECK(info.bytes > 0);
+  CHECK(std::string(morello_table_family(shop.table.get(), 0)) == kMatmul);
+  CHECK(morello_table_family(shop.table.get(), 3) == nullptr);
+  CHECK(morello_table_family(shop.table.get(), UINT64_MAX) == nullptr);
+  CHECK(morello_table_info_get(shop.table.get(), &info, sizeof(info) - 1) ==
+        MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_table_info_get(shop.table.get(), nullptr, sizeof(info)) ==
+        MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_table_info_get(nullptr, &info, sizeof(info)) == MORELLO_INVALID_ARGUMENT);
+}
+
+TEST_CASE("tables are verified, dumped and plotted") {
+  const Shop shop;
+  const morello_table* table = shop.table.get();
+  morello_table_verification found;
+  REQUIRE(morello_table_verify(table, 2, 1, &found, sizeof(found), nullptr) == MORELLO_OK);
+  CHECK(found.struct_size == sizeof(found));
+  CHECK(found.promised == 3);
+  CHECK(found.searched == 2);
+  CHECK(found.pairs > 3);
+  CHECK(found.failures == 0);
+  CHECK(std::string(found.failure) == "");
+  TableContent wrong = content();
+  for (TableGroup& group : wrong.groups) group.actions[0] = {ActionKind::kSelect, 77, {}, {}, 0};
+  const Shop bad(wrong);
+  REQUIRE(morello_table_verify(bad.table.get(), 0, 1, &found, sizeof(found), nullptr) ==
+          MORELLO_OK);
+  CHECK(found.failures == 1);
+  CHECK(contains(found.failure, "wrong decision"));
+
+  for (int json : {0, 1}) {
+    std::string text(morello_table_dump(table, json, nullptr, 0), '\0');
+    CHECK(morello_table_dump(table, json, text.data(), text.size() + 1) == text.size());
+    CHECK(contains(text, kMatmul));
+    CHECK(text.back() == '\n');
+  }
+  CHECK(morello_table_dump(nullptr, 0, nullptr, 0) == 0);
+
+  size_t length = 0;
+  REQUIRE(morello_table_plot(table, -1, nullptr, nullptr, nullptr, 0, &length, nullptr) ==
+          MORELLO_OK);
+  std::string svg(length, '\0');
+  REQUIRE(morello_table_plot(table, -1, nullptr, nullptr, svg.data(), length + 1, &length,
+                             nullptr) == MORELLO_OK);
+  CHECK(svg.starts_with("<svg "));
+  CHECK(svg.ends_with("</svg>\n"));
+}
+
+TEST_CASE("what cannot be verified or plotted") {
+  const Shop shop;
+  const morello_table* table = shop.table.get();
+  morello_table_verification found;
+  CHECK(morello_table_verify(nullptr, 1, 1, &found, sizeof(found), nullptr) ==
+        MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_table_verify(table, 1, 1, nullptr, sizeof(found), nullptr) ==
+        MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_table_verify(table, 1, 1, &found, 8, nullptr) == MORELLO_INVALID_ARGUMENT);
+  const auto plot = [](const morello_table* t, int64_t group, const char* x) {
+    size_t length = 77;
+    const morello_status status =
+        morello_table_plot(t, group, x, nullptr, nullptr, 0, &length, nullptr);
+    CHECK((status == MORELLO_OK) == (length != 77));
+    return status;
+  };
+  CHECK(plot(table, 0, "L1") == MORELLO_OK);
+  CHECK(plot(table, 0, "no axis") == MORELLO_INVALID_ARGUMENT);
+  CHECK(plot(table, 1 << 20, nullptr) == MORELLO_INVALID_ARGUMENT);
+  CHECK(plot(table, -2, nullptr) == MORELLO_INVALID_ARGUMENT);
+  CHECK(plot(nullptr, -1, nullptr) == MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_table_plot(table, -1, nullptr, nullptr, nullptr, 0, nullptr, nullptr) ==
+        MORELLO_INVALID_ARGUMENT);
+}
+
+TEST_SUITE_END();
+
+}  // namespace morello::testing
