@@ -45,6 +45,9 @@ constexpr std::string_view kProbes[] = {
     "matmul u8[5,70] i8[70,40]{*} -> i32[5,40]",
     "matmul i8[3,64] i8[64,5]{0,1} += i32[3,5]",
     "transpose bf16[24,34] perm=1,0 -> bf16[34,24]",
+    "square f32[30,70] -> reduce_sum axis=1",
+    "softmax f32[30,70] axis=1",
+    "matmul f32[12,40] f32[40,72] -> relu -> matmul f32[72,20]",
 };
 /// Ways from each of them down to a leaf.
 constexpr int kWalks = 3;

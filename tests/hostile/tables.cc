@@ -73,12 +73,15 @@ Parts promises(u32 n, const Change& change, const Parts& first = one_of_each()) 
 }
 constexpr size_t kLowest = 1, kExtent = 1 + kAxes;
 
+/// Of the first stage, behind three counts, operands, and four other columns of the stage.
+constexpr size_t kFillValue = 3 + 25 * kMaxOperands + 4;
+
 /// `n` keys, of fills with different values, in order.
 Parts keys(u32 n) {
   Parts parts;
   for (u32 i = 0; i < n; i++) {
     Row key = one_fill()[Section::kKeys][0];
-    key[3] = __builtin_bswap32(i);
+    key[kFillValue] = __builtin_bswap32(i);
     parts[Section::kKeys].push_back(key);
   }
   return parts;
