@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Moves of one operand to a nearer level: in place, into a packed buffer, or into registers.
+#include <algorithm>
+
 #include "actions/placement.hh"
 
 namespace morello {
@@ -21,10 +23,19 @@ DimMask loop_dims(const Spec& spec) {
   return static_cast<DimMask>(inner_dims(spec) & (parallel_dims(spec) | fold_dims(spec)));
 }
 
-/// Do loops of a graph use the operand again? Those that fill L1 are brought there by parts.
-bool serves_loops(const Spec& spec, int operand, DimMask loops, const ActionContext& context) {
+int readers(const Spec& spec, int operand) {
+  int count = 0;
+  for (int s = 0; s < spec.stage_count; s++)
+    count += std::find(spec.stage[s].in.begin(), spec.stage[s].in.end(), operand) !=
+             spec.stage[s].in.end();
+  return count;
+}
+
+/// Do loops of a graph use the operand again, or several stages? Those that fill L1 are brought
+/// there by parts.
+bool is_used_again(const Spec& spec, int operand, DimMask loops, const ActionContext& context) {
   const Operand& x = spec.operand[operand];
-  if ((loops & ~x.dims) == 0) return false;
+  if ((loops & ~x.dims) == 0 && readers(spec, operand) < 2) return false;
   return x.level > Level::kL2 ||
          footprint(spec, x).bytes <= context.target->at(Level::kL1).bytes / 4;
 }
@@ -34,7 +45,7 @@ void list_views(const Spec& spec, const Limits&, const ActionContext& context, A
   const bool all = is_chain(spec) || is_fold(spec) || !context.restricts(Restriction::kStageTiles);
   const DimMask loops = all ? DimMask{0} : loop_dims(spec);
   for (u8 o = 0; o < spec.operand_count; o++)
-    if (spec.operand[o].level > Level::kL1 && (all || serves_loops(spec, o, loops, context)))
+    if (spec.operand[o].level > Level::kL1 && (all || is_used_again(spec, o, loops, context)))
       out.add({ActionKind::kView, o, {}, {}, 0});
 }
 

@@ -76,6 +76,17 @@ TEST_SUITE("search") {
         same_as_brute_force(spec_of(text), tiny(isa), 1);
   }
 
+  TEST_CASE("graphs: the brute-force optimum") {
+    for (const char* text :
+         {"softmax f32[2,3] axis=1", "rmsnorm f32[2,9] f32[9] axis=1",
+          "square f32[3,20] -> mean axis=1", "matmul f32[2,3] f32[3,2] -> relu -> matmul f32[2,3]",
+          "c = mean x f32[2,9] axis=1 keep; sub x c -> square -> reduce_sum axis=1"})
+      same_as_brute_force(spec_of(text), tiny(Isa::kAvx2), 1);
+    same_as_brute_force(spec_of("softmax f32[3,17] axis=1"), *fixed_target(Isa::kAvx512), 1);
+    same_as_brute_force(spec_of("matmul f32[2,3] f32[3,4] -> matmul f32[4,2]"),
+                        *fixed_target(Isa::kAvx2), 1);
+  }
+
   TEST_CASE("two threads: the brute-force optimum") {
     Target target = tiny(Isa::kAvx2);
     target.parallel_units = 16;  // so that parallel loops pay at this size
@@ -167,6 +178,24 @@ TEST_SUITE("search") {
       }
   }
 
+  TEST_CASE("graphs: what their restrictions cost") {
+    for (const char* text : {"softmax f32[40,600] axis=1", "rmsnorm f32[40,300] f32[300] axis=1",
+                             "matmul f32[20,16] f32[16,48] -> relu -> matmul f32[48,12]",
+                             "attention f32[30,8] f32[40,8] f32[40,8]"}) {
+      const Target& target = *fixed_target(Isa::kAvx2);
+      SearchOptions options;
+      options.disabled_restrictions = 1u << static_cast<int>(Restriction::kStageTiles);
+      const Result<ImplTree> all = synthesize(spec_of(text), target, options, nullptr);
+      const Result<ImplTree> reduced = synthesize(spec_of(text), target, {}, nullptr);
+      REQUIRE(all.ok());
+      REQUIRE(reduced.ok());
+      const i64 best = all->nodes[0].cost, cost = reduced->nodes[0].cost;
+      INFO(std::string(text) << ": " << best << ", " << cost);
+      CHECK(best <= cost);
+      CHECK(cost - best <= best / 50);
+    }
+  }
+
   TEST_CASE("every action is worth something somewhere") {
     struct Case {
       ActionKind without;
@@ -180,6 +209,10 @@ TEST_SUITE("search") {
           Case{ActionKind::kRegisters, "matmul f32[2,4] f32[4,8] -> f32[2,8]", 1},
           Case{ActionKind::kAccumulate, "matmul f32[2,4] f32[4,8] -> f32[2,8]", 1},
           Case{ActionKind::kBufferize, "matmul f32[2,4] f32[4,8] -> relu -> f32[2,8]", 1},
+          Case{ActionKind::kTile, "softmax f32[64,1024] axis=1", 1},
+          Case{ActionKind::kView, "softmax f32[64,1024] axis=1", 1},
+          Case{ActionKind::kAccumulate, "matmul f32[4,16] f32[16,900] -> matmul f32[900,16]", 1},
+          Case{ActionKind::kBufferize, "softmax f32[64,1024] axis=1", 1},
           Case{ActionKind::kSelect, "add f32[8] f32[8] -> f32[8]", 1},
           Case{ActionKind::kParallelTile, "matmul f32[8,12] f32[12,16] -> f32[8,16]", 2},
           Case{ActionKind::kChoose, "matmul f32[2,4] f32[4,8]{*} -> f32[2,8]", 1}}) {
