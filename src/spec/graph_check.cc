@@ -9,6 +9,11 @@
 namespace morello {
 namespace {
 
+/// What is no axis is a number that no tensor has.
+u32 axis_number(double value) {
+  return value >= 0 && value <= MORELLO_MAX_RANK ? static_cast<u32>(value) : ~u32{0};
+}
+
 using Kind = Node::Input::Kind;
 using Head = Statement::Head;
 
@@ -196,7 +201,7 @@ void simplify_graph(Statement& s) {
     case Operation::kReduce:
       plain.head = Head::kReduce;
       if (first.settings.size() != 1 || first.settings[0].values.size() != 1) return;
-      plain.axis = static_cast<u32>(first.settings[0].values[0]);
+      plain.axis = axis_number(first.settings[0].values[0]);
       break;
     case Operation::kTranspose: {
       plain.head = Head::kTranspose;
@@ -204,7 +209,7 @@ void simplify_graph(Statement& s) {
       const size_t rank = permutation ? permutation->size() : s.tensors[0].shape.size();
       for (size_t i = 0; i < rank; i++)
         plain.permutation.push_back(
-            static_cast<u32>(permutation ? (*permutation)[i] : static_cast<double>(rank - 1 - i)));
+            axis_number(permutation ? (*permutation)[i] : static_cast<double>(rank - 1 - i)));
       break;
     }
     default:

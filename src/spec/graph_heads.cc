@@ -2,6 +2,7 @@
 // What each operation of a graph is made of. Who spells a head by its parts gets the same stages.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "spec/graph.hh"
@@ -20,11 +21,15 @@ double number_or(const Node& node, Parameter parameter, double otherwise) {
   return f32(values ? (*values)[0] : otherwise);
 }
 
+/// What is past the numbers of an Int is the largest, which is no axis.
 template <class Int>
 std::vector<Int> integers_of(const Node& node, Parameter parameter) {
+  constexpr Int most = std::numeric_limits<Int>::max();
+  constexpr double least = static_cast<double>(std::numeric_limits<Int>::min());
   std::vector<Int> list;
   if (const std::vector<double>* values = setting_of(node, parameter))
-    for (double v : *values) list.push_back(static_cast<Int>(v));
+    for (double v : *values)
+      list.push_back(v >= least && v < static_cast<double>(most) ? static_cast<Int>(v) : most);
   return list;
 }
 
