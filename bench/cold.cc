@@ -65,7 +65,7 @@ Times measure_here(const std::string& table_path, const std::string& text) {
   timed(kSynthesize, [&] { return morello_synthesize(context, spec, &options, &kernel, &error); });
   const tools::KernelPtr kernel_owner(kernel);
   morello_search_stats stats = {};
-  morello_kernel_stats(kernel, &stats, sizeof stats);
+  morello_kernel_stats_get(kernel, &stats, sizeof stats);
   times[kLookup] = static_cast<double>(stats.lookup_nanoseconds) * 1e-3;
   times[kPlan] = static_cast<double>(stats.plan_nanoseconds) * 1e-3;
   times[kEmission] = static_cast<double>(stats.emit_nanoseconds) * 1e-3;

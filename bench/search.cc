@@ -70,7 +70,7 @@ class Synthesis {
       return;
     }
     morello_search_stats stats = {};
-    morello_kernel_stats(kernel_.get(), &stats, sizeof stats);
+    morello_kernel_stats_get(kernel_.get(), &stats, sizeof stats);
     if (first || solving(stats) < solving(row_.stats)) row_.stats = stats;
     row_.nanoseconds.push_back(solving(stats));
     row_.cost = morello_kernel_cost(kernel_.get());

@@ -68,7 +68,7 @@ Offer our_offer(const std::string& text, const Setting& setting) {
   }
 
   morello_search_stats stats = {};
-  morello_kernel_stats(kernel, &stats, sizeof stats);
+  morello_kernel_stats_get(kernel, &stats, sizeof stats);
   Method method{fmt::format("{}, searched {:.1f} s{}", morello_kernel_name(kernel),
                             static_cast<double>(stats.search_microseconds) / 1e6,
                             stats.optimal != 0 ? "" : ", not to the end")};

@@ -42,7 +42,7 @@ static int use(morello_context* context, const char* path) {
     return failed("synthesize", err);
 
   morello_search_stats stats = {0};
-  morello_kernel_stats(kernel, &stats, sizeof stats);
+  morello_kernel_stats_get(kernel, &stats, sizeof stats);
   printf("%s: look-up %.1f us, search %.1f us, plan %.1f us, emission %.1f us\n",
          morello_kernel_name(kernel), 1e-3 * (double)stats.lookup_nanoseconds,
          1e-3 * (double)stats.search_nanoseconds, 1e-3 * (double)stats.plan_nanoseconds,

@@ -3,6 +3,7 @@
 #include "checked_run.hh"
 #include "command.hh"
 #include "compare.hh"
+#include "duel.hh"
 #include "output.hh"
 #include "peak.hh"
 #include "rounds.hh"
@@ -83,6 +84,7 @@ void print_figures(const Arguments& arguments, const Job& job, const Figures& fi
 }  // namespace
 
 int bench_command(const Arguments& arguments, const std::string& text) {
+  if (!arguments.rivals.empty()) return duel_command(arguments, text);
   const std::optional<Job> job = make_job(arguments, text, JobKind::kRun);
   if (!job) return kExitLibrary;
   const std::string tree =
@@ -117,6 +119,8 @@ int bench_command(const Arguments& arguments, const std::string& text) {
     const Figures figures = measure_job(arguments, *job, &operands, &comparison);
     report.update(figures_json(figures));
     if (!arguments.json) print_figures(arguments, *job, figures);
+    const std::string problem = export_rounds(arguments, {{text, &*job, figures.kernel}});
+    if (!problem.empty()) return report_failure(arguments, text, problem);
     comparison.report(arguments, figures.rivals, figures.kernel.best(), &report);
   }
   if (arguments.json) print_json(report);

@@ -137,6 +137,7 @@ Json describe(const Job& job) {
           {"cost_cycles", morello_kernel_cost(job.kernel.get())},
           {"optimal", job.stats.optimal == 1},
           {"lower_bound_cycles", job.stats.lower_bound},
+          {"effort", job.stats.effort},
           {"table", name_of(job.stats.table_use)},
           {"table_reason", reason_name(job.stats.table_reason)}};
 }

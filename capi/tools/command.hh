@@ -39,8 +39,9 @@ struct Arguments {
   int32_t target = MORELLO_ISA_AUTO;
   uint32_t threads = 1;
   uint32_t search_threads = 1;
-  uint64_t time_budget = 0;         // microseconds; 0: none
-  uint64_t memory_budget = 0;       // MiB; 0: none
+  uint64_t time_budget = 0;    // microseconds; 0: none
+  uint64_t memory_budget = 0;  // MiB; 0: none
+  uint64_t effort = MORELLO_EFFORT_EXACT;
   uint64_t table_memory = 0;        // MiB; 0: what the library says
   std::vector<std::string> tables;  // files, to be merged
   bool strict_table = false;
@@ -48,16 +49,19 @@ struct Arguments {
   bool read_machine = false;
   bool json = false;
 
-  bool plan = false;                // show
-  bool tree = false;                // bench --show
-  bool compare = false;             // bench
-  uint64_t seed = 1;                // run, bench, table verify
-  std::vector<std::string> inputs;  // run
-  std::string output;               // run, emit, precompute, table merge, table plot
-  uint64_t rounds = 30;             // bench
-  int32_t check = kCheckAuto;       // run, bench
-  std::string bytes;                // asm
-  std::string save;                 // synth: a file; "": none
+  bool plan = false;                 // show
+  bool tree = false;                 // bench --show
+  bool compare = false;              // bench
+  uint64_t seed = 1;                 // run, bench, table verify
+  std::vector<std::string> inputs;   // run
+  std::string output;                // run, emit, precompute, table merge, table plot
+  uint64_t rounds = 30;              // bench
+  int32_t check = kCheckAuto;        // run, bench
+  std::string bytes;                 // asm
+  std::string save;                  // synth: a file; "": none
+  std::string html;                  // explain: a file; "": none
+  std::vector<std::string> rivals;   // bench: SPECs after the first
+  std::vector<std::string> exports;  // bench: files
 
   uint64_t points = 100;           // table verify
   uint64_t group = kLargestGroup;  // table plot
@@ -146,6 +150,9 @@ int synth_command(const Arguments& arguments, const std::string& text);
 int show_command(const Arguments& arguments, const std::string& text);
 int run_command(const Arguments& arguments, const std::string& text);
 int bench_command(const Arguments& arguments, const std::string& text);
+int explain_command(const Arguments& arguments, const std::string& text);
+/// bench of the Spec and of arguments.rivals.
+int duel_command(const Arguments& arguments, const std::string& text);
 int asm_command(const Arguments& arguments, const std::string& text);
 int cpu_command(const Arguments& arguments);
 

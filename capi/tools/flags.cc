@@ -6,11 +6,13 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "morello/morello.h"
 
 namespace morello::tools {
 namespace {
@@ -20,9 +22,14 @@ namespace {
   throw CLI::ValidationError(option, fmt::format("{} is not {}", in_quotes(text), valid));
 }
 
-void add(CLI::App* command, const char* name, const char* description, const char* value_name,
-         const std::function<void(const std::string&)>& read) {
-  command->add_option_function<std::string>(name, read, description)->type_name(value_name);
+CLI::Option* add(CLI::App* command, const char* name, const char* description,
+                 const char* value_name, const std::function<void(const std::string&)>& read) {
+  return command->add_option_function<std::string>(name, read, description)->type_name(value_name);
+}
+
+std::map<const CLI::Option*, std::vector<std::string>>& words() {
+  static std::map<const CLI::Option*, std::vector<std::string>> all;
+  return all;
 }
 
 bool same_word(std::string_view a, std::string_view b) {
@@ -82,18 +89,44 @@ void add_seconds(CLI::App* command, const char* name, const char* description, d
   });
 }
 
+void add_effort(CLI::App* command, uint64_t* effort) {
+  const char* name = "--effort";
+  add(command, name, "how long to search: exact (default), quick, or at most N expansions",
+      "EFFORT", [=](const std::string& text) {
+        if (same_word(text, "exact")) {
+          *effort = MORELLO_EFFORT_EXACT;
+          return;
+        }
+        if (same_word(text, "quick")) {
+          *effort = MORELLO_EFFORT_QUICK;
+          return;
+        }
+        const char* end = text.data() + text.size();
+        const auto [parsed, error] = std::from_chars(text.data(), end, *effort);
+        if (error != std::errc() || parsed != end || *effort == 0)
+          refuse(name, text, "quick, exact, or a whole number of expansions from 1");
+      });
+}
+
 void add_choice(CLI::App* command, const char* name, const char* description,
                 const std::vector<Choice>& choices, int32_t* value, const char* value_name) {
-  add(command, name, description, value_name, [=](const std::string& text) {
-    for (const auto& [word, number] : choices) {
-      if (!same_word(word, text)) continue;
-      *value = number;
-      return;
-    }
-    std::vector<const char*> words;
-    for (const Choice& choice : choices) words.push_back(choice.first);
-    refuse(name, text, fmt::format("one of {}", fmt::join(words, ", ")));
-  });
+  const CLI::Option* added =
+      add(command, name, description, value_name, [=](const std::string& text) {
+        for (const auto& [word, number] : choices) {
+          if (!same_word(word, text)) continue;
+          *value = number;
+          return;
+        }
+        std::vector<const char*> words;
+        for (const Choice& choice : choices) words.push_back(choice.first);
+        refuse(name, text, fmt::format("one of {}", fmt::join(words, ", ")));
+      });
+  for (const Choice& choice : choices) words()[added].push_back(choice.first);
+}
+
+std::vector<std::string> words_of(const CLI::Option* option) {
+  const auto found = words().find(option);
+  return found == words().end() ? std::vector<std::string>() : found->second;
 }
 
 }  // namespace morello::tools

@@ -13,7 +13,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace morello::tools {
 
@@ -34,10 +35,15 @@ void add_whole(CLI::App* command, const char* name, const char* description, con
 void add_seconds(CLI::App* command, const char* name, const char* description, double most,
                  uint64_t* microseconds);
 
+/// --effort: quick, exact, or a number of expansions.
+void add_effort(CLI::App* command, uint64_t* effort);
+
 /// One of some words, in any case.
 using Choice = std::pair<const char*, int32_t>;
 void add_choice(CLI::App* command, const char* name, const char* description,
                 const std::vector<Choice>& choices, int32_t* value, const char* value_name);
+/// The words that an option of add_choice() takes; none, if it is another.
+std::vector<std::string> words_of(const CLI::Option* option);
 
 }  // namespace morello::tools
 

@@ -27,6 +27,7 @@ morello_options options_of(const Arguments& arguments, JobKind kind) {
   options.search_threads = arguments.search_threads;
   options.time_budget = arguments.time_budget;
   options.memory_budget = arguments.memory_budget << 20;
+  options.effort = arguments.effort;
   options.search_only = kind == JobKind::kSearch ? 1 : 0;
   options.code_only = kind == JobKind::kCode ? 1 : 0;
   options.strict_table = arguments.strict_table ? 1 : 0;
@@ -35,7 +36,7 @@ morello_options options_of(const Arguments& arguments, JobKind kind) {
 
 /// Statistics and threads of a job that has its kernel. False: *error says why not.
 bool finish_job(const Arguments& arguments, JobKind kind, Job* job, morello_error** error) {
-  morello_kernel_stats(job->kernel.get(), &job->stats, sizeof job->stats);
+  morello_kernel_stats_get(job->kernel.get(), &job->stats, sizeof job->stats);
   if (arguments.threads == 1 || kind != JobKind::kRun) return true;
   morello_pool* pool = nullptr;
   if (morello_pool_create(arguments.threads, &pool, error) != MORELLO_OK) return false;

@@ -10,6 +10,7 @@
 #include "flags.hh"
 #include "fmt/ranges.h"
 #include "output.hh"
+#include "reference.hh"
 #include "usage.hh"
 
 namespace morello::tools {
@@ -63,6 +64,7 @@ void add_common(CLI::App* command, Arguments* arguments) {
               &arguments->time_budget);
   add_whole(command, "--memory-budget", "memory that the search may use (default 0: no limit)",
             {0, kMostMebibytes}, &arguments->memory_budget, "MIB");
+  add_effort(command, &arguments->effort);
 }
 
 CLI::App* add(CLI::App* app, const char* name, const char* description, Arguments* arguments) {
@@ -103,11 +105,34 @@ int run(int argc, char** argv) {
   bench->add_flag("--show", arguments.tree, "print the Impl tree first");
   bench->add_flag("--compare", arguments.compare,
                   "time a plain compiled loop and OpenBLAS too, for matmuls of two matrices");
+  bench
+      ->add_option("OTHER", arguments.rivals,
+                   "more Specs or stored kernels, to be timed in the same rounds and compared "
+                   "with the first")
+      ->option_text("...");
+  bench->add_option("--export", arguments.exports, "write every round here, as CSV or JSON")
+      ->allow_extra_args(false)
+      ->option_text("FILE.csv|FILE.json (repeat)");
+  CLI::App* why = add_command("explain", "say where the predicted cycles go, beside what it takes",
+                              explain_command);
+  why->add_option("--html", arguments.html, "also write a page with pictures here")
+      ->option_text("FILE.html");
+  add_whole(why, "--rounds", "how often to measure (default 30)", {1, 100000}, &arguments.rounds);
   CLI::App* assembly = add_command("asm", "disassemble the kernel", asm_command);
   assembly->add_option("--bytes", arguments.bytes, "also write the raw code here")
       ->option_text("FILE");
   const CLI::App* cpu =
       add(&app, "cpu", "print what the library knows about this machine", &arguments);
+
+  CLI::App* completion =
+      app.add_subcommand("completion", "print what a shell needs to complete this command line");
+  std::vector<Choice> choices;
+  for (const char* shell : shells())
+    choices.emplace_back(shell, static_cast<int32_t>(choices.size()));
+  int32_t shell = 0;
+  add_choice(completion, "SHELL", "bash, zsh or fish", choices, &shell, "SHELL");
+  completion->get_option("SHELL")->required();
+  const CLI::App* man = app.add_subcommand("man", "print the manual page");
 
   const CLI::App* emit = add_emit_command(&app, &arguments);
   const CLI::App* table = add_table_command(&app, &arguments);
@@ -126,6 +151,12 @@ int run(int argc, char** argv) {
     return kExitUsage;
   }
   const CLI::App* chosen = app.get_subcommands().front();
+  if (chosen == completion || chosen == man) {
+    const std::vector<CommandRow> rows = command_rows(app);
+    write_out(chosen == man ? manual_page(app, rows)
+                            : completion_of(shells()[static_cast<size_t>(shell)], rows));
+    return kExitOk;
+  }
   if (chosen == emit) return emit_command(arguments);
   if (chosen == precompute) return precompute_command(arguments);
   if (chosen == table)

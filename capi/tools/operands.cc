@@ -125,8 +125,8 @@ std::vector<char> Operands::output() const {
 morello_status Operands::pack(const morello_kernel* kernel) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (tensors_[i].layout == MORELLO_LAYOUT_FREE) {
-      const morello_status status =
-          morello_kernel_pack(kernel, static_cast<int>(i), given_[i].memory(), packed_[i].memory());
+      const morello_status status = morello_kernel_pack(kernel, static_cast<uint32_t>(i),
+                                                        given_[i].memory(), packed_[i].memory());
       if (status != MORELLO_OK) return status;
     } else {
       std::memcpy(packed_[i].memory(), given_[i].memory(), given_[i].bytes());

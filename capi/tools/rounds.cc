@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "fmt/format.h"
 
@@ -46,6 +47,27 @@ std::string noise(double spread) {
 void Timing::add(const Timing& other) {
   samples.insert(samples.end(), other.samples.begin(), other.samples.end());
   std::sort(samples.begin(), samples.end());
+  rounds.insert(rounds.end(), other.rounds.begin(), other.rounds.end());
+}
+
+Ratio compare(const Timing& timing, const Timing& with) {
+  // The order statistics between which the median of any distribution is.
+  std::vector<double> ratios;
+  const size_t count = std::min(timing.rounds.size(), with.rounds.size());
+  for (size_t i = 0; i < count; ++i) ratios.push_back(timing.rounds[i] / with.rounds[i]);
+  std::sort(ratios.begin(), ratios.end());
+  constexpr double kDeviations = 2.576;  // of 99%
+  const double all = static_cast<double>(count);
+  const double outside = (all - kDeviations * std::sqrt(all)) / 2 - 1;
+  Ratio ratio;
+  ratio.median = (ratios[count / 2] + ratios[(count - 1) / 2]) / 2;
+  ratio.low = 0;
+  ratio.high = HUGE_VAL;
+  if (outside < 0) return ratio;
+  const size_t at = static_cast<size_t>(outside);
+  ratio.low = ratios[at];
+  ratio.high = ratios[count - 1 - at];
+  return ratio;
 }
 
 std::vector<Timing> measure(const std::vector<Contender>& contenders, const Effort& effort) {
@@ -59,7 +81,10 @@ std::vector<Timing> measure(const std::vector<Contender>& contenders, const Effo
       timings[i].samples.push_back(seconds * 1e9 / static_cast<double>(timings[i].calls));
     }
   }
-  for (Timing& timing : timings) std::sort(timing.samples.begin(), timing.samples.end());
+  for (Timing& timing : timings) {
+    timing.rounds = timing.samples;
+    std::sort(timing.samples.begin(), timing.samples.end());
+  }
   return timings;
 }
 

@@ -22,8 +22,9 @@ struct Contender {
 
 /// Nanoseconds of one call, in every round.
 struct Timing {
-  std::vector<double> samples;  // ascending
-  uint64_t calls = 0;           // in one round
+  std::vector<double> samples;      // ascending
+  uint64_t calls = 0;               // in one round
+  std::vector<double> rounds = {};  // the samples in the order of the rounds
 
   double best() const { return samples.front(); }
   double median() const { return samples[samples.size() / 2]; }
@@ -32,6 +33,17 @@ struct Timing {
   /// Adds the rounds of another measurement of the same contender.
   void add(const Timing& other);
 };
+
+/// How many times as long as another contender one takes, as far as rounds in which they took turns
+/// can tell.
+struct Ratio {
+  double median = 1;
+  double low = 1, high = 1;  // of the true median, in 99 of 100 measurements; 0 and infinity where
+                             // there are too few rounds to say
+  bool differs() const { return low > 1 || high < 1; }
+};
+/// REQUIRES: both are results of one measure().
+Ratio compare(const Timing& timing, const Timing& with);
 
 /// An empty string, or in words that figures of this spread say nothing.
 std::string noise(double spread);

@@ -31,7 +31,8 @@
  *   there is no object), and live as long as it does.
  * - Lifetimes: Specs and kernels do not need the context, or one another, after they were made.
  * - Threads: functions that take a pointer to const may be called on one object from many threads
- *   at once; functions that take a pointer to non-const need exclusive use of that object. retain
+ *   at once, and neither wait for one another nor take a lock; only a graph, while it is built, and
+ *   what is released are pointers to non-const, and need exclusive use of that object. retain
  *   and release are atomic. The library starts no thread except in morello_pool_create(), and for
  *   a search with search_threads above 1 and morello_precompute(), whose threads have ended when
  *   these return.
@@ -210,19 +211,28 @@ typedef struct morello_context_options {
                               MORELLO_CACHE_DIR, if it is set and not empty, else none; "": none */
   uint64_t cache_bytes; /**< most bytes of kernels in it; what was not used for longest goes first.
                               Default 268435456 (256 MiB), which is also what 0 means */
-  morello_log_fn log;   /**< called by morello_synthesize(). Default NULL */
+  morello_log_fn log;   /**< called by functions that make kernels. Default NULL */
   void *log_user;       /**< passed to `log` */
+  const char *tools;    /**< who is told of kernels that can run: names with commas between them,
+                           "gdb" (its JIT interface), "unwind" (the unwinder of the process), "map"
+                           (/tmp/perf-PID.map), "jitdump" (jit-PID.dump); docs/tools.md. Default NULL:
+                           those of the environment variable MORELLO_TOOLS, if it is set, else "gdb";
+                           "": nobody */
 } morello_context_options;
 
 MORELLO_API void morello_context_options_init(morello_context_options *options,
                                               size_t options_size);
 
 /** Creates a context: settings, plus the ISA cap read once from MORELLO_MAX_ISA (only what both
- *  caps allow is used; it and MORELLO_CACHE_DIR are ignored in set-user-id programs).
+ *  caps allow is used; it, MORELLO_CACHE_DIR and MORELLO_TOOLS are ignored in set-user-id
+ *  programs). It never
+ *  changes: one is enough for a process, and any number of its threads may use it at once, its
+ *  cache directory included.
  *  @param options NULL: defaults.
  *  @return MORELLO_INVALID_ARGUMENT (an option, or a value of MORELLO_MAX_ISA that is none: nobody
- *  who asked for less gets more; a cache directory that others could write code into),
- *  MORELLO_IO_ERROR (a cache directory that cannot be made or opened), MORELLO_OUT_OF_MEMORY. */
+ *  who asked for less gets more; a name of no tool; a cache directory that others could write code
+ * into), MORELLO_IO_ERROR (a cache directory that cannot be made or opened), MORELLO_OUT_OF_MEMORY.
+ */
 MORELLO_API morello_status morello_context_create(const morello_context_options *options,
                                                   morello_context **context, morello_error **err);
 MORELLO_API void morello_context_release(morello_context *context);
@@ -270,7 +280,7 @@ typedef struct morello_tensor {
 /** Parses one Spec. docs/spec-language.md has the grammar. Text is UTF-8, zero terminated.
  *  @return MORELLO_SYNTAX_ERROR, MORELLO_INVALID_SHAPE, MORELLO_SIZE_OVERFLOW,
  *  MORELLO_UNKNOWN_DTYPE, MORELLO_INVALID_LAYOUT, MORELLO_UNSUPPORTED, with line and column. */
-MORELLO_API morello_status morello_spec_parse(morello_context *context, const char *text,
+MORELLO_API morello_status morello_spec_parse(const morello_context *context, const char *text,
                                               morello_spec **spec, morello_error **err);
 
 /** Scalar functions of one and two arguments, and reductions. Numbers are pinned. */
@@ -309,55 +319,57 @@ typedef enum morello_op {
  *  `accumulate` nonzero: the output is read and added to; zero: overwritten and never read. */
 
 /** C[..,m,n] = A[..,m,k] * B[..,k,n]; leading axes are a batch and equal in all three. */
-MORELLO_API morello_status morello_spec_matmul(morello_context *context, const morello_tensor *a,
-                                               const morello_tensor *b, const morello_tensor *out,
-                                               int accumulate, morello_spec **spec,
-                                               morello_error **err);
-/** A general contraction with a letter for each axis, such as "bmk,bkn->bmn". */
-MORELLO_API morello_status morello_spec_einsum(morello_context *context, const char *subscripts,
+MORELLO_API morello_status morello_spec_matmul(const morello_context *context,
                                                const morello_tensor *a, const morello_tensor *b,
                                                const morello_tensor *out, int accumulate,
                                                morello_spec **spec, morello_error **err);
+/** A general contraction with a letter for each axis, such as "bmk,bkn->bmn". */
+MORELLO_API morello_status morello_spec_einsum(const morello_context *context,
+                                               const char *subscripts, const morello_tensor *a,
+                                               const morello_tensor *b, const morello_tensor *out,
+                                               int accumulate, morello_spec **spec,
+                                               morello_error **err);
 /** out = op(in), elementwise, `op` a function of one argument. */
-MORELLO_API morello_status morello_spec_unary(morello_context *context, int32_t op,
+MORELLO_API morello_status morello_spec_unary(const morello_context *context, int32_t op,
                                               const morello_tensor *in, const morello_tensor *out,
                                               morello_spec **spec, morello_error **err);
 /** out = op(a, b), `op` one of ADD .. MIN; a and b broadcast to the shape of out as in NumPy. */
-MORELLO_API morello_status morello_spec_binary(morello_context *context, int32_t op,
+MORELLO_API morello_status morello_spec_binary(const morello_context *context, int32_t op,
                                                const morello_tensor *a, const morello_tensor *b,
                                                const morello_tensor *out, morello_spec **spec,
                                                morello_error **err);
 /** Reduces `axis` of `in` by ADD, MAX or MIN; out has the shape of in without that axis. */
-MORELLO_API morello_status morello_spec_reduce(morello_context *context, int32_t op, uint32_t axis,
-                                               const morello_tensor *in, const morello_tensor *out,
-                                               int accumulate, morello_spec **spec,
-                                               morello_error **err);
+MORELLO_API morello_status morello_spec_reduce(const morello_context *context, int32_t op,
+                                               uint32_t axis, const morello_tensor *in,
+                                               const morello_tensor *out, int accumulate,
+                                               morello_spec **spec, morello_error **err);
 /** Copies in to out. Same shape (layouts may differ: a relayout), or in broadcast to out. */
-MORELLO_API morello_status morello_spec_move(morello_context *context, const morello_tensor *in,
-                                             const morello_tensor *out, morello_spec **spec,
-                                             morello_error **err);
+MORELLO_API morello_status morello_spec_move(const morello_context *context,
+                                             const morello_tensor *in, const morello_tensor *out,
+                                             morello_spec **spec, morello_error **err);
 /** out[i0,i1,..] = in[..]: axis j of out is axis permutation[j] of in. */
-MORELLO_API morello_status morello_spec_transpose(morello_context *context,
+MORELLO_API morello_status morello_spec_transpose(const morello_context *context,
                                                   const uint32_t *permutation,
                                                   const morello_tensor *in,
                                                   const morello_tensor *out, morello_spec **spec,
                                                   morello_error **err);
 /** out = value everywhere, which must be a number that out can hold. */
-MORELLO_API morello_status morello_spec_fill(morello_context *context, float value,
+MORELLO_API morello_status morello_spec_fill(const morello_context *context, float value,
                                              const morello_tensor *out, morello_spec **spec,
                                              morello_error **err);
 /** A new Spec that applies one more elementwise step to the result of `spec`. `op` unary: `operand`
  *  is NULL. `op` binary: op(result, operand), operand broadcast to the result; it becomes the last
  *  input. `spec` itself is not changed. At most 15 steps. */
-MORELLO_API morello_status morello_spec_append(morello_context *context, const morello_spec *spec,
-                                               int32_t op, const morello_tensor *operand,
+MORELLO_API morello_status morello_spec_append(const morello_context *context,
+                                               const morello_spec *spec, int32_t op,
+                                               const morello_tensor *operand,
                                                morello_spec **appended, morello_error **err);
 
 /** A graph that is being built: inputs, constants and operations on them, which become one Spec. Of
  *  one thread at a time. */
 typedef struct morello_graph morello_graph;
-MORELLO_API morello_status morello_graph_create(morello_context *context, morello_graph **graph,
-                                                morello_error **err);
+MORELLO_API morello_status morello_graph_create(const morello_context *context,
+                                                morello_graph **graph, morello_error **err);
 /** NULL is allowed. Specs that were made of it stay. */
 MORELLO_API void morello_graph_release(morello_graph *graph);
 /** The next input, which is operand 0, 1, .. of the Spec. *value receives the number that
@@ -434,6 +446,12 @@ typedef struct morello_progress {
  *  during the call only. */
 typedef void (*morello_progress_fn)(void *user, const morello_progress *progress);
 
+/** How long to search: names of values of morello_options.effort. */
+typedef enum morello_effort {
+  MORELLO_EFFORT_EXACT = 0,   /**< until the cheapest program is proven */
+  MORELLO_EFFORT_QUICK = 2000 /**< some milliseconds: docs/search.md has how good programs are */
+} morello_effort;
+
 typedef struct morello_options {
   size_t struct_size;
   int32_t target;          /**< morello_isa; default MORELLO_ISA_AUTO. More than the CPU has can be
@@ -456,6 +474,11 @@ typedef struct morello_options {
                               nothing; 1: it is an error, MORELLO_INCOMPATIBLE_TABLE */
   uint32_t code_only;    /**< nonzero: make code to be kept (morello_kernel_code_get()), for any
                               target, whatever the CPU has. The kernel cannot be run */
+  uint64_t effort;       /**< most states that the search expands, or a morello_effort; default
+                              MORELLO_EFFORT_EXACT. With another one the search has one thread,
+                              whatever `search_threads` says, and its result is the same on every
+                              machine; more effort never finds a dearer program. The least that is
+                              done takes some hundreds of expansions, of large graphs thousands */
 } morello_options;
 
 MORELLO_API void morello_options_init(morello_options *options, size_t options_size);
@@ -485,7 +508,8 @@ MORELLO_API int32_t morello_spec_isa(const morello_spec *spec, uint32_t usable_i
  *  MORELLO_INCOMPATIBLE_TABLE (with strict_table: of another target than the kernel, or another
  *  number of threads),
  *  MORELLO_EXEC_MEMORY_DENIED, MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
-MORELLO_API morello_status morello_synthesize(morello_context *context, const morello_spec *spec,
+MORELLO_API morello_status morello_synthesize(const morello_context *context,
+                                              const morello_spec *spec,
                                               const morello_options *options,
                                               morello_kernel **kernel, morello_error **err);
 
@@ -543,7 +567,7 @@ MORELLO_API size_t morello_kernel_scratch_alignment(const morello_kernel *kernel
  * For an operand whose layout was not free the packed form is the given layout.
  *  @return MORELLO_INVALID_ARGUMENT (index, search_only, code_only), MORELLO_NULL_OPERAND,
  *  MORELLO_MISALIGNED, MORELLO_OUT_OF_MEMORY. */
-MORELLO_API morello_status morello_kernel_pack(const morello_kernel *kernel, int operand,
+MORELLO_API morello_status morello_kernel_pack(const morello_kernel *kernel, uint32_t index,
                                                const void *src, void *dst);
 
 /** The Impl tree: every decision, with cost and peak memory per node. Empty for loaded kernels. */
@@ -552,6 +576,10 @@ MORELLO_API size_t morello_kernel_print(const morello_kernel *kernel, char *buff
  */
 MORELLO_API size_t morello_kernel_print_plan(const morello_kernel *kernel, char *buffer,
                                              size_t size);
+/** Where its predicted cycles go, as one JSON object (docs/tools.md): by node of the Impl tree, by
+ *  resource, by operand, and what bounds them. Empty for loaded kernels. Not a stable format.
+ *  @return the length; 0 also if there is no memory. */
+MORELLO_API size_t morello_kernel_explain(const morello_kernel *kernel, char *buffer, size_t size);
 /** A name such as "morello_matmul_m64n3072k768_avx2", used in dumps and profiles. */
 MORELLO_API const char *morello_kernel_name(const morello_kernel *kernel);
 /** What it computes, as morello_spec_print() writes it. */
@@ -602,7 +630,7 @@ typedef struct morello_frame_step {
                       until the function returns; -1: none */
 } morello_frame_step;
 
-/** One function of a code. Fill with morello_kernel_code_function(). */
+/** One function of a code. Fill with morello_kernel_code_function_get(). */
 typedef struct morello_code_function {
   size_t struct_size;
   uint32_t begin; /**< offsets in the code */
@@ -615,10 +643,10 @@ typedef struct morello_code_function {
  *  @param index    0 to function_count-1; functions are in the order of their addresses
  *  @param function_size sizeof(morello_code_function) of the caller.
  *  @return MORELLO_INVALID_ARGUMENT (NULL, operand, index, function_size, search_only kernel). */
-MORELLO_API morello_status morello_kernel_code_function(const morello_kernel *kernel,
-                                                        int32_t operand, uint32_t index,
-                                                        morello_code_function *function,
-                                                        size_t function_size);
+MORELLO_API morello_status morello_kernel_code_function_get(const morello_kernel *kernel,
+                                                            int32_t operand, uint32_t index,
+                                                            morello_code_function *function,
+                                                            size_t function_size);
 
 /** What became of the options' table. */
 typedef enum morello_table_use {
@@ -636,7 +664,7 @@ typedef enum morello_table_reason {
   MORELLO_TABLE_REASON_THREADS = 3 /**< it is for another number of threads */
 } morello_table_reason;
 
-/** What the search did. Fill with morello_kernel_stats(). */
+/** What the search did. Fill with morello_kernel_stats_get(). */
 typedef struct morello_search_stats {
   size_t struct_size;
   uint64_t specs;     /**< distinct Specs met */
@@ -655,15 +683,16 @@ typedef struct morello_search_stats {
   uint64_t plan_nanoseconds;     /**< from the program to loops, buffers and registers */
   uint64_t emit_nanoseconds;     /**< from these to executable memory */
   double lower_bound;            /**< cycles; no program costs less */
-  uint32_t optimal;              /**< 1: proven; 0: a budget ended the search */
+  uint32_t optimal;              /**< 1: proven; 0: a budget or the effort ended the search */
   int32_t table_use;             /**< morello_table_use */
   int32_t table_reason;          /**< morello_table_reason */
   uint32_t stored; /**< 1: the kernel was loaded, from a file, from memory or from the cache: counts
                         and times are 0; lower_bound and optimal are those of the search that once
                         found it */
+  uint64_t effort; /**< morello_options.effort; 0 also for kernels that were loaded */
 } morello_search_stats;
-MORELLO_API morello_status morello_kernel_stats(const morello_kernel *kernel,
-                                                morello_search_stats *stats, size_t stats_size);
+MORELLO_API morello_status morello_kernel_stats_get(const morello_kernel *kernel,
+                                                    morello_search_stats *stats, size_t stats_size);
 
 /* Stored kernels: code, and all that running, checking and packing take. libmorello-runtime, a
  * library of under 100 KB with a part of these functions, loads and runs them as well.
@@ -718,19 +747,26 @@ MORELLO_API void morello_kernel_release(morello_kernel *kernel);
  *  target, cost model or actions are not those of this library and context; the message names
  *  them), MORELLO_TABLE_TOO_LARGE (the message says what the limit is and how to raise it),
  *  MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
-MORELLO_API morello_status morello_table_load(morello_context *context, const char *path,
+MORELLO_API morello_status morello_table_load(const morello_context *context, const char *path,
                                               morello_table **table, morello_error **err);
 /** The same from the bytes of a file, which are not needed afterwards.
  *  @return as morello_table_load(), but for MORELLO_IO_ERROR. */
-MORELLO_API morello_status morello_table_load_memory(morello_context *context, const void *data,
-                                                     size_t size, morello_table **table,
-                                                     morello_error **err);
+MORELLO_API morello_status morello_table_load_memory(const morello_context *context,
+                                                     const void *data, size_t size,
+                                                     morello_table **table, morello_error **err);
 /** Writes a table to a file, which is replaced as a whole or not at all, and keeps its permissions
  *  and, as far as permitted, its owner. Writers take turns: beside the file they keep one named
  * like it with ".lock" behind, which stays.
  *  @return MORELLO_IO_ERROR, MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
 MORELLO_API morello_status morello_table_save(const morello_table *table, const char *path,
                                               morello_error **err);
+/** The bytes of such a file: the first `size` of them. Equal tables give equal bytes.
+ *  @param buffer  NULL if size is 0
+ *  @param length  receives how many there are.
+ *  @return MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
+MORELLO_API morello_status morello_table_save_memory(const morello_table *table, void *buffer,
+                                                     size_t size, size_t *length,
+                                                     morello_error **err);
 /** A new table that covers what either covers; neither is changed. Follows every program that they
  *  promise: at most 4,194,304 pairs of Specs and memory limits each, about 0.5 KiB a pair.
  *  @return MORELLO_INCOMPATIBLE_TABLE (of different targets or numbers of threads),
@@ -815,7 +851,8 @@ typedef struct morello_precompute_progress {
   uint64_t microseconds;    /**< since the call began */
   uint64_t remaining;       /**< microseconds, an estimate; 0: none yet, or done */
 } morello_precompute_progress;
-typedef void (*morello_precompute_fn)(void *user, const morello_precompute_progress *progress);
+typedef void (*morello_precompute_progress_fn)(void *user,
+                                               const morello_precompute_progress *progress);
 
 typedef struct morello_precompute_options {
   size_t struct_size;
@@ -830,9 +867,9 @@ typedef struct morello_precompute_options {
   uint32_t reserved0;         /**< must be 0 */
   uint64_t memory_budget; /**< bytes, about: a search that outgrows it begins anew, which costs time
                                but no result; default 4 GiB */
-  morello_precompute_fn progress; /**< called by the calling thread, at the end as well; must not
-                                       throw. Default NULL */
-  void *progress_user;            /**< passed to `progress` */
+  morello_precompute_progress_fn progress; /**< called by the calling thread, at the end as well;
+                                       must not throw. Default NULL */
+  void *progress_user;                     /**< passed to `progress` */
   const int32_t *cancel; /**< read now and then, atomically: not 0 ends the call, and what is solved
                               is saved. Any thread may set it. Default NULL */
 } morello_precompute_options;
@@ -850,10 +887,23 @@ MORELLO_API void morello_precompute_options_init(morello_precompute_options *opt
  *  MORELLO_INCOMPATIBLE_TABLE and MORELLO_TABLE_TOO_LARGE (an existing file, which is left alone),
  *  MORELLO_ISA_UNAVAILABLE,
  *  MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
-MORELLO_API morello_status morello_precompute(morello_context *context, const char *const *families,
-                                              size_t family_count, const char *path,
+MORELLO_API morello_status morello_precompute(const morello_context *context,
+                                              const char *const *families, size_t family_count,
+                                              const char *path,
                                               const morello_precompute_options *options,
                                               morello_error **err);
+/** The same without a file: a new table of all members, and of what `known` covers, which is not
+ *  changed. Its bytes (morello_table_save_memory()) are those that the file would have.
+ *  @param known    of the options' target and threads; NULL: nothing is known.
+ *  @param options  as for morello_precompute(). With `parts` above 1 the table has one part, as
+ *      morello_table_merge() takes them.
+ *  @return as morello_precompute(), but for MORELLO_IO_ERROR; MORELLO_INCOMPATIBLE_TABLE and
+ *  MORELLO_CORRUPT_TABLE are about `known`. Nothing is kept of a call that is cancelled. */
+MORELLO_API morello_status morello_precompute_table(const morello_context *context,
+                                                    const char *const *families,
+                                                    size_t family_count, const morello_table *known,
+                                                    const morello_precompute_options *options,
+                                                    morello_table **table, morello_error **err);
 
 MORELLO_API morello_table *morello_table_retain(const morello_table *table);
 MORELLO_API void morello_table_release(morello_table *table);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "actions/action.hh"
 
+#include "actions/narrow.hh"
+#include "spec/border.hh"
+
 namespace morello {
 
 namespace {
@@ -34,12 +37,19 @@ u64 order_of(const Action& a) {
          (0xffffffffu - a.size);
 }
 
+bool may_be_listed(const Rewrite& rewrite, bool bordered, const ActionContext& context) {
+  if (context.disabled >> static_cast<int>(rewrite.kind) & 1) return false;
+  return !bordered || rewrite.knows_borders;
+}
+
 void list_actions(const Spec& spec, const Limits& limits, const ActionContext& context,
                   ActionList& out) {
   out.clear();
+  const bool bordered = bordered_operand(spec) >= 0;
+  if (!bordered)
+    if (const std::optional<Action> sure = sure_action(spec, context)) return out.add(*sure);
   for (const Rewrite* rewrite : rewrites())
-    if (!(context.disabled >> static_cast<int>(rewrite->kind) & 1))
-      rewrite->list(spec, limits, context, out);
+    if (may_be_listed(*rewrite, bordered, context)) rewrite->list(spec, limits, context, out);
 }
 
 bool preview(const Spec& spec, const Limits& limits, const Action& action,

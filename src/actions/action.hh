@@ -71,12 +71,23 @@ enum class Restriction : u8 {
   kBatch = 0,      // dimensions that all operands of a contraction share are tiled by 1
   kCopyTiles = 1,  // without a contraction, tiles are multiples of 8, panels, or 1
   kLayouts = 2,    // no copies into layouts that microkernels read no better
-  // Of graphs, no tiles that repeat a stage, or of odd sizes; no operand comes nearer that loops
-  // do not use again.
+  // Of graphs, no tiles that repeat a stage, or of odd sizes; no operand comes nearer that neither
+  // loops nor several stages use again.
   kStageTiles = 3,
-  kFewTiles = 4,  // of contractions over five dimensions or more, tiles are divisors or nearly so
+  kFewTiles = 4,  // of what combines over many dimensions, tiles are divisors or nearly so
+  // In narrower spaces only (actions/narrow.hh):
+  kChainTiles = 5,  // tiles that divide one another, or are those of registers
+  kNearLast = 6,    // to L1 comes what is a register tile wide
+  kFewLayouts = 7,  // one width of panels
+  kStepsFirst = 8,  // small operands of steps come nearer before all else, others not at all
+  kOneBuffer = 9    // a chain's sums are in the output, where they can be
 };
-inline constexpr int kRestrictions = 5;
+inline constexpr int kRestrictions = 10;
+inline constexpr Restriction kFirstNarrow = Restriction::kChainTiles;
+
+/// How much of the space of programs is searched: each space is a part of the one before it.
+enum class Breadth : u8 { kWhole = 0, kMiddle = 1, kNarrow = 2 };
+inline constexpr int kBreadths = 3;
 
 /// What actions may depend on besides the Spec. Immutable during a search.
 struct ActionContext {
@@ -84,8 +95,10 @@ struct ActionContext {
   u32 disabled = 0;               // bit 1 << kind: left out, for tests of what a rewrite is worth
   u32 disabled_restrictions = 0;  // bit 1 << Restriction
   Microkernels microkernels = morello::microkernels();  // in the order of their numbers
+  Breadth breadth = Breadth::kWhole;
   bool restricts(Restriction r) const {
-    return !(disabled_restrictions >> static_cast<int>(r) & 1);
+    return (breadth != Breadth::kWhole || r < kFirstNarrow) &&
+           !(disabled_restrictions >> static_cast<int>(r) & 1);
   }
 };
 
@@ -111,11 +124,14 @@ struct Rewrite {
   decltype(ImplNode::kind) (*node)(const Spec&, const Action&, const ActionContext&);
   /// Is an action of this kind listed? Null: see the list.
   bool (*lists)(const Spec&, const Limits&, const Action&, const ActionContext&) = nullptr;
+  bool knows_borders = false;  // else it is not asked about Specs whose windows have borders
 };
 
 /// In the order of their kinds, which begin at 1.
 std::span<const Rewrite* const> rewrites();
 
+/// False: rewrites of this kind are switched off, or are not for Specs with borders.
+bool may_be_listed(const Rewrite& rewrite, bool bordered, const ActionContext& context);
 /// Every action that applies to `spec`, in no particular order of merit, always the same order.
 void list_actions(const Spec& spec, const Limits& limits, const ActionContext& context,
                   ActionList& out);

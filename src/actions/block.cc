@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Rewrites into a sequence: fill then accumulate, and one value of a Spec before the rest of it.
+#include "actions/narrow.hh"
 #include "actions/part.hh"
 #include "actions/placement.hh"
 #include "support/number.hh"
@@ -44,11 +45,8 @@ decltype(ImplNode::kind) accumulate_node(const Spec&, const Action&, const Actio
 
 /// Lines of a dense buffer for the value of a stage.
 u64 value_lines(const Spec& spec, int stage) {
-  u64 bytes = size_of(spec.stage[stage].dtype);
-  const DimMask dims = dims_of(spec, value_of(stage));
-  for (int d = 0; d < spec.rank; d++)
-    if (has_dim(dims, d)) bytes *= spec.size[d];
-  return ceil_div(bytes, kLineBytes);
+  const u32 elements = kLineBytes / size_of(spec.stage[stage].dtype);
+  return ceil_div(points_of(spec, dims_of(spec, value_of(stage))), elements);
 }
 
 /// Does the output that the stage writes hold its value, as later stages read it?
@@ -58,21 +56,18 @@ bool holds_value(const Spec& spec, int stage) {
          out.dims == dims_of(spec, value_of(stage));
 }
 
-/// Buffers where they fit, and no farther than there is a reason for; outputs one by one.
+/// Buffers, and outputs one by one.
 void list_cuts(const Spec& spec, const ActionContext& context, ActionList& out) {
-  const u64 l1 = lines_of_code(limits_of(*context.target).at(Level::kL1));
-  const u64 l2 = lines_of_code(limits_of(*context.target).at(Level::kL2));
   for (u8 s = 0; s < spec.stage_count; s++) {
     if (spec.stage[s].out != kNoRef) {
-      if (fits_after(spec, s, holds_value(spec, s)))
+      if (fits_after(spec, 1u << s, holds_value(spec, s)))
         out.add({ActionKind::kBufferize, s, Level::kRegister, {}, 0});
       continue;
     }
-    if (!fits_after(spec, s, true)) continue;
-    const u64 lines = value_lines(spec, s);
-    if (lines <= l1) out.add({ActionKind::kBufferize, s, Level::kL1, {}, 0});
-    if (lines <= l2 && lines > l1 / 16) out.add({ActionKind::kBufferize, s, Level::kL2, {}, 0});
-    if (lines > l2 / 4) out.add({ActionKind::kBufferize, s, Level::kMemory, {}, 0});
+    if (!fits_after(spec, 1u << s, true)) continue;
+    each_level(value_lines(spec, s), context, [&](Level level) {
+      out.add({ActionKind::kBufferize, s, level, {}, 0});
+    });
   }
 }
 
@@ -80,27 +75,33 @@ void list_bufferize(const Spec& spec, const Limits&, const ActionContext& contex
                     ActionList& out) {
   if (is_single(spec) || has_free_operand(spec)) return;
   if (!is_chain(spec)) return list_cuts(spec, context, out);
-  if (!combines(spec)) return;
+  if (!combines(spec)) {
+    const int s = broadcast_stage(spec);
+    if (s >= 0 && register_operand(spec) < 0 && fits_after(spec, 1u << s, true))
+      out.add({ActionKind::kBufferize, static_cast<u8>(s), Level::kL1, {}, 0});
+    return;
+  }
   // In the output, the value of the head would overwrite what a later stage reads, or be rounded.
-  if (!reads_output_late(spec) && spec.out().dtype == computed_dtype(spec))
-    out.add({ActionKind::kBufferize, 0, Level::kRegister, {}, 0});
-  if (register_operand(spec) >= 0) return;
+  const bool in_place = !reads_output_late(spec) && spec.out().dtype == computed_dtype(spec);
+  if (in_place) out.add({ActionKind::kBufferize, 0, Level::kRegister, {}, 0});
+  if (register_operand(spec) >= 0 || (in_place && needs_no_buffer(spec, context))) return;
   for (Level level : {Level::kL1, Level::kL2})
     if (level < spec.out().level) out.add({ActionKind::kBufferize, 0, level, {}, 0});
 }
 
-/// For the value of stage `arg`: in the order of the dimensions' numbers, which is that of the
+/// For the value of a stage: in the order of the dimensions' numbers, which is that of the
 /// output where the output has them.
-Operand buffer_of(const Spec& spec, const Action& a) {
-  const DimMask dims = dims_of(spec, value_of(a.arg));
+Operand buffer_of(const Spec& spec, int stage, Level level) {
+  const DimMask dims = dims_of(spec, value_of(stage));
+  const bool like_output = is_chain(spec) && combines(spec);
   Layout layout;
-  if (is_chain(spec))
+  if (like_output)
     layout = plain_layout(spec.out().layout);
   else
     for (u8 d = 0; d < spec.rank; d++)
       if (has_dim(dims, d)) layout.append(d);
-  return dense_operand(spec, spec.stage[a.arg].dtype, a.level, Access::kOut,
-                       is_chain(spec) ? spec.out().dims : dims, layout);
+  return dense_operand(spec, spec.stage[stage].dtype, level, Access::kOut,
+                       like_output ? spec.out().dims : dims, layout);
 }
 
 bool derive_bufferize(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,
@@ -111,21 +112,74 @@ bool derive_bufferize(const Spec& spec, const Limits& limits, const Action& a, c
   if (in_place && !is_chain(spec)) kept = {a.arg, spec.operand[out], out, holds_value(spec, a.arg)};
   Limits rest = limits;
   if (!in_place) {
-    kept.operand = buffer_of(spec, a);
+    kept.operand = buffer_of(spec, a.arg, a.level);
     kept.place = new_buffer(0);
     d.level = a.level;
     d.amount = footprint(spec, kept.operand).lines;
     if (!subtract(rest, d.level, d.amount)) return false;
   }
-  d.child[0] = part_before(spec, kept, rest);
-  d.child[1] = part_after(spec, kept, rest);
+  d.child[0] = part_before(spec, std::span(&kept, 1), rest);
+  d.child[1] = part_after(spec, std::span(&kept, 1), rest);
   d.count = 2;
   return true;
 }
 
 decltype(ImplNode::kind) bufferize_node(const Spec& spec, const Action& a, const ActionContext&) {
   if (a.level == Level::kRegister) return Block{};
-  return Block{1, {buffer_of(spec, a)}};
+  return Block{1, {buffer_of(spec, a.arg, a.level)}};
+}
+
+// ---- bufferize a fold
+
+/// What a fold combines, as one stage: a value that later stages read as well, or -1. So one pass
+/// can make the value, keep it, and combine it.
+int folded_stage(const Spec& spec, int stage) {
+  const Stage& fold = spec.stage[stage];
+  if (!is_reduction(fold) || fold.op == Op::kMulAdd || fold.out != kNoRef) return -1;
+  if (!is_value(fold.in[0])) return -1;
+  const int folded = stage_of(fold.in[0]);
+  const Stage& made = spec.stage[folded];
+  if (is_reduction(made) || made.op == Op::kMulAdd || made.out != kNoRef) return -1;
+  for (int s = 0; s < spec.stage_count; s++)
+    for (Ref in : spec.stage[s].in)
+      if (s != stage && in == value_of(folded)) return folded;
+  return -1;
+}
+
+void list_fold_cuts(const Spec& spec, const Limits&, const ActionContext& context,
+                    ActionList& out) {
+  if (is_chain(spec) || has_free_operand(spec)) return;
+  for (u8 s = 0; s < spec.stage_count; s++) {
+    const int folded = folded_stage(spec, s);
+    if (folded < 0 || !fits_after(spec, 1u << s | 1u << folded, true)) continue;
+    each_level(value_lines(spec, s) + value_lines(spec, folded), context, [&](Level level) {
+      out.add({ActionKind::kBufferizeFold, s, level, {}, 0});
+    });
+  }
+}
+
+std::array<KeptValue, 2> kept_of_fold(const Spec& spec, const Action& a) {
+  const int folded = folded_stage(spec, a.arg);
+  return {KeptValue{folded, buffer_of(spec, folded, a.level), new_buffer(0)},
+          KeptValue{a.arg, buffer_of(spec, a.arg, a.level), new_buffer(1)}};
+}
+
+bool derive_fold_cut(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,
+                     Derivation& d) {
+  const std::array<KeptValue, 2> kept = kept_of_fold(spec, a);
+  d.level = a.level;
+  d.amount = footprint(spec, kept[0].operand).lines + footprint(spec, kept[1].operand).lines;
+  Limits rest = limits;
+  if (!subtract(rest, d.level, d.amount)) return false;
+  d.child[0] = part_before(spec, kept, rest);
+  d.child[1] = part_after(spec, kept, rest);
+  d.count = 2;
+  return true;
+}
+
+decltype(ImplNode::kind) fold_cut_node(const Spec& spec, const Action& a, const ActionContext&) {
+  const std::array<KeptValue, 2> kept = kept_of_fold(spec, a);
+  return Block{2, {kept[0].operand, kept[1].operand}};
 }
 
 }  // namespace
@@ -134,5 +188,7 @@ extern const Rewrite kAccumulateRewrite = {ActionKind::kAccumulate, list_accumul
                                            derive_accumulate, accumulate_node};
 extern const Rewrite kBufferizeRewrite = {ActionKind::kBufferize, list_bufferize, derive_bufferize,
                                           bufferize_node};
+extern const Rewrite kBufferizeFoldRewrite = {ActionKind::kBufferizeFold, list_fold_cuts,
+                                              derive_fold_cut, fold_cut_node};
 
 }  // namespace morello

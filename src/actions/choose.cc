@@ -36,6 +36,6 @@ decltype(ImplNode::kind) choose_node(const Spec& spec, const Action& a, const Ac
 }  // namespace
 
 extern const Rewrite kChooseRewrite = {ActionKind::kChoose, list_choose, derive_choose,
-                                       choose_node};
+                                       choose_node,         nullptr,     true};
 
 }  // namespace morello

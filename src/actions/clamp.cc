@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "actions/placement.hh"
+#include "spec/border.hh"
 
 namespace morello {
 
@@ -28,17 +29,25 @@ void clamp_limits(const Spec& spec, Limits& limits) {
       l2 += lines;
     }
   }
-  // Of values of a graph each may have a buffer, which may come nearer.
-  if (!is_chain(spec))
+  // Of values of a graph each may have a buffer, which may come nearer; of those of an elementwise
+  // chain one that is broadcast.
+  const bool chain = is_chain(spec);
+  const int broadcast = chain && !combines(spec) ? broadcast_stage(spec) : -1;
+  if (!chain || broadcast >= 0)
     for (int s = 0; s < spec.stage_count; s++) {
-      u64 bytes = 4;
-      const DimMask dims = dims_of(spec, value_of(s));
-      for (int d = 0; d < spec.rank; d++)
-        if (has_dim(dims, d)) bytes *= spec.size[d];
-      const u64 lines = bytes < 8 * kLineBytes ? ceil_div(bytes, kLineBytes) + 1 : u64{1} << 40;
+      if (chain && s != broadcast) continue;
+      const u64 elements = points_of(spec, dims_of(spec, value_of(s)));
+      const u64 most = 8 * kLineBytes / 4;
+      const u64 lines = elements < most ? ceil_div(4 * elements, kLineBytes) + 1 : u64{1} << 40;
       l1 += lines;
       l2 += lines;
     }
+  if (const int o = bordered_operand(spec); o >= 0) {
+    const Operand padded = padded_operand(spec, o, Level::kL1);
+    const u64 lines = footprint(with_borders_inside(spec, o), padded).lines;
+    l1 += 2 * lines;  // there it may come nearer
+    l2 += 2 * lines;
+  }
   limits.at(Bank::kTile) = 0;  // no action puts an operand there yet
   limits.at(Level::kL1) = std::min(limits.at(Level::kL1), code_at_least(2 * l1));
   limits.at(Level::kL2) = std::min(limits.at(Level::kL2), code_at_least(2 * l2));

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "actions/walk.hh"
+#include "spec/border.hh"
 
 namespace morello {
 namespace {
@@ -55,8 +56,9 @@ std::optional<ImplTree> decide(const Spec& spec, const Limits& limits, const Act
 bool is_listed(const Spec& spec, const Limits& limits, const Action& action,
                const ActionContext& context, ActionList& scratch) {
   size_t kind = static_cast<size_t>(action.kind);
-  if (kind == 0 || kind > rewrites().size() || (context.disabled >> kind & 1)) return false;
+  if (kind == 0 || kind > rewrites().size()) return false;
   const Rewrite& rewrite = *rewrites()[kind - 1];
+  if (!may_be_listed(rewrite, bordered_operand(spec) >= 0, context)) return false;
   if (rewrite.lists) return rewrite.lists(spec, limits, action, context);
   scratch.clear();
   rewrite.list(spec, limits, context, scratch);

@@ -2,6 +2,7 @@
 // Moves of one operand to a nearer level: in place, into a packed buffer, or into registers.
 #include <algorithm>
 
+#include "actions/narrow.hh"
 #include "actions/placement.hh"
 
 namespace morello {
@@ -44,9 +45,13 @@ void list_views(const Spec& spec, const Limits&, const ActionContext& context, A
   if (register_operand(spec) >= 0 || has_free_operand(spec)) return;
   const bool all = is_chain(spec) || is_fold(spec) || !context.restricts(Restriction::kStageTiles);
   const DimMask loops = all ? DimMask{0} : loop_dims(spec);
-  for (u8 o = 0; o < spec.operand_count; o++)
-    if (spec.operand[o].level > Level::kL1 && (all || is_used_again(spec, o, loops, context)))
-      out.add({ActionKind::kView, o, {}, {}, 0});
+  for (u8 o = 0; o < spec.operand_count; o++) {
+    if (spec.operand[o].level <= Level::kL1) continue;
+    if (!all && !is_used_again(spec, o, loops, context)) continue;
+    if (stays_away(spec, o, context)) continue;
+    if (spec.operand[o].level == Level::kL2 && !comes_near(spec, o, context)) continue;
+    out.add({ActionKind::kView, o, {}, {}, 0});
+  }
 }
 
 Operand viewed(const Operand& operand) {
@@ -102,7 +107,7 @@ void list_packs(const Spec& spec, const Limits&, const ActionContext& context, A
     if (x.access != Access::kIn || x.layout.packed() || x.dims == 0) continue;
     if (!has_plain_windows(spec, x) || (kWidens && !is_narrow_factor(spec, o))) continue;
     for (Level level : {Level::kL1, Level::kL2}) {
-      if (level >= x.level) continue;
+      if (level >= x.level || (level == Level::kL1 && !comes_near(spec, o, context))) continue;
       each_layout(spec, o, context, [&](LayoutOption option, u32 panel) {
         if (!kWidens && option == LayoutOption::kSame && is_dense(x)) return;  // a view is cheaper
         if (kWidens && option >= LayoutOption::kGrouped) return;  // lanes have one element each
@@ -136,11 +141,11 @@ decltype(ImplNode::kind) pack_node(const Spec& spec, const Action& a, const Acti
 
 // ---- registers
 
-/// Of the output, in the element type of its value.
+/// Of the output, in the element type that its value is computed in.
 Operand register_tile(const Spec& spec) {
   const Operand& out = spec.out();
   Operand x = out;
-  x.dtype = spec.stage[spec.stage_count - 1].dtype;
+  x.dtype = computed_in(spec.stage[spec.stage_count - 1].dtype);
   x.level = Level::kRegister;
   x.far = false;  // where its memory was makes no difference
   x.alias = 0;

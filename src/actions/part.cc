@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "actions/part.hh"
 
+#include <bit>
+
 #include "spec/canonical.hh"
 #include "spec/roles.hh"
 
@@ -11,30 +13,42 @@ using StageMask = u32;
 static_assert(kMaxStages <= 32);
 constexpr bool has_stage(StageMask mask, int s) { return mask >> s & 1; }
 
-/// Adds the stages whose values those in `needed` read, but for what `kept` (-1: none) is and what
-/// only it needs.
-StageMask with_sources(const Spec& spec, StageMask needed, int kept) {
+/// Adds the stages whose values those in `needed` read, but for those that are kept and what only
+/// they need.
+StageMask with_sources(const Spec& spec, StageMask needed, StageMask kept) {
   for (int s = spec.stage_count - 1; s >= 0; s--) {
     if (!has_stage(needed, s)) continue;
     for (Ref in : spec.stage[s].in)
-      if (is_value(in) && stage_of(in) != kept) needed |= 1u << stage_of(in);
+      if (is_value(in) && !has_stage(kept, stage_of(in))) needed |= 1u << stage_of(in);
   }
   return needed;
 }
 
-/// All that lead to outputs other than that of stage `kept`.
-StageMask stages_after(const Spec& spec, int kept, bool readable) {
+/// All that lead to outputs other than those of the stages that are kept.
+StageMask stages_after(const Spec& spec, StageMask kept, bool readable) {
   StageMask needed = 0;
   for (int s = 0; s < spec.stage_count; s++)
-    if (s != kept && spec.stage[s].out != kNoRef) needed |= 1u << s;
-  return with_sources(spec, needed, readable ? kept : -1);
+    if (!has_stage(kept, s) && spec.stage[s].out != kNoRef) needed |= 1u << s;
+  return with_sources(spec, needed, readable ? kept : 0);
+}
+
+StageMask stages_of(std::span<const KeptValue> kept) {
+  StageMask stages = 0;
+  for (const KeptValue& value : kept) stages |= 1u << value.stage;
+  return stages;
+}
+
+const KeptValue* find(std::span<const KeptValue> values, int stage) {
+  for (const KeptValue& value : values)
+    if (value.stage == stage) return &value;
+  return nullptr;
 }
 
 /// Some stages of a Spec as one of its own. Operands are numbered as stages read them, then those
 /// that they write; what nothing uses is left out.
 class Part {
  public:
-  Part(const Spec& whole, StageMask stages, const KeptValue* kept)
+  Part(const Spec& whole, StageMask stages, std::span<const KeptValue> kept)
       : whole_(whole), stages_(stages), kept_(kept) {
     part_.serial = whole.serial;
     part_.rank = whole.rank;
@@ -42,9 +56,9 @@ class Part {
     part_.window = whole.window;
   }
 
-  /// The value of the last stage is written to `out`, and that of no other stage is.
-  Child into(const KeptValue& out, const Limits& limits) {
-    target_ = &out;
+  /// The values are written to their places, and those of no other stages are.
+  Child into(std::span<const KeptValue> values, const Limits& limits) {
+    targets_ = values;
     return finish(limits);
   }
   Child to_outputs(const Limits& limits) { return finish(limits); }
@@ -57,22 +71,24 @@ class Part {
 
   /// What stage `s` writes to; nothing if its value stays inside.
   bool writes(int s, Place& place) const {
-    if (target_) {
-      if (s != target_->stage) return false;
-      place = {target_->operand, target_->place};
+    if (!targets_.empty()) {
+      const KeptValue* value = find(targets_, s);
+      if (!value) return false;
+      place = {value->operand, value->place};
     } else {
       const Ref out = whole_.stage[s].out;
-      if (out == kNoRef || (kept_ && s == kept_->stage)) return false;
+      if (out == kNoRef || find(kept_, s)) return false;
       place = {whole_.operand[out], out};
     }
     return true;
   }
 
   bool reads(Ref in, Place& place) const {
+    const KeptValue* value = is_value(in) ? find(kept_, stage_of(in)) : nullptr;
     if (is_operand(in)) {
       place = {whole_.operand[in], in};
-    } else if (kept_ && kept_->readable && is_value(in) && stage_of(in) == kept_->stage) {
-      place = {kept_->operand, kept_->place};
+    } else if (value && value->readable) {
+      place = {value->operand, value->place};
     } else {
       return false;
     }
@@ -164,9 +180,48 @@ class Part {
     return part_.stage_count++;
   }
 
+  /// A value that is rounded to the element type of its new place, and not read here, is rounded
+  /// when it is written, as by any output: what remains is a Spec like those without casts.
+  void leave_rounding_to_outputs() {
+    for (int s = part_.stage_count - 1; s >= 0; s--) {
+      Stage& stage = part_.stage[s];
+      if (stage.op != Op::kCopy || !is_narrow_float(stage.dtype) || stage.out == kNoRef) continue;
+      const Operand& out = part_.operand[stage.out];
+      if (out.dtype != stage.dtype || out.access != Access::kOut || is_read(part_, value_of(s)))
+        continue;
+      if (!take_over(stage))
+        stage.dtype = Dtype::kF32;
+      else
+        drop(s);
+    }
+  }
+
+  /// Does what a copy reads have an output to write now? Only the copy read it.
+  bool take_over(Stage& copy) {
+    if (!is_value(copy.in[0])) return false;
+    Stage& from = part_.stage[stage_of(copy.in[0])];
+    int readers = 0;
+    for (int s = 0; s < part_.stage_count; s++)
+      for (Ref in : part_.stage[s].in) readers += in == copy.in[0];
+    if (from.dtype != Dtype::kF32 || from.out != kNoRef || readers > 1) return false;
+    from.out = copy.out;
+    return true;
+  }
+
+  /// REQUIRES: nothing reads the value of the stage.
+  void drop(int stage) {
+    for (int s = stage; s + 1 < part_.stage_count; s++) {
+      part_.stage[s] = part_.stage[s + 1];
+      for (Ref& in : part_.stage[s].in)
+        if (is_value(in) && stage_of(in) > stage) in = value_of(stage_of(in) - 1);
+    }
+    part_.stage[--part_.stage_count] = Stage{};
+  }
+
   Child finish(const Limits& limits) {
     add_operands();
     add_stages();
+    leave_rounding_to_outputs();
     DimMask used = part_.reduced();  // if no operand has them: so often the same value is added
     for (int o = 0; o < part_.operand_count; o++) {
       forget_pitch(part_.operand[o]);
@@ -183,8 +238,7 @@ class Part {
 
   const Spec& whole_;
   StageMask stages_;
-  const KeptValue* kept_;
-  const KeptValue* target_ = nullptr;
+  std::span<const KeptValue> kept_, targets_;
   Spec part_;
   std::array<u8, kMaxOperands> binding_{};
   std::array<Place, kMaxOperands> outputs_{};
@@ -193,18 +247,19 @@ class Part {
 
 }  // namespace
 
-Child part_before(const Spec& whole, const KeptValue& kept, const Limits& limits) {
-  return Part(whole, with_sources(whole, 1u << kept.stage, -1), nullptr).into(kept, limits);
+Child part_before(const Spec& whole, std::span<const KeptValue> kept, const Limits& limits) {
+  return Part(whole, with_sources(whole, stages_of(kept), 0), {}).into(kept, limits);
 }
 
-Child part_after(const Spec& whole, const KeptValue& kept, const Limits& limits) {
-  return Part(whole, stages_after(whole, kept.stage, kept.readable), &kept).to_outputs(limits);
+Child part_after(const Spec& whole, std::span<const KeptValue> kept, const Limits& limits) {
+  return Part(whole, stages_after(whole, stages_of(kept), kept[0].readable), kept)
+      .to_outputs(limits);
 }
 
-bool fits_after(const Spec& whole, int stage, bool readable) {
+bool fits_after(const Spec& whole, u32 kept, bool readable) {
   u32 operands = 0;  // bit o
-  int count = readable ? 1 : 0;
-  const StageMask stages = stages_after(whole, stage, readable);
+  int count = readable ? std::popcount(kept) : 0;
+  const StageMask stages = stages_after(whole, kept, readable);
   auto use = [&](Ref ref) {
     if (!is_operand(ref) || operands >> ref & 1) return;
     operands |= 1u << ref;
@@ -213,11 +268,13 @@ bool fits_after(const Spec& whole, int stage, bool readable) {
   for (int s = 0; s < whole.stage_count; s++) {
     if (!has_stage(stages, s)) continue;
     for (Ref in : whole.stage[s].in) {
-      const bool overwritten = is_operand(in) && in == whole.stage[stage].out;
-      if (overwritten && whole.operand[in].access == Access::kInOut) return false;
+      for (int k = 0; k < whole.stage_count; k++)
+        if (has_stage(kept, k) && is_operand(in) && in == whole.stage[k].out &&
+            whole.operand[in].access == Access::kInOut)
+          return false;
       use(in);
     }
-    if (s != stage) use(whole.stage[s].out);
+    if (!has_stage(kept, s)) use(whole.stage[s].out);
   }
   return stages != 0 && count <= kMaxOperands;
 }
@@ -226,7 +283,8 @@ Child fill_part(const Spec& whole, const Stage& stage, u32 bits, const Limits& l
   Spec fill = whole;  // whose stage reads nothing
   fill.stage = {Stage{.op = Op::kFill, .dtype = stage.dtype, .constant = bits}};
   fill.stage_count = 1;
-  return Part(fill, 1, nullptr).into({0, whole.operand[stage.out], stage.out}, limits);
+  const KeptValue filled{0, whole.operand[stage.out], stage.out};
+  return Part(fill, 1, {}).into(std::span(&filled, 1), limits);
 }
 
 }  // namespace morello

@@ -3,6 +3,8 @@
 #ifndef MORELLO_ACTIONS_PART_HH
 #define MORELLO_ACTIONS_PART_HH
 
+#include <span>
+
 #include "actions/action.hh"
 
 namespace morello {
@@ -15,15 +17,16 @@ struct KeptValue {
   bool readable = true;  // false: what needs the value computes it again
 };
 
-/// What it takes to compute the value into its place.
-Child part_before(const Spec& whole, const KeptValue& kept, const Limits& limits);
-/// What it takes to compute the outputs, with the value read from its place. Stages that both parts
-/// need, other than the one that is kept, are in both.
+/// What it takes to compute the values into their places.
+Child part_before(const Spec& whole, std::span<const KeptValue> kept, const Limits& limits);
+/// What it takes to compute the outputs, with the values read from their places. Stages that both
+/// parts need, other than those that are kept, are in both.
 /// REQUIRES: fits_after().
-Child part_after(const Spec& whole, const KeptValue& kept, const Limits& limits);
+Child part_after(const Spec& whole, std::span<const KeptValue> kept, const Limits& limits);
 /// Are there places enough for the operands of the second part, does it have anything to do, and
 /// nothing to read that the first part overwrites?
-bool fits_after(const Spec& whole, int stage, bool readable);
+/// @param stages  those whose values are kept: bit s.
+bool fits_after(const Spec& whole, u32 stages, bool readable);
 
 /// `out` filled with `bits`, of the element type of `stage`.
 Child fill_part(const Spec& whole, const Stage& stage, u32 bits, const Limits& limits);

@@ -3,7 +3,7 @@
 #ifndef MORELLO_ACTIONS_PLACEMENT_HH
 #define MORELLO_ACTIONS_PLACEMENT_HH
 
-#include "actions/action.hh"
+#include "actions/narrow.hh"
 #include "spec/roles.hh"
 #include "target/dots.hh"
 
@@ -51,17 +51,31 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
   auto panels = [&](u32 panel, LayoutOption option = LayoutOption::kPanels) {
     if (layout_of(spec, operand, option, panel).valid) add(option, panel);
   };
-  if (along_vectors)
-    for (u32 n : {1u, 2u, 3u, 4u}) panels(n * lanes);
+  auto vector_panels = [&](LayoutOption option) {
+    for (u32 n : {1u, 2u, 3u, 4u})
+      if (is_usual_panel(n, context)) panels(n * lanes, option);
+  };
+  if (along_vectors) vector_panels(LayoutOption::kPanels);
   if (along_vectors && takes_groups(spec, operand, *context.target)) {
     order(LayoutOption::kGrouped);
-    for (u32 n : {1u, 2u, 3u, 4u}) panels(n * lanes, LayoutOption::kGroupedPanels);
+    vector_panels(LayoutOption::kGroupedPanels);
   }
-  if (along_vectors) return;
+  if (along_vectors || context.restricts(Restriction::kFewLayouts)) return;
   if (!has_dim(spec.reduced(), unit_dim(spec.operand[operand])))
     // Rows are read one element at a time: where they run along a reduced dimension they are good
     // as they are, and panels would say no more.
     for (u32 n : {4u, 6u, 8u, 12u}) panels(n);
+}
+
+/// Calls f(level) for those that buffers of so many lines fit, and no farther than there is a
+/// reason for.
+template <class F>
+void each_level(u64 lines, const ActionContext& context, F f) {
+  const u64 l1 = lines_of_code(limits_of(*context.target).at(Level::kL1));
+  const u64 l2 = lines_of_code(limits_of(*context.target).at(Level::kL2));
+  if (lines <= l1) f(Level::kL1);
+  if (lines <= l2 && lines > l1 / 16) f(Level::kL2);
+  if (lines > l2 / 4) f(Level::kMemory);
 }
 
 }  // namespace morello

@@ -3,7 +3,9 @@
 // threads.
 #include <bit>
 
+#include "actions/narrow.hh"
 #include "actions/placement.hh"
+#include "spec/border.hh"
 #include "spec/ladder.hh"
 
 namespace morello {
@@ -27,27 +29,34 @@ bool is_batch(const Spec& spec, u8 dim) {
   return dim != unit_dim(spec.out()) && both_have(spec, dim) && has_dim(spec.out().dims, dim);
 }
 
-/// Contractions of so many dimensions, such as convolutions, have fewer tiles of each.
+/// Contractions of so many dimensions, such as convolutions, have fewer tiles of each; reductions,
+/// such as pools, have so from one less.
 constexpr int kManyDims = 5;
 
 /// The tiles of one dimension.
 class Tiles {
  public:
   Tiles(const Spec& spec, ActionKind kind, u8 dim, const ActionContext& context)
-      : spec_(spec), kind_(kind), dim_(dim) {
+      : spec_(spec), context_(context), kind_(kind), dim_(dim) {
     const bool parallel = kind == ActionKind::kParallelTile;
     if (parallel && (spec.serial || context.target->processors <= 1)) return;
     if (dim >= spec.rank || has_free_operand(spec) || !may_loop(spec, dim)) return;
+    // Before its borders are there: only what makes parts of the operand that nothing else reads.
+    if (const int o = bordered_operand(spec);
+        o >= 0 && !has_dim(spec.operand[o].dims & parallel_dims(spec), dim))
+      return;
     if (!is_chain(spec) && context.restricts(Restriction::kStageTiles)) {
       if (!has_dim(inner_dims(spec), dim)) return;
       few_only_ = true;
     }
-    if (contraction_of(spec) && spec.rank >= kManyDims && context.restricts(Restriction::kFewTiles))
+    if (combines(spec) && spec.rank >= (contraction_of(spec) ? kManyDims : kManyDims - 1) &&
+        context.restricts(Restriction::kFewTiles))
       few_only_ = true;
     if (parallel && !has_dim(parallel_dims(spec), dim)) return;
     const bool one_only = register_operand(spec) >= 0 || (!parallel && is_batch(spec, dim) &&
                                                           context.restricts(Restriction::kBatch));
     end_ = one_only ? std::min(2u, spec.size[dim]) : spec.size[dim];
+    chain_only_ = !one_only && context.restricts(Restriction::kChainTiles);
     blocks_only_ = !parallel && !combines(spec) && context.restricts(Restriction::kCopyTiles);
   }
 
@@ -69,6 +78,8 @@ class Tiles {
   bool serves(u32 size) const {
     if (few_only_ && !is_near_divisor(size)) return false;
     if (blocks_only_ && size != 1 && size % 8 != 0 && !is_panel(size)) return false;
+    if (chain_only_ && !is_panel(size) && !is_chain_tile(spec_, kind_, dim_, size, context_))
+      return false;
     return may_tile(spec_, dim_, size);
   }
   /// A divisor; or, where there is none within a factor of two, a power of two. What is left over
@@ -91,11 +102,13 @@ class Tiles {
   }
 
   const Spec& spec_;
+  const ActionContext& context_;
   ActionKind kind_;
   u8 dim_;
   u32 end_ = 0;  // sizes are below
   bool blocks_only_ = false;
   bool few_only_ = false;
+  bool chain_only_ = false;
 };
 
 template <ActionKind kKind>
@@ -145,10 +158,14 @@ decltype(ImplNode::kind) loop_node(const Spec& spec, const Action& a, const Acti
 
 }  // namespace
 
-extern const Rewrite kTileRewrite = {ActionKind::kTile, list_tiles<ActionKind::kTile>,
-                                     derive_serial, loop_node, lists_tile<ActionKind::kTile>};
+extern const Rewrite kTileRewrite = {
+    ActionKind::kTile, list_tiles<ActionKind::kTile>, derive_serial,
+    loop_node,         lists_tile<ActionKind::kTile>, true};
 extern const Rewrite kParallelTileRewrite = {ActionKind::kParallelTile,
-                                             list_tiles<ActionKind::kParallelTile>, derive_parallel,
-                                             loop_node, lists_tile<ActionKind::kParallelTile>};
+                                             list_tiles<ActionKind::kParallelTile>,
+                                             derive_parallel,
+                                             loop_node,
+                                             lists_tile<ActionKind::kParallelTile>,
+                                             true};
 
 }  // namespace morello

@@ -27,7 +27,7 @@ std::optional<Error> add_tensors(Statement& statement,
 }
 
 /// The common part of the builders: NULL checks, tensors, lowering.
-Result<Done> build(morello_context* context, Statement statement,
+Result<Done> build(const morello_context* context, Statement statement,
                    std::initializer_list<TensorArgument> arguments, morello_spec** spec) {
   if (auto e = find_null({{"context", context}, {"spec", spec}})) return *e;
   for (const TensorArgument& a : arguments)
@@ -66,7 +66,7 @@ constexpr bool is_binary_number(int32_t op) {
 
 }  // namespace
 
-morello_status morello_spec_matmul(morello_context* context, const morello_tensor* a,
+morello_status morello_spec_matmul(const morello_context* context, const morello_tensor* a,
                                    const morello_tensor* b, const morello_tensor* out,
                                    int accumulate, morello_spec** spec, morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
@@ -77,7 +77,7 @@ morello_status morello_spec_matmul(morello_context* context, const morello_tenso
   });
 }
 
-morello_status morello_spec_einsum(morello_context* context, const char* subscripts,
+morello_status morello_spec_einsum(const morello_context* context, const char* subscripts,
                                    const morello_tensor* a, const morello_tensor* b,
                                    const morello_tensor* out, int accumulate, morello_spec** spec,
                                    morello_error** err) {
@@ -91,9 +91,9 @@ morello_status morello_spec_einsum(morello_context* context, const char* subscri
   });
 }
 
-morello_status morello_spec_unary(morello_context* context, int32_t op, const morello_tensor* in,
-                                  const morello_tensor* out, morello_spec** spec,
-                                  morello_error** err) {
+morello_status morello_spec_unary(const morello_context* context, int32_t op,
+                                  const morello_tensor* in, const morello_tensor* out,
+                                  morello_spec** spec, morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     const Result<Op> known = to_op(op, is_unary);
     if (!known) return known.error();
@@ -104,9 +104,10 @@ morello_status morello_spec_unary(morello_context* context, int32_t op, const mo
   });
 }
 
-morello_status morello_spec_binary(morello_context* context, int32_t op, const morello_tensor* a,
-                                   const morello_tensor* b, const morello_tensor* out,
-                                   morello_spec** spec, morello_error** err) {
+morello_status morello_spec_binary(const morello_context* context, int32_t op,
+                                   const morello_tensor* a, const morello_tensor* b,
+                                   const morello_tensor* out, morello_spec** spec,
+                                   morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     const Result<Op> known = to_op(op, is_binary);
     if (!known) return known.error();
@@ -117,7 +118,7 @@ morello_status morello_spec_binary(morello_context* context, int32_t op, const m
   });
 }
 
-morello_status morello_spec_reduce(morello_context* context, int32_t op, uint32_t axis,
+morello_status morello_spec_reduce(const morello_context* context, int32_t op, uint32_t axis,
                                    const morello_tensor* in, const morello_tensor* out,
                                    int accumulate, morello_spec** spec, morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
@@ -132,7 +133,7 @@ morello_status morello_spec_reduce(morello_context* context, int32_t op, uint32_
   });
 }
 
-morello_status morello_spec_move(morello_context* context, const morello_tensor* in,
+morello_status morello_spec_move(const morello_context* context, const morello_tensor* in,
                                  const morello_tensor* out, morello_spec** spec,
                                  morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
@@ -142,7 +143,7 @@ morello_status morello_spec_move(morello_context* context, const morello_tensor*
   });
 }
 
-morello_status morello_spec_transpose(morello_context* context, const uint32_t* permutation,
+morello_status morello_spec_transpose(const morello_context* context, const uint32_t* permutation,
                                       const morello_tensor* in, const morello_tensor* out,
                                       morello_spec** spec, morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
@@ -155,8 +156,9 @@ morello_status morello_spec_transpose(morello_context* context, const uint32_t* 
   });
 }
 
-morello_status morello_spec_fill(morello_context* context, float value, const morello_tensor* out,
-                                 morello_spec** spec, morello_error** err) {
+morello_status morello_spec_fill(const morello_context* context, float value,
+                                 const morello_tensor* out, morello_spec** spec,
+                                 morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     Statement s;
     s.head = Statement::Head::kFill;
@@ -165,9 +167,9 @@ morello_status morello_spec_fill(morello_context* context, float value, const mo
   });
 }
 
-morello_status morello_spec_append(morello_context* context, const morello_spec* spec, int32_t op,
-                                   const morello_tensor* operand, morello_spec** appended,
-                                   morello_error** err) {
+morello_status morello_spec_append(const morello_context* context, const morello_spec* spec,
+                                   int32_t op, const morello_tensor* operand,
+                                   morello_spec** appended, morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"context", context}, {"spec", spec}, {"appended", appended}}))
       return *e;

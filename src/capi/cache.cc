@@ -25,6 +25,7 @@ CacheKeys::CacheKeys(const morello_spec& spec, const Target& target, const Searc
   if (options.time_budget_us != 0 || options.memory_budget_bytes != 0)
     unproven_ += "; at most " + std::to_string(options.time_budget_us) + " us and " +
                  std::to_string(options.memory_budget_bytes) + " bytes";
+  if (options.effort != kExactEffort) unproven_ += "; effort " + std::to_string(options.effort);
 }
 
 std::optional<Kernel> CacheKeys::find(const morello_context& context, bool to_run) const {

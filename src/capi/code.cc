@@ -47,9 +47,9 @@ morello_status morello_kernel_code_get(const morello_kernel* kernel, int32_t ope
   return MORELLO_OK;
 }
 
-morello_status morello_kernel_code_function(const morello_kernel* kernel, int32_t operand,
-                                            uint32_t index, morello_code_function* function,
-                                            size_t function_size) {
+morello_status morello_kernel_code_function_get(const morello_kernel* kernel, int32_t operand,
+                                                uint32_t index, morello_code_function* function,
+                                                size_t function_size) {
   bool known = false;
   const Executable* executable = find_code(kernel, operand, &known);
   if (executable == nullptr || index >= executable->functions.size() || function == nullptr ||

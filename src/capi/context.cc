@@ -17,6 +17,7 @@ constexpr morello_context_options kDefaults = {sizeof(morello_context_options),
                                                nullptr,
                                                kDefaultCacheBytes,
                                                nullptr,
+                                               nullptr,
                                                nullptr};
 
 std::optional<Error> find_bad_cap(i32 max_isa) {
@@ -31,6 +32,16 @@ std::string cache_directory(const morello_context_options& o) {
   const char* path = o.cache_directory;
   if (path == nullptr) path = secure_getenv("MORELLO_CACHE_DIR");
   return path == nullptr ? "" : path;
+}
+
+/// Who, by the options, or else the environment, is told of kernels.
+Result<u32> tools_of(const morello_context_options& o) {
+  const char* names = o.tools;
+  const bool given = names != nullptr;
+  if (!given) names = secure_getenv("MORELLO_TOOLS");
+  Result<u32> tools = parse_tools(names == nullptr ? "gdb" : names);
+  if (!tools) tools.error().message.insert(0, given ? "options.tools: " : "MORELLO_TOOLS: ");
+  return tools;
 }
 
 }  // namespace
@@ -57,6 +68,9 @@ morello_status morello_context_create(const morello_context_options* options,
     if (given->max_isa != MORELLO_ISA_AUTO) made->cap &= find_target(given->max_isa)->required;
     made->use_machine = given->read_machine == 1;
     made->table_memory = given->table_memory != 0 ? given->table_memory : kDefaultTableMemory;
+    const Result<u32> tools = tools_of(*given);
+    if (!tools) return tools.error();
+    made->tools = *tools;
     made->log = given->log;
     made->log_user = given->log_user;
     if (const std::string path = cache_directory(*given); !path.empty()) {

@@ -33,7 +33,7 @@ std::optional<Error> find_unknown(const morello_graph& graph, const char* what, 
 
 }  // namespace
 
-morello_status morello_graph_create(morello_context* context, morello_graph** graph,
+morello_status morello_graph_create(const morello_context* context, morello_graph** graph,
                                     morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"context", context}, {"graph", graph}})) return *e;

@@ -165,15 +165,15 @@ size_t morello_kernel_scratch_size(const morello_kernel* kernel) {
 
 size_t morello_kernel_scratch_alignment(const morello_kernel*) { return kScratchAlignment; }
 
-morello_status morello_kernel_pack(const morello_kernel* kernel, int operand, const void* src,
+morello_status morello_kernel_pack(const morello_kernel* kernel, uint32_t index, const void* src,
                                    void* dst) {
-  const KernelOperand* o = operand < 0 ? nullptr : operand_at(kernel, static_cast<u32>(operand));
+  const KernelOperand* o = operand_at(kernel, index);
   if (o == nullptr || executable_of(kernel) == nullptr) return MORELLO_INVALID_ARGUMENT;
   if (src == nullptr || dst == nullptr) return MORELLO_NULL_OPERAND;
   const auto addresses = reinterpret_cast<uintptr_t>(src) | reinterpret_cast<uintptr_t>(dst);
   if (addresses % o->alignment != 0) return MORELLO_MISALIGNED;
   return guarded_status([&] {
-    kernel->kernel.pack(static_cast<u32>(operand), src, dst);
+    kernel->kernel.pack(index, src, dst);
     return MORELLO_OK;
   });
 }
@@ -184,6 +184,13 @@ size_t morello_kernel_print(const morello_kernel* kernel, char* buffer, size_t s
 
 size_t morello_kernel_print_plan(const morello_kernel* kernel, char* buffer, size_t size) {
   return copy_text(kernel == nullptr ? std::string_view() : kernel->plan_text, buffer, size);
+}
+
+size_t morello_kernel_explain(const morello_kernel* kernel, char* buffer, size_t size) {
+  return guarded_value(size_t{0}, [&] {
+    const bool known = kernel != nullptr && kernel->explain;
+    return copy_text(known ? kernel->explain() : std::string(), buffer, size);
+  });
 }
 
 const char* morello_kernel_name(const morello_kernel* kernel) {
@@ -203,8 +210,8 @@ double morello_kernel_cost(const morello_kernel* kernel) {
   return cycles(kernel->kernel.estimate.cost);
 }
 
-morello_status morello_kernel_stats(const morello_kernel* kernel, morello_search_stats* stats,
-                                    size_t stats_size) {
+morello_status morello_kernel_stats_get(const morello_kernel* kernel, morello_search_stats* stats,
+                                        size_t stats_size) {
   if (kernel == nullptr || stats == nullptr || stats_size < kFirstSearchStats ||
       stats_size > kLargestStruct)
     return MORELLO_INVALID_ARGUMENT;

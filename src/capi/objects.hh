@@ -5,12 +5,14 @@
 #define MORELLO_CAPI_OBJECTS_HH
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "morello/morello.h"
 #include "runtime/kernel_cache.hh"
 #include "runtime/pool.hh"
+#include "runtime/tools.hh"
 #include "target/isa.hh"
 
 namespace morello {
@@ -54,12 +56,15 @@ struct morello_context {
   std::unique_ptr<morello::KernelCache> cache;  // nullptr: none
   morello_log_fn log = nullptr;
   void* log_user = nullptr;
+  morello::u32 tools = 0;  // that are told of kernels
 };
 
 struct morello_kernel {
   morello::Kernel kernel;
-  std::string impl_text, plan_text;  // "" if loaded
-  morello_search_stats stats = {};   // but for what the kernel says of itself
+  std::string impl_text, plan_text;      // "" if loaded
+  std::function<std::string()> explain;  // likewise nothing
+  morello_search_stats stats = {};       // but for what the kernel says of itself
+  morello::Announcement announcement;    // of the kernel's code: gone before it
   morello::Owners owners;
 };
 
@@ -79,10 +84,19 @@ inline void log_to(const morello_context& context, morello_log_level level,
 /// The cache of a context. libmorello-runtime, which makes no kernels, has none: capi/no_cache.cc.
 Result<std::unique_ptr<KernelCache>> open_cache(const std::string& path, u64 most_bytes);
 
-/// One that was stored.
-inline morello_kernel* loaded_kernel(Kernel kernel) {
+/// A new object, of which the context's tools are told.
+inline std::unique_ptr<morello_kernel> make_kernel(const morello_context& context, Kernel kernel) {
   auto made = std::make_unique<morello_kernel>();
   made->kernel = std::move(kernel);
+  std::optional<Error> problem;
+  made->announcement = Announcement::of(made->kernel, context.tools, problem);
+  if (problem) log_to(context, MORELLO_LOG_WARNING, "tools: " + problem->message);
+  return made;
+}
+
+/// One that was stored.
+inline morello_kernel* loaded_kernel(const morello_context& context, Kernel kernel) {
+  auto made = make_kernel(context, std::move(kernel));
   made->stats.stored = 1;
   return made.release();
 }

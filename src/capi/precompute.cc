@@ -5,6 +5,7 @@
 #include "capi/boundary.hh"
 #include "capi/table.hh"
 #include "capi/target.hh"
+#include "table/identity.hh"
 
 using namespace morello;
 
@@ -79,38 +80,83 @@ Result<std::vector<Family>> parse_families(const char* const* texts, size_t coun
   return families;
 }
 
+/// What both precomputes do. `store`, a function (target) -> Result<TableStore>, says where to;
+/// `at_end`, (target, progress) -> Result<Done>, what the call returns.
+template <class Store, class AtEnd>
+Result<Done> solve_families(const morello_context& context, const char* const* families,
+                            size_t family_count, const morello_precompute_options* options,
+                            Store&& store, AtEnd&& at_end) {
+  const auto given = read_struct(options, default_options(), kFirstPrecomputeOptions, "options");
+  if (!given) return given.error();
+  if (auto e = find_invalid(*given)) return *e;
+  const Result<std::vector<Family>> parsed = parse_families(families, family_count);
+  if (!parsed) return parsed.error();
+  std::vector<Dtype> types;
+  for (const Family& family : *parsed)
+    for (Dtype type : family.types()) types.push_back(type);
+  const Result<const Target*> chosen =
+      choose_target(context, given->target, /*to_run=*/false, types);
+  if (!chosen) return chosen.error();
+  const Target target = make_target(context, **chosen, given->threads);
+  const Result<TableStore> place = store(target);
+  if (!place) return place.error();
+  const Result<PrecomputeProgress> end =
+      precompute(*parsed, target, *place, internal_options(context, *given));
+  if (!end) return end.error();
+  return at_end(target, *end);
+}
+
 }  // namespace
 
 void morello_precompute_options_init(morello_precompute_options* options, size_t options_size) {
   if (options != nullptr) write_struct(options, options_size, default_options());
 }
 
-morello_status morello_precompute(morello_context* context, const char* const* families,
+morello_status morello_precompute(const morello_context* context, const char* const* families,
                                   size_t family_count, const char* path,
                                   const morello_precompute_options* options, morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"context", context}, {"families", families}, {"path", path}}))
       return *e;
-    const auto given = read_struct(options, default_options(), kFirstPrecomputeOptions, "options");
-    if (!given) return given.error();
-    if (auto e = find_invalid(*given)) return *e;
-    const Result<std::vector<Family>> parsed = parse_families(families, family_count);
-    if (!parsed) return parsed.error();
-    std::vector<Dtype> types;
-    for (const Family& family : *parsed)
-      for (Dtype type : family.types()) types.push_back(type);
-    const Result<const Target*> chosen =
-        choose_target(*context, given->target, /*to_run=*/false, types);
-    if (!chosen) return chosen.error();
-    const Target target = make_target(*context, **chosen, given->threads);
-    const Result<PrecomputeProgress> end =
-        precompute(*parsed, target, path, internal_options(*context, *given));
-    if (!end) return end.error();
-    if (end->cancelled)
+    const auto store = [&](const Target&) -> Result<TableStore> { return file_store(path); };
+    const auto at_end = [](const Target&, const PrecomputeProgress& end) -> Result<Done> {
+      if (!end.cancelled) return Done{};
       return Error{MORELLO_CANCELLED, "the precompute was cancelled by its caller; " +
-                                          std::to_string(end->saved) +
+                                          std::to_string(end.saved) +
                                           " members that it solved are in the table"};
-    return Done{};
+    };
+    return solve_families(*context, families, family_count, options, store, at_end);
+  });
+}
+
+morello_status morello_precompute_table(const morello_context* context, const char* const* families,
+                                        size_t family_count, const morello_table* known,
+                                        const morello_precompute_options* options,
+                                        morello_table** table, morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    if (auto e = find_null({{"context", context}, {"families", families}, {"table", table}}))
+      return *e;
+    std::optional<TableContent> content;
+    const auto store = [&](const Target& target) -> Result<TableStore> {
+      if (known == nullptr) return memory_store(content);
+      if (known->table.identity() != identity_of(target))
+        return Error{
+            MORELLO_INCOMPATIBLE_TABLE,
+            "argument `known`: " + difference(known->table.identity(), identity_of(target)) +
+                "; set options.target and options.threads as for the table, or give none"};
+      content = known->table.content();
+      return memory_store(content);
+    };
+    const auto at_end = [&](const Target& target, const PrecomputeProgress& end) -> Result<Done> {
+      if (end.cancelled)
+        return Error{MORELLO_CANCELLED,
+                     "the precompute was cancelled by its caller; there is no table"};
+      Result<Table> made = Table::make(*content);
+      if (!made) return std::move(made.error());
+      *table = make_table(std::move(*made), target);
+      return Done{};
+    };
+    return solve_families(*context, families, family_count, options, store, at_end);
   });
 }
 

@@ -93,8 +93,8 @@ Result<Done> make_spec(Statement statement, morello_spec** spec) {
 
 using namespace morello;
 
-morello_status morello_spec_parse(morello_context* context, const char* text, morello_spec** spec,
-                                  morello_error** err) {
+morello_status morello_spec_parse(const morello_context* context, const char* text,
+                                  morello_spec** spec, morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"context", context}, {"text", text}, {"spec", spec}})) return *e;
     Result<Statement> statement = parse(text);

@@ -26,9 +26,10 @@ DecodeKernelOptions options_for(const morello_context& context) {
   return options;
 }
 
-Result<Done> hand_over(Result<StoredKernel> stored, morello_kernel** kernel) {
+Result<Done> hand_over(const morello_context& context, Result<StoredKernel> stored,
+                       morello_kernel** kernel) {
   if (!stored) return std::move(stored.error());
-  *kernel = loaded_kernel(std::move(stored->kernel));
+  *kernel = loaded_kernel(context, std::move(stored->kernel));
   return Done{};
 }
 
@@ -69,7 +70,7 @@ morello_status morello_kernel_load(const morello_context* context, const char* p
     if (!file) return failed(path, "open");
     const Result<u64> size = size_of_file(path, file.get());
     if (!size) return size.error();
-    return hand_over(decode_file(path, file.get(), *size, options_for(*context)), kernel);
+    return hand_over(*context, decode_file(path, file.get(), *size, options_for(*context)), kernel);
   });
 }
 
@@ -79,6 +80,6 @@ morello_status morello_kernel_load_memory(const morello_context* context, const 
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"context", context}, {"data", data}, {"kernel", kernel}})) return *e;
     const std::span<const u8> bytes(static_cast<const u8*>(data), size);
-    return hand_over(decode_kernel(bytes, options_for(*context)), kernel);
+    return hand_over(*context, decode_kernel(bytes, options_for(*context)), kernel);
   });
 }

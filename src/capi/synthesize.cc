@@ -7,6 +7,7 @@
 #include "capi/table.hh"
 #include "capi/target.hh"
 #include "compiler/build_kernel.hh"
+#include "compiler/explain.hh"
 #include "table/identity.hh"
 #include "target/dots.hh"
 
@@ -83,6 +84,7 @@ SearchOptions search_options(const morello_context& context, const morello_optio
   search.search_threads = o.search_threads == 0 ? context.machine.processors : o.search_threads;
   search.time_budget_us = o.time_budget;
   search.memory_budget_bytes = o.memory_budget;
+  search.effort = o.effort;
   search.progress = progress_of(o);
   search.progress_us = u64{o.progress_interval} * 1000;
   search.cancel = o.cancel;
@@ -130,6 +132,7 @@ morello_search_stats stats_of(const BuildReport& report) noexcept {
   stats.emit_nanoseconds = report.emit_nanoseconds;
   stats.table_use = static_cast<i32>(report.solving.table_use);
   stats.table_reason = static_cast<i32>(report.solving.table_reason);
+  stats.effort = report.solving.effort;
   return stats;
 }
 
@@ -156,7 +159,7 @@ int32_t morello_spec_isa(const morello_spec* spec, uint32_t usable_isas) {
   });
 }
 
-morello_status morello_synthesize(morello_context* context, const morello_spec* spec,
+morello_status morello_synthesize(const morello_context* context, const morello_spec* spec,
                                   const morello_options* options, morello_kernel** kernel,
                                   morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
@@ -180,7 +183,7 @@ morello_status morello_synthesize(morello_context* context, const morello_spec* 
       keys.emplace(*spec, target, search);
       const bool to_run = output == BuildOutput::kExecutable;
       if (std::optional<Kernel> found = keys->find(*context, to_run)) {
-        *kernel = loaded_kernel(std::move(*found));
+        *kernel = loaded_kernel(*context, std::move(*found));
         return Done{};
       }
     }
@@ -196,11 +199,14 @@ morello_status morello_synthesize(morello_context* context, const morello_spec* 
     // A table may be wrong about what is cheapest, and answers fast.
     if (keys && built->report.solving.table_use != TableUse::kAnswered)
       keys->put(*context, built->kernel);
-    auto made = std::make_unique<morello_kernel>();
-    made->kernel = std::move(built->kernel);
+    auto made = make_kernel(*context, std::move(built->kernel));
     made->impl_text = std::move(built->report.impl_text);
     made->plan_text = std::move(built->report.plan_text);
     made->stats = stats_of(built->report);
+    const auto program = std::make_shared<Program>(
+        Program{std::move(built->report.tree), target, spec->lowered.argument});
+    program->tree.target = &program->target;
+    made->explain = [program] { return explain(*program); };
     *kernel = made.release();
     return Done{};
   });

@@ -41,8 +41,8 @@ Result<Done> load(const morello_context& context, Decode&& decode, morello_table
 
 }  // namespace
 
-morello_status morello_table_load(morello_context* context, const char* path, morello_table** table,
-                                  morello_error** err) {
+morello_status morello_table_load(const morello_context* context, const char* path,
+                                  morello_table** table, morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"context", context}, {"path", path}, {"table", table}})) return *e;
     return load(
@@ -50,8 +50,8 @@ morello_status morello_table_load(morello_context* context, const char* path, mo
   });
 }
 
-morello_status morello_table_load_memory(morello_context* context, const void* data, size_t size,
-                                         morello_table** table, morello_error** err) {
+morello_status morello_table_load_memory(const morello_context* context, const void* data,
+                                         size_t size, morello_table** table, morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"context", context}, {"data", data}, {"table", table}})) return *e;
     const std::span<const u8> bytes(static_cast<const u8*>(data), size);
@@ -65,6 +65,19 @@ morello_status morello_table_save(const morello_table* table, const char* path,
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"table", table}, {"path", path}})) return *e;
     if (auto e = save(path, table->table.content())) return *e;
+    return Done{};
+  });
+}
+
+morello_status morello_table_save_memory(const morello_table* table, void* buffer, size_t size,
+                                         size_t* length, morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    if (auto e = find_null({{"table", table}, {"length", length}})) return *e;
+    if (size > 0)
+      if (auto e = find_null({{"buffer", buffer}})) return *e;
+    const Bytes bytes = encode(table->table.content());
+    if (size > 0) std::memcpy(buffer, bytes.data(), std::min(size, bytes.size()));
+    *length = bytes.size();
     return Done{};
   });
 }

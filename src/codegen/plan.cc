@@ -9,6 +9,7 @@
 
 #include "codegen/routines.hh"
 #include "cost/microkernel.hh"
+#include "spec/border.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -95,6 +96,23 @@ class Planner {
 
   bool add_kind(NodeId id, const Block& block, const Places& places, std::vector<PlanId>& out) {
     return add_with_buffers(id, block.buffers(), places, out);
+  }
+
+  bool add_kind(NodeId id, const Pad& pad, const Places& places, std::vector<PlanId>& out) {
+    const ImplNode& node = tree_.nodes[id];
+    const Spec whole = with_borders_inside(node.spec, pad.operand);
+    const u64 before = scratch_used_, bytes = size_of(pad.padded.dtype);
+    Buffers buffers;
+    buffers[0].view = dense_view(whole, pad.padded);
+    reserve_scratch(dense_elements(whole, pad.padded) * bytes);
+    bool ok = true;
+    for (size_t c = 0; ok && c < node.children.size(); c++) {
+      const u64 begin = c == 1 ? inner_offset(node.spec, pad.operand, pad.padded) * bytes : 0;
+      buffers[0].cursor = cursor({Cursor::Base::kScratch, before + begin});
+      ok = add_child(id, node.children[c], places, &buffers, out);
+    }
+    scratch_used_ = before;
+    return ok;
   }
 
   bool add_kind(NodeId id, const Choose& choose, const Places& places, std::vector<PlanId>& out) {

@@ -64,6 +64,13 @@ std::string unproven_line(i64 cost, i64 bound) {
   return line + "\n";
 }
 
+/// Searches know the canonical Spec alone: what has no program is named as users write it, too.
+Error with_text(Error error, const Statement& statement) {
+  if (error.status == MORELLO_NO_IMPLEMENTATION)
+    error.message = "\"" + print(statement) + "\": " + error.message;
+  return error;
+}
+
 /// Operands as the user numbers them, in place of those of the canonical Spec.
 void take_in_order(Plan& plan, const std::array<u8, kMaxOperands>& argument) {
   for (PlanFunction& function : plan.functions)
@@ -146,8 +153,10 @@ void Builder::add_operands(const Statement& statement, const Lowered& lowered,
 }
 
 Result<BuiltKernel> Builder::build(const Statement& statement, const Lowered& lowered) {
-  const Result<ImplTree> tree = solve(lowered.spec, target_, options_, table_, report_.solving);
-  if (!tree) return tree.error();
+  Result<ImplTree> solved = solve(lowered.spec, target_, options_, table_, report_.solving);
+  if (!solved) return with_text(solved.error(), statement);
+  const ImplTree* tree = &report_.tree;
+  report_.tree = std::move(*solved);
   const SearchStats& search = report_.solving.search;
   kernel_.name = kernel_name(statement, target_);
   if (!search.optimal) report_.impl_text = unproven_line(tree->nodes[0].cost, search.bound);

@@ -4,6 +4,7 @@
 #ifndef MORELLO_COMPILER_BUILD_KERNEL_HH
 #define MORELLO_COMPILER_BUILD_KERNEL_HH
 
+#include "impl/impl.hh"
 #include "runtime/kernel.hh"
 #include "search/solve.hh"
 #include "spec/statement.hh"
@@ -13,6 +14,7 @@ namespace morello {
 
 /// What is known of how a kernel was made.
 struct BuildReport {
+  ImplTree tree;  // its `target` is that of the call
   std::string impl_text;
   std::string plan_text;  // "" if only searched for
   SolveStats solving;

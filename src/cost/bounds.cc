@@ -14,6 +14,22 @@ namespace morello {
 Bounds::Bounds(const Target& target, Microkernels kernels)
     : target_(target), kernels_(kernels), rates_(target, kernels) {}
 
+namespace {
+
+/// Stages that have fewer dimensions than the output may be computed once, into a buffer.
+template <class Units>
+i64 units_of_all(const Spec& spec, Units units) {
+  i64 all = 0;
+  for (int s = 0; s < spec.stage_count; s++) {
+    const Stage& stage = spec.stage[s];
+    const bool few = !is_single(spec) && dims_of(spec, value_of(s)) != spec.out().dims;
+    if (!few) all += units(stage.op, stage.dtype);
+  }
+  return all;
+}
+
+}  // namespace
+
 // Rows of vectors, or of single elements; a copy between different fastest dimensions in blocks, or
 // element by element. Panels split rows, which makes them no cheaper.
 i64 Bounds::map(const Spec& spec) const {
@@ -22,7 +38,9 @@ i64 Bounds::map(const Spec& spec) const {
   Duty duty = duty_of(spec);
   u8 v = unit_dim(out);
   u64 lanes = computed_lanes(spec, target_), points = volume(spec);
-  Form form{stage_units(spec, 0, target_), scalar_ops(spec, 0, target_), true, true};
+  auto on_vector = [&](Op op, Dtype type) { return op_units(op, type, target_); };
+  auto on_element = [&](Op op, Dtype type) { return scalar_op_units(op, type, target_); };
+  Form form{units_of_all(spec, on_vector), units_of_all(spec, on_element), true, true};
   if (duty == Duty::kRelayout || duty == Duty::kNarrowRelayout) return relayout(spec, form, duty);
   // Single elements, which have any layout there is, but a loop and a start each.
   i64 alone = saturating_add(rates_.lone(duty, form), rates_.call(duty) + target_.prices.loop);
@@ -72,8 +90,6 @@ bool stays_far(const Spec& spec, const Operand& x) {
   return u64{spec.size[unit_dim(x)]} * size_of(x.dtype) >= kFarBytes;
 }
 
-}  // namespace
-
 /// A window may leave out a part of its axis: it has as many places as the longer of its dimensions
 /// at least.
 u64 least_lines(const Spec& spec, const Operand& x, u64 lines) {
@@ -83,10 +99,14 @@ u64 least_lines(const Spec& spec, const Operand& x, u64 lines) {
     const u32 outer = spec.size[window.outer], inner = spec.size[window.inner];
     if (window.dilation == 1 && window.step <= inner) continue;
     if (window.step == 1 && window.dilation <= outer) continue;
-    lines = lines * std::max(outer, inner) / axis_size(spec, x, window.outer);
+    const u32 places = std::max(outer, inner), border = u32{window.before} + window.after;
+    if (places <= border) return 0;
+    lines = lines * (places - border) / axis_size(spec, x, window.outer);
   }
   return lines;
 }
+
+}  // namespace
 
 Bounds::Traffic Bounds::traffic(const Spec& spec) const {
   // Whatever its program, every line of an operand comes once from each level it has to pass.
@@ -219,11 +239,7 @@ i64 Bounds::stages(const Spec& spec) const {
   i64 all = 0;
   for (int s = 0; s < spec.stage_count; s++) {
     const Stage& stage = spec.stage[s];
-    DimMask dims = stage.reduce;
-    for (Ref in : stage.in) dims = static_cast<DimMask>(dims | dims_of(spec, in));
-    u64 points = 1;
-    for (int d = 0; d < spec.rank; d++)
-      if (has_dim(dims, d)) points = saturating_mul(points, spec.size[d]);
+    const u64 points = points_of(spec, dims_of(spec, stage));
     if (stage.op == Op::kMulAdd) {
       auto type = [&](Ref in) {
         return is_operand(in) ? spec.operand[in].dtype : spec.stage[stage_of(in)].dtype;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The microkernel of folds: a reduction along the fastest dimension, of what elementwise stages
-// make of vectors on their way.
+// make of vectors on their way, which it may store as well.
 #include "cost/fold.hh"
 
 #include <algorithm>
@@ -23,8 +23,15 @@ bool fold_applies(const Spec& spec, const Target&) {
   if (!is_fold(spec) || spec.rank > 2 || std::popcount(spec.reduced()) != 1) return false;
   if (spec.out().level == Level::kRegister || !is_convertible(spec)) return false;
   const Spec before = prologue_of(spec);
-  if (before.stage[before.stage_count - 1].dtype != reduction_of(spec).dtype) return false;
+  const Dtype combined = before.stage[before.stage_count - 1].dtype;
+  if (computed_in(combined) != reduction_of(spec).dtype) return false;
   const u8 r = static_cast<u8>(reduced_dim(spec));
+  if (const Ref kept = kept_by_fold(spec); kept != kNoRef) {
+    // It is stored as it is, by the vectors that are combined.
+    const Operand& x = spec.operand[kept];
+    if (x.access != Access::kOut || !is_plain(x.dtype, reduction_of(spec).dtype)) return false;
+    if (unit_dim(x) != r) return false;
+  }
   for (int o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];
     if (x.level == Level::kRegister || x.layout.packed() || x.free_layout) return false;
@@ -33,11 +40,8 @@ bool fold_applies(const Spec& spec, const Target&) {
   return true;
 }
 
-/// Four sums, a result of the stages, and the mask of the last vector.
-u32 fold_registers(const Spec& spec, const Target& t) {
-  const Recipe* recipe = recipe_of(combined_by(spec), reduction_of(spec).dtype);
-  return 5u + !t.has_masks + (recipe ? recipe->temporaries : 0) +
-         map_registers(prologue_of(spec), t, false).count();
+u32 registers(const Spec& spec, const Target& t) {
+  return fold_registers(spec, t).count() + map_registers(prologue_of(spec), t, false).count();
 }
 
 i64 fold_cost(const Spec& spec, const Target& t) {
@@ -45,11 +49,16 @@ i64 fold_cost(const Spec& spec, const Target& t) {
   const u64 depth = spec.size[reduced_dim(spec)], rows = volume(spec) / depth;
   const u64 steps = ceil_div(depth, computed_lanes(spec, t));
   i64 loads = 0;
-  for (int o = 0; o < spec.out_index(); o++) loads += kUnitsPerCycle / t.loads_per_cycle;
+  const Ref kept = kept_by_fold(spec);
+  for (int o = 0; o < spec.out_index(); o++)
+    if (o != kept) loads += kUnitsPerCycle / t.loads_per_cycle;
+  const i64 store = kept == kNoRef ? 0 : kUnitsPerCycle / static_cast<i64>(t.stores_per_cycle);
   const i64 ops = stage_units(before, 0, t) + conversion_units(before, t) +
                   op_units(combined_by(spec), reduction_of(spec).dtype, t);
-  const i64 step = std::max({loads, ops, i64{kUnitsPerCycle}});
-  const i64 row = saturating_mul(steps, step) + t.prices.reduced_row;
+  const i64 step = std::max({loads, store, ops, i64{kUnitsPerCycle}});
+  i64 row = saturating_add(saturating_mul(steps, step), t.prices.reduced_row);
+  if (kept != kNoRef && !t.has_masks && depth % computed_lanes(spec, t) != 0)
+    row = saturating_add(row, t.prices.odd_store);
   i64 c = saturating_add(saturating_mul(rows, row), t.prices.call);
   c = saturating_add(c, loop_units(spec, one_result(spec), t));
   for (int o = 0; o < spec.operand_count; o++)
@@ -85,7 +94,7 @@ Spec prologue_of(const Spec& spec) {
   end.out = static_cast<Ref>(spec.out_index());
   Operand& out = before.out();
   out = Operand{};
-  out.dtype = end.dtype;
+  out.dtype = computed_in(end.dtype);
   out.level = Level::kRegister;
   out.access = Access::kOut;
   out.dims = spec.reduced();
@@ -97,7 +106,20 @@ Spec prologue_of(const Spec& spec) {
   return before;
 }
 
+FoldRegisters fold_registers(const Spec& spec, const Target& t) {
+  FoldRegisters r;
+  const Recipe* combining = recipe_of(combined_by(spec), reduction_of(spec).dtype);
+  if (combining) r.temporaries = combining->temporaries;
+  r.sums = 4;
+  for (int s = 0; s + 1 < spec.stage_count; s++)
+    if (recipe_of(spec.stage[s].op, spec.stage[s].dtype)) r.sums = 2;
+  const u32 odd = spec.size[reduced_dim(spec)] % computed_lanes(spec, t);
+  r.mask = odd != 0 && !t.has_masks;
+  r.half = r.mask && odd > 4 && kept_by_fold(spec) != kNoRef;
+  return r;
+}
+
 extern const Microkernel kFoldLanes = {
-    MicrokernelId::kFoldLanes, fold_applies, fold_registers, fold_cost, one_result, fold_rate};
+    MicrokernelId::kFoldLanes, fold_applies, registers, fold_cost, one_result, fold_rate};
 
 }  // namespace morello

@@ -4,6 +4,7 @@
 #define MORELLO_COST_FOLD_HH
 
 #include "spec/spec.hh"
+#include "target/target.hh"
 
 namespace morello {
 
@@ -16,6 +17,17 @@ inline Op combined_by(const Spec& spec) {
   const Op op = spec.stage[spec.stage_count - 1].op;
   return op == Op::kMulAdd ? Op::kAdd : op;
 }
+
+/// The vector registers of a fold besides those of its prologue.
+struct FoldRegisters {
+  u32 sums = 0;         // that are combined in turns: a prologue that takes long needs few of them
+  u32 temporaries = 0;  // of the recipe that combines
+  bool mask = false;    // of a last vector that is not full, without mask registers
+  bool half = false;    // of one that is stored in parts
+
+  u32 count() const { return sums + 1 + temporaries + mask + half; }  // 1: what the stages make
+};
+FoldRegisters fold_registers(const Spec& spec, const Target& target);
 
 }  // namespace morello
 

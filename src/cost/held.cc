@@ -6,13 +6,13 @@ namespace morello {
 bool is_convertible(const Spec& spec) {
   for (int s = 0; s < spec.stage_count; s++) {
     const Stage& stage = spec.stage[s];
-    if (size_of(stage.dtype) != 4) return false;
+    if (is_narrow_float(stage.dtype) ? stage.op != Op::kCopy : size_of(stage.dtype) != 4)
+      return false;
     if (!is_operand(stage.out)) continue;
     const Operand& out = spec.operand[stage.out];
-    if (out.level == Level::kRegister && out.dtype != stage.dtype) return false;
+    if (out.level == Level::kRegister && out.dtype != computed_in(stage.dtype)) return false;
     // To round to f32 first would be to round twice.
-    const bool narrow_float = !is_integer(out.dtype) && size_of(out.dtype) < 4;
-    if (stage.dtype == Dtype::kI32 && narrow_float) return false;
+    if (stage.dtype == Dtype::kI32 && is_narrow_float(out.dtype)) return false;
   }
   for (int o = 0; o < spec.operand_count; o++)
     if (spec.operand[o].level == Level::kRegister && size_of(spec.operand[o].dtype) != 4)
@@ -48,6 +48,9 @@ i64 conversion_units(const Spec& spec, const Target& t) {
     for (Ref in : stage.in) add(in, t.prices.widen);
     if (is_operand(stage.out))
       add(stage.out, rounding_units(spec.operand[stage.out].dtype, held, t));
+    // To 16 bits, and back.
+    if (rounds_lanes(spec, stage))
+      units += rounding_units(stage.dtype, Dtype::kF32, t) + t.prices.widen;
     if (accumulates(spec, stage)) add(stage.out, t.prices.widen);
   }
   return units;

@@ -11,15 +11,25 @@
 namespace morello {
 
 /// The element type of a chain's lanes in a stage: what it is computed in. A copy in memory that
-/// converts nothing holds the elements as they are.
+/// converts nothing holds the elements as they are. A value of 16 bits is held as the f32 that it
+/// is.
 inline Dtype held_in(const Spec& spec, const Stage& stage) {
-  if (stage.op != Op::kCopy || !is_single(spec)) return stage.dtype;
+  const Dtype computed = computed_in(stage.dtype);
+  if (stage.op != Op::kCopy || !is_single(spec)) return computed;
   const Dtype from = spec.operand[source_of(spec)].dtype;
-  return from == spec.out().dtype && stage.dtype == computed_in(from) ? from : stage.dtype;
+  return from == spec.out().dtype && stage.dtype == computed_in(from) ? from : computed;
 }
 
-/// Do loads and stores know all the conversions? Stages are computed in 4 bytes, register tiles
-/// have what is computed, and numbers are rounded once.
+/// Does the stage round its lanes, and leave them f32? An output of the stage's element type rounds
+/// when it is stored.
+inline bool rounds_lanes(const Spec& spec, const Stage& stage) {
+  if (!is_narrow_float(stage.dtype)) return false;
+  return !is_operand(stage.out) || spec.operand[stage.out].dtype != stage.dtype;
+}
+
+/// Do loads, stores and rounded lanes know all the conversions? Stages are computed in 4 bytes,
+/// register tiles have what is computed, and numbers are rounded once: of stages of 16 bits only
+/// copies.
 bool is_convertible(const Spec& spec);
 
 /// An operand is loaded or stored as it is.
@@ -29,7 +39,8 @@ constexpr bool is_plain(Dtype memory, Dtype held) { return memory == held && siz
 /// parts.
 u32 narrowing_registers(Dtype to, Dtype held, const Target& target);
 
-/// Units of the conversions of one vector of each operand in memory, or of one element.
+/// Units of the conversions of one vector of each operand in memory, or of one element, and of
+/// lanes that stages round.
 i64 conversion_units(const Spec& spec, const Target& target);
 
 }  // namespace morello

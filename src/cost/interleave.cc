@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The microkernel that copies rows of narrow elements into groups: those at one place of 2 rows, or
 // of 4, become neighbours in one lane.
+#include "cost/held.hh"
 #include "cost/model.hh"
 #include "cost/shared.hh"
 #include "spec/roles.hh"
@@ -11,7 +12,9 @@ namespace {
 bool applies(const Spec& spec, const Target&) {
   if (spec.rank != 2 || !is_single(spec) || head_of(spec).op != Op::kCopy) return false;
   const Operand &in = spec.operand[source_of(spec)], &out = spec.out();
-  if (in.dtype != out.dtype || lane_group(out) == 1 || out.layout.count() != 3) return false;
+  if (rounds_lanes(spec, head_of(spec)) || in.dtype != out.dtype || lane_group(out) == 1 ||
+      out.layout.count() != 3)
+    return false;
   if (in.level == Level::kRegister || in.layout.packed() || in.free_layout || in.windows != 0)
     return false;
   if (out.level == Level::kRegister || out.access != Access::kOut) return false;

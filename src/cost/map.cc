@@ -96,9 +96,9 @@ bool scalar_map_applies(const Spec& spec, const Target&) {
     in_registers += x.level == Level::kRegister;
   }
   if (in_registers == 0) return true;
-  // Loading or storing a register tile whose vectors do not run along its memory.
+  // Loading or storing a register tile whose vectors do not run along its memory, as it is.
   if (in_registers > 1 || spec.operand_count != 2 || !is_single(spec) ||
-      head_of(spec).op != Op::kCopy)
+      head_of(spec).op != Op::kCopy || rounds_lanes(spec, head_of(spec)))
     return false;
   u8 a = unit_dim(spec.operand[source_of(spec)]), b = unit_dim(spec.out());
   return a != b || a == kNoDim;
@@ -119,6 +119,7 @@ i64 scalar_map_cost(const Spec& spec, const Target& t) {
 
 bool transpose_applies(const Spec& spec, const Target&) {
   if (spec.rank != 2 || !is_single(spec) || head_of(spec).op != Op::kCopy) return false;
+  if (rounds_lanes(spec, head_of(spec))) return false;
   const Dtype held = held_in(spec, head_of(spec));
   for (int o = 0; o < 2; o++) {
     if (spec.operand[o].dtype != held) return false;

@@ -21,6 +21,7 @@ bool needs_value(const Spec& spec) {
   }
   if (!is_single(spec)) return true;
   const Stage& first = head_of(spec);
+  if (rounds_lanes(spec, first)) return true;
   if (first.op != Op::kCopy) return first.op != Op::kFill;
   const Operand& from = spec.operand[first.in[0]];
   return from.level != Level::kRegister || from.dtype != held_in(spec, first);
@@ -91,6 +92,10 @@ MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar) 
     if (lanes_constant(stage) && !direct_fill)
       r.constants = static_cast<u16>(r.constants | 1u << s);
     const Dtype held = held_in(spec, stage);
+    if (rounds_lanes(spec, stage)) {
+      const u32 rounding = narrowing_registers(stage.dtype, held, target);
+      r.narrow = static_cast<u8>(std::max(u32{r.narrow}, rounding));
+    }
     const bool combines = is_binary(stage.op) && stage.in[1] != kNoRef;
     const Recipe* recipe = combines || is_unary(stage.op) ? recipe_of(stage.op, held) : nullptr;
     if (recipe) r.temporaries = std::max(r.temporaries, recipe->temporaries);

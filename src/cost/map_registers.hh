@@ -17,7 +17,7 @@ struct MapRegisters {
   bool other = false;  // a second input that is no memory operand of an instruction
   bool spare =
       false;          // a first input while the output's register is busy; upper half of odd stores
-  u8 narrow = 0;      // of vectors that are converted when they are stored
+  u8 narrow = 0;      // of vectors that are rounded, or converted when they are stored
   bool mask = false;  // of odd vectors, without mask registers
   u16 constants = 0;  // bit s: stage s keeps a constant
   u8 temporaries = 0;  // of recipes

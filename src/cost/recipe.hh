@@ -56,8 +56,8 @@ struct LaneInstruction {
 };
 
 /// Inputs stay as they are, for they may be anyone's registers, and the result may be one of them:
-/// only the last instruction writes it. At most one mask is read later; it has a temporary to lie
-/// in where there are no mask registers.
+/// it is written when no input is read any more. At most one mask is read later; it has a temporary
+/// to lie in where there are no mask registers.
 struct Recipe {
   static constexpr int kMost = 80;
   std::array<LaneInstruction, kMost> code{};
@@ -68,6 +68,11 @@ struct Recipe {
   /// are the input, which the result overwrites, and the first half of the result.
   bool wide = false;
 };
+
+/// Vectors that run through a recipe side by side at most, each with temporaries of its own:
+/// between two instructions of one vector are those of the others. One vector alone waits for each
+/// result.
+inline constexpr u32 kMostSideBySide = 4;
 
 /// How an operation is computed; null: by one instruction, or by none.
 const Recipe* recipe_of(Op op, Dtype computed);

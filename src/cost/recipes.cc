@@ -19,14 +19,17 @@ constexpr float kLn2 = 0x1.62e43p-1f, kLn2Rest = -0x1.05c61p-29f;  // their sum 
 /// Added to a number of small magnitude, it leaves 127 more than the nearest integer in the last
 /// digits: once shifted to its place, the exponent of a power of two.
 constexpr float kNearestExponent = 0x1.8p23f + 127;
+/// The same with 254 more, the sum of what the exponents of two powers have more.
+constexpr float kNearestHalves = 0x1.8p23f + 254;
 constexpr double kNearestWide = 0x1.8p52 + 1023;
 
 /// to = v, but not outside of the bounds.
-constexpr void clamp(Code& c, Lanes to, Lanes v, Lanes spare, float least, float most) {
-  c.add(LaneOp::kCopy, to, c.number(most));
-  c.add(LaneOp::kLess, to, to, v);
-  c.add(LaneOp::kCopy, spare, c.number(least));
-  c.add(LaneOp::kGreater, to, spare, to);
+constexpr void clamp(Code& c, Lanes to, Lanes v, Lanes spare, Lanes other, float least,
+                     float most) {
+  c.add(LaneOp::kCopy, spare, c.number(most));
+  c.add(LaneOp::kLess, spare, spare, v);
+  c.add(LaneOp::kCopy, other, c.number(least));
+  c.add(LaneOp::kGreater, to, other, spare);
 }
 
 /// to = min(|v|, most)
@@ -38,8 +41,8 @@ constexpr void magnitude(Code& c, Lanes to, Lanes v, Lanes spare, float most) {
 
 /// n = the integer nearest to v * scale, power = 2^(n + more), from -126 to 127.
 constexpr void power_of_two(Code& c, Lanes n, Lanes power, Lanes v, float scale, float more = 0) {
-  c.add(LaneOp::kMul, power, v, c.number(scale));
-  c.add(LaneOp::kAdd, power, power, c.number(kNearestExponent + more));
+  c.add(LaneOp::kCopy, power, c.number(kNearestExponent + more));
+  c.add(LaneOp::kFmaInto, power, v, c.number(scale));
   c.add(LaneOp::kSub, n, power, c.number(kNearestExponent + more));
   c.shift(LaneOp::kShiftLeft, power, power, 23);
 }
@@ -50,37 +53,50 @@ constexpr void subtract_ln2(Code& c, Lanes v, Lanes n, float times) {
   c.add(LaneOp::kNegatedFmaInto, v, n, c.number(times * kLn2Rest));
 }
 
-/// e^v = p * power * power, in two steps as the result may be denormal, or power * power infinite:
-/// p * power never is. Of v from -111 to 89; it is overwritten.
-constexpr void exponential(Code& c, Lanes p, Lanes power, Lanes v) {
-  power_of_two(c, p, power, v, kLog2e / 2);
-  subtract_ln2(c, v, p, 2);
-  c.polynomial(p, v,
-               {0x1.9f030ap-13f, 0x1.7208dap-10f, 0x1.111d86p-7f, 0x1.554858p-5f, 0x1.55552cp-3f,
-                0x1.00001p-1f, 0x1p+0f, 0x1p+0f});
+/// to = 2^n * (1 + p), of n from -150 to 128, which `nearest` has in its last digits, with 254
+/// more. In two steps, by 2^half and 2^(n - half), half being about n / 2: so powers are neither
+/// denormal nor infinite, and a result is rounded by the second step only if it is denormal. p may
+/// be `to`; it is overwritten, as are `nearest` and spare.
+constexpr void scaled(Code& c, Lanes to, Lanes p, Lanes nearest, Lanes spare) {
+  c.shift(LaneOp::kShiftLeft, nearest, nearest, 22);
+  c.add(LaneOp::kAnd, spare, nearest, c.bits(0xff800000));  // 2^half
+  c.add(LaneOp::kAddInteger, nearest, nearest, nearest);
+  c.add(LaneOp::kSubInteger, nearest, nearest, spare);
+  c.add(LaneOp::kFma, p, spare, spare);
+  c.add(LaneOp::kMul, to, p, nearest);
 }
 
+/// Few registers and few instructions, so that several vectors run at once: with n the integer
+/// nearest to v / ln(2), and r what is left, e^v = 2^n (1 + r + r^2 (...)).
 constexpr Recipe exp_recipe() {
   Code c;
-  const auto v = c.t(0), p = c.t(1), power = c.t(2);
-  clamp(c, v, c.x, p, -111, 89);
-  exponential(c, p, power, v);
-  c.add(LaneOp::kMul, p, p, power);
-  c.add(LaneOp::kMul, c.out, p, power);
+  const auto r = c.out, p = c.t(0), nearest = c.t(1);
+  clamp(c, r, c.x, p, nearest, -104, 89);
+  c.add(LaneOp::kCopy, nearest, c.number(kNearestHalves));
+  c.add(LaneOp::kFmaInto, nearest, r, c.number(kLog2e));
+  c.add(LaneOp::kSub, p, nearest, c.number(kNearestHalves));
+  subtract_ln2(c, r, p, 1);
+  c.polynomial(p, r,
+               {0x1.6a5866p-10f, 0x1.123afap-7f, 0x1.5558a8p-5f, 0x1.55549p-3f, 0x1.fffffcp-2f});
+  c.add(LaneOp::kMul, p, p, r);
+  c.add(LaneOp::kFma, r, p, r);
+  scaled(c, c.out, r, nearest, p);
   return c.recipe();
 }
 
+/// As above, of 2^v = 2^n (1 + r (...)).
 constexpr Recipe exp2_recipe() {
   Code c;
-  const auto v = c.t(0), p = c.t(1), power = c.t(2);
-  clamp(c, v, c.x, p, -151, 129);
-  power_of_two(c, p, power, v, 0.5f);
-  c.add(LaneOp::kNegatedFmaInto, v, p, c.number(2));
-  c.polynomial(p, v,
-               {0x1.f43044p-17f, 0x1.484af8p-13f, 0x1.5dc03ep-10f, 0x1.3b1ed6p-7f, 0x1.c6af96p-5f,
-                0x1.ebfbfep-3f, 0x1.62e432p-1f, 0x1p+0f});
-  c.add(LaneOp::kMul, p, p, power);
-  c.add(LaneOp::kMul, c.out, p, power);
+  const auto r = c.out, p = c.t(0), nearest = c.t(1);
+  clamp(c, r, c.x, p, nearest, -150, 128);
+  c.add(LaneOp::kAdd, nearest, r, c.number(kNearestHalves));
+  c.add(LaneOp::kSub, p, nearest, c.number(kNearestHalves));
+  c.add(LaneOp::kSub, r, r, p);
+  c.polynomial(p, r,
+               {0x1.3fad5ep-13f, 0x1.5f0ca8p-10f, 0x1.3b3096p-7f, 0x1.c6af74p-5f, 0x1.ebfbd8p-3f,
+                0x1.62e43p-1f});
+  c.add(LaneOp::kMul, r, r, p);
+  scaled(c, c.out, r, nearest, p);
   return c.recipe();
 }
 
@@ -351,6 +367,9 @@ OpClass class_of(LaneOp op) {
                                : OpClass::kSimple;
 }
 
+/// Constants that are copied are loaded, by ports that compute nothing.
+bool is_load(const LaneInstruction& in) { return in.op == LaneOp::kCopy && in.a >= kLaneConstant; }
+
 i64 units_of(Op op, Dtype computed, const std::array<i64, kOpClasses>& price) {
   const Recipe* recipe = recipe_of(op, computed);
   if (!recipe) {
@@ -359,6 +378,7 @@ i64 units_of(Op op, Dtype computed, const std::array<i64, kOpClasses>& price) {
   }
   i64 units = 0;
   for (int i = 0; i < recipe->length; i++) {
+    if (is_load(recipe->code[i])) continue;
     const OpClass own = class_of(recipe->code[i].op);
     units += price[static_cast<size_t>(own)] * (recipe->wide && own != OpClass::kSimple ? 2 : 1);
   }

@@ -9,6 +9,7 @@
 
 #include "impl/arithmetic.hh"
 #include "impl/evaluate_values.hh"
+#include "spec/border.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -252,7 +253,7 @@ class ChainEvaluator {
 }  // namespace
 
 void evaluate(const Spec& spec, const Views& views, void* const* operands) {
-  if (is_chain(spec))
+  if (is_chain(spec) && bordered_operand(spec) < 0)
     ChainEvaluator(spec, views, operands).run(operands[spec.out_index()]);
   else
     evaluate_values(spec, views, operands);
@@ -260,7 +261,7 @@ void evaluate(const Spec& spec, const Views& views, void* const* operands) {
 
 size_t evaluate_at(const Spec& spec, const Views& views, const void* const* operands,
                    std::span<const i64> offsets, double* values) {
-  if (!is_chain(spec))
+  if (!is_chain(spec) || bordered_operand(spec) >= 0)
     return evaluate_values_at(spec, views, const_cast<void* const*>(operands), offsets, values);
   ChainEvaluator evaluator(spec, views, operands);
   for (size_t i = 0; i < offsets.size(); i++)

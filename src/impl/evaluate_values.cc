@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "impl/arithmetic.hh"
+#include "spec/border.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -130,7 +131,23 @@ class ValueEvaluator {
 
   double read(Ref ref, const Index& index) {
     if (is_value(ref)) return value_at(stage_of(ref), index);
-    return load_number(spec_.operand[ref].dtype, operands_[ref], offset(ref, index));
+    i64 before = 0;  // elements
+    if (has_borders_ && !inside(ref, index, before)) return border_value(spec_, ref);
+    return load_number(spec_.operand[ref].dtype, operands_[ref], offset(ref, index) - before);
+  }
+
+  /// False: windows put this point into the border. `before`: what the axes begin with of it.
+  bool inside(int operand, const Index& index, i64& before) const {
+    const Operand& x = spec_.operand[operand];
+    for (int w = 0; w < kMaxWindows; w++) {
+      const Window& window = spec_.window[w];
+      if (!x.has_window(w) || !is_bordered(window)) continue;
+      const i64 at = i64{window.step} * index[window.outer] +
+                     i64{window.dilation} * index[window.inner] - window.before;
+      if (at < 0 || at >= axis_size(spec_, x, window.outer)) return false;
+      before += views_[operand].dim[window.outer].stride[0] / window.step * window.before;
+    }
+    return true;
   }
 
   i64 offset(int operand, const Index& index) const {
@@ -172,6 +189,7 @@ class ValueEvaluator {
   const Spec& spec_;
   const Views& views_;
   void* const* operands_;
+  const bool has_borders_ = bordered_operand(spec_) >= 0;
   std::array<Value, kMaxStages> values_;
 };
 

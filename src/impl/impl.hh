@@ -50,6 +50,13 @@ struct Block {
   std::span<const Operand> buffers() const { return {buffer.data(), buffer_count}; }
 };
 
+/// A new buffer that has the borders of operand `operand` inside. children = {fill, copy, body}:
+/// the whole buffer is filled, then the operand copied into its inner part, then read from there.
+struct Pad {
+  u8 operand = 0;
+  Operand padded;  // over this node's dimensions, with the borders inside: spec/border.hh
+};
+
 /// A leaf: one microkernel does the whole Spec.
 struct Select {
   u16 microkernel = 0;  // MicrokernelId
@@ -63,7 +70,7 @@ struct Choose {
 
 struct ImplNode {
   Spec spec;
-  std::variant<Loop, Move, Block, Select, Choose> kind;
+  std::variant<Loop, Move, Block, Select, Choose, Pad> kind;
   std::vector<Edge> children;
   i64 cost = 0;  // units; of the whole subtree, once
   Limits peaks;
@@ -94,6 +101,21 @@ std::vector<PackMove> pack_moves(const ImplTree& tree);
 
 /// The tree as indented text with cost and peaks per node: deterministic.
 std::string print(const ImplTree& tree);
+
+/// A line of that text.
+struct TreeLine {
+  NodeId node = 0;
+  u32 parent = 0;  // a line; the root's own
+  u32 depth = 0;
+  bool again = false;  // the node was met before, and its children are there
+  std::string text;    // decision and Spec
+  i64 own = 0;         // units of the node without its children
+  u64 times = 1;       // that the parent runs it; of a parallel loop, one thread's
+  /// The root's operands that the node's are; others are buffers.
+  std::array<u8, kMaxOperands> operand{};
+};
+/// @param names  of the root's operands, to be used instead of numbers; may be empty.
+std::vector<TreeLine> tree_lines(const ImplTree& tree, std::span<const std::string> names);
 
 /// What is wrong with the tree, or "": every child's Spec is derived from its parent's by the
 /// node's decision, bindings are in range, loops cover their dimension, buffers fit their Specs.

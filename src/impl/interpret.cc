@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "spec/border.hh"
 #include "support/number.hh"
 
 namespace morello {
@@ -54,6 +55,21 @@ bool for_each_element(const Spec& spec, const Operand& operand, const View& view
     if (!for_each_element(spec, operand, view, offset + view.dim[dim].at(i), f, dim + 1))
       return false;
   return true;
+}
+
+/// The same for all elements of the axes that windows are on.
+template <class F>
+bool for_each_on_axes(const Spec& spec, const Operand& operand, View view, i64 offset, F& f) {
+  Spec axes = spec;
+  Operand whole = operand;
+  for (int w = 0; w < kMaxWindows; w++) {
+    if (!operand.has_window(w)) continue;
+    const Window& window = spec.window[w];
+    axes.size[window.outer] = axis_size(spec, operand, window.outer);
+    view.dim[window.outer].stride[0] /= window.step;
+    whole.dims = static_cast<DimMask>(whole.dims & ~(1u << window.inner));
+  }
+  return for_each_element(axes, whole, view, offset, f);
 }
 
 Buffer new_buffer_of(const Spec& spec, const Operand& operand) {
@@ -116,19 +132,8 @@ class Interpreter {
       if (operand.access == Access::kOut) b.poison(at);
       return true;
     };
-    if (operand.windows == 0) return for_each_element(spec, operand, place.view, 0, mark);
     // A copy reads all of the axis, of which windows may leave out some.
-    Spec axes = spec;
-    Operand whole = operand;
-    View view = place.view;
-    for (int w = 0; w < kMaxWindows; w++) {
-      if (!operand.has_window(w)) continue;
-      const Window& window = spec.window[w];
-      axes.size[window.outer] = axis_size(spec, operand, window.outer);
-      view.dim[window.outer].stride[0] /= window.step;
-      whole.dims = static_cast<DimMask>(whole.dims & ~(1u << window.inner));
-    }
-    return for_each_element(axes, whole, view, 0, mark);
+    return for_each_on_axes(spec, operand, place.view, 0, mark);
   }
 
   bool run_node(NodeId id, const Places& places) {
@@ -149,6 +154,23 @@ class Interpreter {
 
   bool run_kind(NodeId id, const Choose&, const Places& places) {
     return run_children(tree_.nodes[id], places, nullptr);
+  }
+
+  bool run_kind(NodeId id, const Pad& pad, const Places& places) {
+    const ImplNode& node = tree_.nodes[id];
+    const Spec whole = with_borders_inside(node.spec, pad.operand);
+    Buffer memory = new_buffer_of(whole, pad.padded);
+    Buffers buffers;
+    buffers[0] = {&memory, 0, dense_view(whole, pad.padded)};
+    begin_life(pad.padded.level, memory.elements);
+    bool ok = true;
+    for (size_t c = 0; ok && c < node.children.size(); c++) {
+      const u64 begin = c == 1 ? inner_offset(node.spec, pad.operand, pad.padded) : 0;
+      buffers[0].offset = static_cast<i64>(begin);
+      ok = run_child(node, node.children[c], places, &buffers);
+    }
+    end_life(pad.padded.level, memory.elements);
+    return ok;
   }
 
   bool run_kind(NodeId id, const Loop& loop, const Places& places) {
@@ -176,16 +198,20 @@ class Interpreter {
     for (size_t i = 0; i < operands.size(); i++) {
       memory[i] = new_buffer_of(node.spec, operands[i]);
       buffers[i] = {&memory[i], 0, dense_view(node.spec, operands[i])};
-      u64& now = live_elements_[static_cast<int>(operands[i].level)];
-      u64& peak = stats_.peak_elements[static_cast<int>(operands[i].level)];
-      now += memory[i].elements;
-      peak = std::max(peak, now);
+      begin_life(operands[i].level, memory[i].elements);
     }
     bool ok = run_children(node, places, &buffers);
-    for (size_t i = 0; i < operands.size(); i++)
-      live_elements_[static_cast<int>(operands[i].level)] -= memory[i].elements;
+    for (size_t i = 0; i < operands.size(); i++) end_life(operands[i].level, memory[i].elements);
     return ok;
   }
+
+  void begin_life(Level level, u64 elements) {
+    u64& now = live_elements_[static_cast<int>(level)];
+    u64& peak = stats_.peak_elements[static_cast<int>(level)];
+    now += elements;
+    peak = std::max(peak, now);
+  }
+  void end_life(Level level, u64 elements) { live_elements_[static_cast<int>(level)] -= elements; }
 
   bool run_children(const ImplNode& node, const Places& places, const Buffers* buffers) {
     for (const Edge& edge : node.children)
@@ -239,7 +265,9 @@ class Interpreter {
         return fail(id, index, "is read at element", at, "which nothing wrote before");
       return true;
     };
-    return for_each_element(spec, spec.operand[index], place.view, place.offset, check);
+    const Operand& x = spec.operand[index];
+    if (is_bordered(spec, x)) return for_each_on_axes(spec, x, place.view, place.offset, check);
+    return for_each_element(spec, x, place.view, place.offset, check);
   }
 
   bool mark_written(NodeId id, int index, const Place& place) {

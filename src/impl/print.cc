@@ -25,7 +25,12 @@ std::string text_of(const Operand& operand, const Names& names) {
   return s;
 }
 
-std::string text_of(const Spec& spec, const Names& names) {
+/// `operands` are what the Spec's are called, or empty.
+std::string text_of(const Spec& spec, const Names& names, std::span<const std::string> operands) {
+  const auto named = [&](int o) {
+    const auto at = static_cast<size_t>(o);
+    return at < operands.size() ? operands[at] : std::string();
+  };
   std::string s;
   for (int i = 0; i < spec.stage_count; i++) {
     if (i) s += '+';
@@ -35,9 +40,9 @@ std::string text_of(const Spec& spec, const Names& names) {
     bool numbered = names[d].size() > 1;
     s += ' ' + names[d] + (numbered ? ":" : "") + std::to_string(spec.size[d]);
   }
-  for (int o = 0; o < spec.out_index(); o++) s += ' ' + text_of(spec.operand[o], names);
+  for (int o = 0; o < spec.out_index(); o++) s += ' ' + named(o) + text_of(spec.operand[o], names);
   s += spec.out().access == Access::kInOut ? " += " : " -> ";
-  return s + text_of(spec.out(), names);
+  return s + named(spec.out_index()) + text_of(spec.out(), names);
 }
 
 /// Three digits are enough to compare by eye; the locale must not matter.
@@ -64,13 +69,145 @@ std::string kibibytes(u8 code) {
   return std::to_string(tenths / 10) + '.' + std::to_string(tenths % 10);
 }
 
-class Printer {
+/// Walks a tree, depth first, and makes a line of each node.
+class Lines {
  public:
-  explicit Printer(const ImplTree& tree)
-      : tree_(tree), parents_(tree.nodes.size()), printed_(tree.nodes.size()) {
+  Lines(const ImplTree& tree, std::span<const std::string> names)
+      : tree_(tree), given_(names), parents_(tree.nodes.size()), met_(tree.nodes.size()) {
     for (const ImplNode& node : tree.nodes)
       for (const Edge& edge : node.children) parents_[edge.node]++;
   }
+
+  std::vector<TreeLine> run() {
+    if (tree_.nodes.empty()) return {};
+    TreeLine root;
+    for (size_t o = 0; o < kMaxOperands; o++) root.operand[o] = static_cast<u8>(o);
+    add(std::move(root), "", dim_names(tree_.nodes[0].spec));
+    return std::move(lines_);
+  }
+
+ private:
+  /// What a line's operands are called, if the root's have names.
+  std::vector<std::string> called(const TreeLine& line) const {
+    std::vector<std::string> all;
+    if (!given_.empty())
+      for (u8 o : line.operand) all.push_back(o < given_.size() ? given_[o] : "buffer");
+    return all;
+  }
+
+  void add(TreeLine line, std::string_view role, const Names& names) {
+    const ImplNode& node = tree_.nodes[line.node];
+    line.again = met_[line.node];
+    if (line.again) {
+      line.text = std::string(role) + "as #" + std::to_string(line.node);
+      lines_.push_back(std::move(line));
+      return;
+    }
+    met_[line.node] = true;
+    called_ = called(line);
+    line.own = own_units(node);
+    line.text = role;
+    if (parents_[line.node] > 1) line.text += '#' + std::to_string(line.node) + ' ';
+    line.text += decision(node, names) + ": " + text_of(node.spec, names, called_);
+    const u32 at = static_cast<u32>(lines_.size()), depth = line.depth;
+    lines_.push_back(std::move(line));
+    for (size_t c = 0; c < node.children.size(); c++) {
+      const Edge& edge = node.children[c];
+      const Spec& child = tree_.nodes[edge.node].spec;
+      Names child_names;
+      for (int d = 0; d < child.rank; d++) child_names[d] = names[edge.binding.dim[d]];
+      TreeLine next;
+      next.node = edge.node;
+      next.parent = at;
+      next.depth = depth + 1;
+      next.times = times(node, c);
+      for (size_t o = 0; o < kMaxOperands; o++) {
+        const u8 from = edge.binding.operand[o];
+        next.operand[o] = from < kMaxOperands ? lines_[at].operand[from] : from;
+      }
+      add(std::move(next), role_of(node, static_cast<int>(c)), child_names);
+    }
+  }
+
+  u64 times(const ImplNode& node, size_t child) const {
+    const auto* loop = std::get_if<Loop>(&node.kind);
+    if (loop == nullptr || child != 0) return 1;
+    const bool shared = loop->parallel && tree_.target != nullptr;
+    return shared ? ceil_div(loop->trips, tree_.target->processors) : loop->trips;
+  }
+
+  /// Cost of the node without its children: what their multiples leave of the whole.
+  i64 own_units(const ImplNode& node) const {
+    i64 own = node.cost;
+    for (size_t c = 0; c < node.children.size(); c++)
+      own -= static_cast<i64>(times(node, c)) * tree_.nodes[node.children[c].node].cost;
+    return own;
+  }
+
+  static std::string_view role_of(const ImplNode& node, int child) {
+    if (std::holds_alternative<Loop>(node.kind)) return child == 1 ? "rest " : "";
+    if (!std::holds_alternative<Move>(node.kind)) return "";
+    MoveChildren c = move_children(node);
+    return child == c.in ? "in " : child == c.out ? "out " : "";
+  }
+
+  std::string decision(const ImplNode& node, const Names& names) const {
+    return std::visit([&](const auto& kind) { return text_of_kind(node, kind, names); }, node.kind);
+  }
+
+  std::string text_of_kind(const ImplNode& node, const Block& block, const Names& names) const {
+    std::string s = "block of " + std::to_string(node.children.size());
+    for (int i = 0; i < block.buffer_count; i++)
+      s += (i ? " and " : " with buffer ") + text_of(block.buffer[i], names);
+    return s;
+  }
+
+  std::string text_of_kind(const ImplNode&, const Pad& pad, const Names& names) const {
+    return "pad " + operand_name(pad.operand) + " as " + text_of(pad.padded, names);
+  }
+
+  std::string text_of_kind(const ImplNode&, const Choose& choose, const Names& names) const {
+    return "choose " + operand_name(choose.operand) + " as " + text_of(choose.placed, names);
+  }
+
+  std::string text_of_kind(const ImplNode&, const Select& select, const Names&) const {
+    std::string_view name = name_of(static_cast<MicrokernelId>(select.microkernel));
+    return "select " + (name.empty() ? std::to_string(select.microkernel) : std::string(name));
+  }
+
+  std::string text_of_kind(const ImplNode& node, const Loop& loop, const Names& names) const {
+    std::string s = loop.parallel ? "parallel tile " : "tile ";
+    s += names[loop.dim] + " by " + std::to_string(loop.tile) + ", " + std::to_string(loop.trips);
+    s += loop.trips == 1 ? " trip" : " trips";
+    u64 rest = node.spec.size[loop.dim] - loop.trips * loop.tile;
+    return rest ? s + " + rest " + std::to_string(rest) : s;
+  }
+
+  std::string text_of_kind(const ImplNode& node, const Move& move, const Names& names) const {
+    const std::string operand = operand_name(move.operand);
+    std::string level(name_of(move.placed.level));
+    if (move.view) return "keep " + operand + " in " + level;
+    bool same_order = move.placed.layout == node.spec.operand[move.operand].layout;
+    if (move.placed.level == Level::kRegister) return "move " + operand + " to registers";
+    if (same_order) return "move " + operand + " to " + level;
+    return "pack " + operand + " as " + text_of(move.placed, names);
+  }
+
+  std::string operand_name(u8 operand) const {
+    return operand < called_.size() ? called_[operand] : "operand " + std::to_string(operand);
+  }
+
+  const ImplTree& tree_;
+  const std::span<const std::string> given_;
+  std::vector<u32> parents_;
+  std::vector<bool> met_;
+  std::vector<std::string> called_;  // operands of the node at hand
+  std::vector<TreeLine> lines_;
+};
+
+class Printer {
+ public:
+  explicit Printer(const ImplTree& tree) : tree_(tree) {}
 
   std::string run() {
     if (tree_.nodes.empty()) return "";
@@ -80,8 +217,18 @@ class Printer {
     }
     columns("cycles", "own", "reg", "L1 KiB", "L2 KiB");
     text_ += "program\n";
-    print_node(0, "", 0, dim_names(tree_.nodes[0].spec));
-    return text_;
+    for (const TreeLine& line : tree_lines(tree_, {})) {
+      const ImplNode& node = tree_.nodes[line.node];
+      if (line.again)
+        columns("", "", "", "", "");
+      else
+        columns(cycles(node.cost), cycles(line.own),
+                std::to_string(node.peaks.at(Level::kRegister)),
+                kibibytes(node.peaks.at(Level::kL1)), kibibytes(node.peaks.at(Level::kL2)));
+      text_.append(2 * size_t{line.depth}, ' ');
+      text_ += line.text + '\n';
+    }
+    return std::move(text_);
   }
 
  private:
@@ -101,97 +248,15 @@ class Printer {
     text_ += ' ';
   }
 
-  void print_node(NodeId id, std::string_view role, int depth, const Names& names) {
-    const ImplNode& node = tree_.nodes[id];
-    if (printed_[id]) {
-      columns("", "", "", "", "");
-      text_.append(2 * static_cast<size_t>(depth), ' ');
-      text_ += std::string(role) + "as #" + std::to_string(id) + '\n';
-      return;
-    }
-    printed_[id] = true;
-    columns(cycles(node.cost), cycles(own_units(node)),
-            std::to_string(node.peaks.at(Level::kRegister)), kibibytes(node.peaks.at(Level::kL1)),
-            kibibytes(node.peaks.at(Level::kL2)));
-    text_.append(2 * static_cast<size_t>(depth), ' ');
-    text_ += role;
-    if (parents_[id] > 1) text_ += '#' + std::to_string(id) + ' ';
-    text_ += decision(node, names) + ": " + text_of(node.spec, names) + '\n';
-    for (size_t c = 0; c < node.children.size(); c++) {
-      const Edge& edge = node.children[c];
-      const Spec& child = tree_.nodes[edge.node].spec;
-      Names child_names;
-      for (int d = 0; d < child.rank; d++) child_names[d] = names[edge.binding.dim[d]];
-      print_node(edge.node, role_of(node, static_cast<int>(c)), depth + 1, child_names);
-    }
-  }
-
-  /// Cost of the node without its children: what their multiples leave of the whole.
-  i64 own_units(const ImplNode& node) const {
-    i64 own = node.cost;
-    const auto* loop = std::get_if<Loop>(&node.kind);
-    for (size_t c = 0; c < node.children.size(); c++) {
-      u64 times = loop && c == 0 ? loop->trips : 1;
-      if (loop && loop->parallel && c == 0 && tree_.target)
-        times = ceil_div(times, tree_.target->processors);
-      own -= static_cast<i64>(times) * tree_.nodes[node.children[c].node].cost;
-    }
-    return own;
-  }
-
-  static std::string_view role_of(const ImplNode& node, int child) {
-    if (std::holds_alternative<Loop>(node.kind)) return child == 1 ? "rest " : "";
-    if (!std::holds_alternative<Move>(node.kind)) return "";
-    MoveChildren c = move_children(node);
-    return child == c.in ? "in " : child == c.out ? "out " : "";
-  }
-
-  static std::string decision(const ImplNode& node, const Names& names) {
-    return std::visit([&](const auto& kind) { return text_of_kind(node, kind, names); }, node.kind);
-  }
-
-  static std::string text_of_kind(const ImplNode& node, const Block& block, const Names& names) {
-    std::string s = "block of " + std::to_string(node.children.size());
-    for (int i = 0; i < block.buffer_count; i++)
-      s += (i ? " and " : " with buffer ") + text_of(block.buffer[i], names);
-    return s;
-  }
-
-  static std::string text_of_kind(const ImplNode&, const Choose& choose, const Names& names) {
-    return "choose operand " + std::to_string(choose.operand) + " as " +
-           text_of(choose.placed, names);
-  }
-
-  static std::string text_of_kind(const ImplNode&, const Select& select, const Names&) {
-    std::string_view name = name_of(static_cast<MicrokernelId>(select.microkernel));
-    return "select " + (name.empty() ? std::to_string(select.microkernel) : std::string(name));
-  }
-
-  static std::string text_of_kind(const ImplNode& node, const Loop& loop, const Names& names) {
-    std::string s = loop.parallel ? "parallel tile " : "tile ";
-    s += names[loop.dim] + " by " + std::to_string(loop.tile) + ", " + std::to_string(loop.trips);
-    s += loop.trips == 1 ? " trip" : " trips";
-    u64 rest = node.spec.size[loop.dim] - loop.trips * loop.tile;
-    return rest ? s + " + rest " + std::to_string(rest) : s;
-  }
-
-  static std::string text_of_kind(const ImplNode& node, const Move& move, const Names& names) {
-    std::string operand = "operand " + std::to_string(move.operand);
-    std::string level(name_of(move.placed.level));
-    if (move.view) return "keep " + operand + " in " + level;
-    bool same_order = move.placed.layout == node.spec.operand[move.operand].layout;
-    if (move.placed.level == Level::kRegister) return "move " + operand + " to registers";
-    if (same_order) return "move " + operand + " to " + level;
-    return "pack " + operand + " as " + text_of(move.placed, names);
-  }
-
   const ImplTree& tree_;
-  std::vector<u32> parents_;
-  std::vector<bool> printed_;
   std::string text_;
 };
 
 }  // namespace
+
+std::vector<TreeLine> tree_lines(const ImplTree& tree, std::span<const std::string> names) {
+  return Lines(tree, names).run();
+}
 
 std::string print(const ImplTree& tree) { return Printer(tree).run(); }
 

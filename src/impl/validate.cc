@@ -6,6 +6,7 @@
 
 #include "impl/impl.hh"
 #include "impl/microkernel_id.hh"
+#include "spec/border.hh"
 #include "spec/roles.hh"
 #include "support/number.hh"
 
@@ -103,16 +104,13 @@ class Terms {
           continue;
         node.stage.in[i] = 0;
       }
-      const bool same = stage.op == Op::kCopy && terms_[node.in[0]].dtype == stage.dtype;
-      value[static_cast<size_t>(s)] = same ? node.in[0] : number(node);
+      value[static_cast<size_t>(s)] =
+          stage.op == Op::kCopy ? rounded(stage.dtype, node.in[0]) : number(node);
       if (stage.out == kNoRef) continue;
       const size_t slot = static_cast<size_t>(stage.out - ref_of_slot(0));
       Term result = value[static_cast<size_t>(s)];
       if (accumulates(spec, spec.stage[s])) result = added(stage, before[slot], result);
-      const Dtype held = unbound.operand[slot].dtype;
-      memory[slot] = held == stage.dtype
-                         ? result
-                         : number({.kind = Kind::kRounded, .dtype = held, .in = {result}});
+      memory[slot] = rounded(unbound.operand[slot].dtype, result);
     }
   }
 
@@ -133,6 +131,18 @@ class Terms {
     if (before == number({.kind = Kind::kStage, .dtype = stage.dtype, .stage = fill})) return sum;
     const Stage by{.op = stage.op, .dtype = stage.dtype};
     return number({.kind = Kind::kAdded, .dtype = stage.dtype, .stage = by, .in = {before, sum}});
+  }
+
+  /// By a copy, or by where it is written. What becomes 16 bits is f32 on its way, which holds what
+  /// had these 16 bits before.
+  Term rounded(Dtype dtype, Term x) {
+    if (terms_[x].dtype == dtype) return x;
+    if (is_narrow_float(dtype)) {
+      x = rounded(Dtype::kF32, x);
+      const Node& node = terms_[x];
+      if (node.kind == Kind::kRounded && terms_[node.in[0]].dtype == dtype) return node.in[0];
+    }
+    return number({.kind = Kind::kRounded, .dtype = dtype, .in = {x}});
   }
 
   Term number(const Node& node) {
@@ -219,6 +229,7 @@ class Validator {
 
   static int buffers_of(const ImplNode& node) {
     if (const auto* move = std::get_if<Move>(&node.kind)) return move->view ? 0 : 1;
+    if (std::holds_alternative<Pad>(node.kind)) return 1;
     const auto* block = std::get_if<Block>(&node.kind);
     return block ? block->buffer_count : 0;
   }
@@ -379,6 +390,20 @@ class Validator {
     }
     for (int o = 0; o < node.spec.operand_count; o++)
       require(found[o] == wanted[o], "the children compute something else");
+  }
+
+  void check_kind(const ImplNode& node, const Pad& pad) {
+    const Spec& spec = node.spec;
+    if (!require(pad.operand < spec.operand_count && is_bordered(spec, spec.operand[pad.operand]) &&
+                     node.children.size() == 3,
+                 "pads what has no borders"))
+      return;
+    require(pad.padded == padded_operand(spec, pad.operand, pad.padded.level),
+            "the buffer is not what its operand is with borders");
+    const PaddedPart parts[] = {border_fill(spec, pad.operand, pad.padded),
+                                border_copy(spec, pad.operand, pad.padded),
+                                border_rest(spec, pad.operand, pad.padded)};
+    for (int c = 0; c < 3; c++) check_child(node, c, parts[c].spec, parts[c].binding);
   }
 
   void check_kind(const ImplNode& node, const Choose& choose) {

@@ -6,11 +6,26 @@
 
 namespace morello {
 
-Keeper::Keeper(std::span<const Family> families, const Target& target, const std::string& path,
+TableStore file_store(const std::string& path) {
+  return {path, [path](const Change& change, const DecodeOptions& options) {
+            return update(path, change, options);
+          }};
+}
+
+TableStore memory_store(std::optional<TableContent>& content) {
+  return {"the table", [&](const Change& change, const DecodeOptions&) -> std::optional<Error> {
+            Result<TableContent> changed = change(content);
+            if (!changed) return std::move(changed.error());
+            content = std::move(*changed);
+            return std::nullopt;
+          }};
+}
+
+Keeper::Keeper(std::span<const Family> families, const Target& target, const TableStore& store,
                u64 table_bytes)
     : families_(families),
       target_(target),
-      path_(path),
+      store_(store),
       table_bytes_(table_bytes),
       identity_(identity_of(target)) {}
 
@@ -29,12 +44,12 @@ std::optional<Error> Keeper::open() {
     found_.emplace(std::move(*table));
     return std::move(*existing);
   };
-  return update(path_, look, options());
+  return store_.update(look, options());
 }
 
 std::optional<Error> Keeper::save(const std::vector<Solved>& solved) {
   const Change add = [&](std::optional<TableContent> existing) { return merged(existing, solved); };
-  return update(path_, add, options());
+  return store_.update(add, options());
 }
 
 Result<TableContent> Keeper::merged(const std::optional<TableContent>& existing,
@@ -57,7 +72,8 @@ Result<TableContent> Keeper::merged(const std::optional<TableContent>& existing,
       const Action* known = pairs.find(pair);
       if (!known) pairs.add(pair, action);
       if (known && *known != action)
-        return Error{MORELLO_CORRUPT_TABLE, path_ + ": its decision for " + describe(pair.spec) +
+        return Error{MORELLO_CORRUPT_TABLE, store_.name + ": its decision for " +
+                                                describe(pair.spec) +
                                                 " is wrong; nothing was added"};
     }
   }

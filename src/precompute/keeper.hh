@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Keeper: programs that were found, and the table file that they are added to.
+// Keeper: programs that were found, and the table that they are added to, in a file or in memory.
 #ifndef MORELLO_PRECOMPUTE_KEEPER_HH
 #define MORELLO_PRECOMPUTE_KEEPER_HH
 
@@ -21,12 +21,21 @@ struct Solved {
   DecidedPairs pairs;
 };
 
+/// Where a table is kept: `update` is that of table/file.hh for this place.
+struct TableStore {
+  std::string name;  // for messages
+  std::function<std::optional<Error>(const Change&, const DecodeOptions&)> update;
+};
+TableStore file_store(const std::string& path);
+/// `content` is referred to; absent at first, or what is known already.
+TableStore memory_store(std::optional<TableContent>& content);
+
 /// The file may change between the calls: others may add to it. One thread at a time; found() may
 /// be called by any number.
 class Keeper {
  public:
   /// The first three are referred to. `table_bytes`: DecodeOptions.max_bytes.
-  Keeper(std::span<const Family> families, const Target& target, const std::string& path,
+  Keeper(std::span<const Family> families, const Target& target, const TableStore& store,
          u64 table_bytes = kDefaultTableMemory);
 
   /// Makes the file if there is none, and notes what it has.
@@ -51,7 +60,7 @@ class Keeper {
 
   const std::span<const Family> families_;
   const Target& target_;
-  const std::string& path_;
+  const TableStore& store_;
   const u64 table_bytes_;
   const TableIdentity identity_;
   std::optional<Table> found_;

@@ -10,7 +10,6 @@
 #include <mutex>
 #include <utility>
 
-#include "precompute/keeper.hh"
 #include "precompute/regions.hh"
 #include "search/soundness.hh"
 #include "search/spec_problem.hh"
@@ -58,14 +57,14 @@ struct Seat {
 
 class Precompute {
  public:
-  Precompute(std::span<const Family> families, const Target& target, const std::string& path,
+  Precompute(std::span<const Family> families, const Target& target, const TableStore& store,
              const PrecomputeOptions& options)
       : families_(families),
         target_(target),
         options_(options),
         limits_(limits_of(target)),
         regions_(regions_of(families, options.part, options.parts)),
-        keeper_(families, target, path, options.table_bytes) {
+        keeper_(families, target, store, options.table_bytes) {
     for (const Region& region : regions_) {
       members_ += members_of(region);
       each_member(region, [&](std::span<const u32> at) {
@@ -320,9 +319,14 @@ class Precompute {
 }  // namespace
 
 Result<PrecomputeProgress> precompute(std::span<const Family> families, const Target& target,
-                                      const std::string& path, const PrecomputeOptions& options) {
+                                      const TableStore& store, const PrecomputeOptions& options) {
   if (std::optional<Error> error = find_too_many(families)) return *error;
-  return Precompute(families, target, path, options).run();
+  return Precompute(families, target, store, options).run();
+}
+
+Result<PrecomputeProgress> precompute(std::span<const Family> families, const Target& target,
+                                      const std::string& path, const PrecomputeOptions& options) {
+  return precompute(families, target, file_store(path), options);
 }
 
 Result<u64> covered_members(const Table& table, const Family& family, const Target& target) {

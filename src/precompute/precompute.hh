@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "precompute/keeper.hh"
 #include "spec/family.hh"
 #include "table/allowance.hh"
 #include "table/table.hh"
@@ -51,6 +52,9 @@ inline constexpr u64 kMaxPrecomputeMembers = u64{1} << 24;
 /// update() (table/file.hh) and decided_pairs() (table/walk.hh) say.
 Result<PrecomputeProgress> precompute(std::span<const Family> families, const Target& target,
                                       const std::string& path, const PrecomputeOptions& options);
+/// The same for a table in another place.
+Result<PrecomputeProgress> precompute(std::span<const Family> families, const Target& target,
+                                      const TableStore& store, const PrecomputeOptions& options);
 
 /// How many members of a family a table promises. UNSUPPORTED as precompute().
 Result<u64> covered_members(const Table& table, const Family& family, const Target& target);

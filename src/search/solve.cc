@@ -28,6 +28,7 @@ Result<ImplTree> search(const Spec& spec, const Target& target, const SearchOpti
 Result<ImplTree> solve(const Spec& spec, const Target& target, const SearchOptions& options,
                        const Table* table, SolveStats& stats) {
   stats = {};
+  stats.effort = options.effort;
   if (table == nullptr) return search(spec, target, options, stats);
   const Clock::time_point start = Clock::now();
   const bool covered = covers(*table, spec, target);

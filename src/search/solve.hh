@@ -17,6 +17,7 @@ struct SolveStats {
   SearchStats search;  // of a table's program: proven, its cost the bound
   TableUse table_use = TableUse::kNoTable;
   TableReason table_reason = TableReason::kNoReason;
+  u64 effort = kExactEffort;  // of SearchOptions
   u64 lookup_nanoseconds = 0, search_nanoseconds = 0;
 };
 

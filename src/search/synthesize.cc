@@ -4,6 +4,7 @@
 #include <cassert>
 #include <chrono>
 
+#include "search/effort.hh"
 #include "search/incumbent.hh"
 #include "search/soundness.hh"
 #include "support/threads.hh"
@@ -14,16 +15,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Why a search ended before it was done.
-enum class Stop { kNone, kTime, kMemory, kCancelled };
+enum class Stop { kNone, kTime, kMemory, kEffort, kCancelled };
 
 class Synthesis {
  public:
-  Synthesis(const Spec& spec, const Target& target, const SearchOptions& options)
+  Synthesis(const Spec& spec, const Target& target, const SearchOptions& options,
+            const SearchPart& part)
       : target_(target),
         options_(options),
+        part_(part),
         adjusted_(with_machine(target, 0, 0, options.threads)),
-        problem_({&adjusted_, options.disabled_actions, options.disabled_restrictions},
-                 options.bound_percent),
+        problem_(context_of(options, part, adjusted_), options.bound_percent),
         search_(problem_, {options.slack_shift, options.borrow}),
         worker_(search_),
         root_(spec),
@@ -31,6 +33,7 @@ class Synthesis {
         next_progress_(options.progress_us) {
     root_.serial = options.threads <= 1;
     if (options.hint) best_ = *options.hint;
+    if (part.best) best_ = *part.best;
   }
 
   Result<ImplTree> run(SearchStats* stats) {
@@ -39,13 +42,13 @@ class Synthesis {
     std::optional<ImplTree> tree;
     if (done && solution.feasible)
       tree = solved_tree();
-    else if (!done && stop_ != Stop::kCancelled && !search_.violation())
+    else if (!done && stop_ != Stop::kCancelled && !keeps_best() && !search_.violation())
       tree = incumbent(search_, problem_, worker_, root_, limits_, target_);
-    i64 bound = search_.low(root_, limits_, worker_);
+    i64 bound = bound_now(worker_);
     if (!done && stop_ != Stop::kCancelled && best_ &&
         (!tree || best_->nodes[0].cost < tree->nodes[0].cost))
       tree = std::move(best_);
-    if (stats) *stats = stats_now(done, bound);
+    if (stats) *stats = stats_now(done && is_whole(), bound);
     if (std::optional<Error> error = wrong_bound(search_, adjusted_)) return std::move(*error);
     if (tree) {
       std::optional<Error> error =
@@ -62,6 +65,22 @@ class Synthesis {
         std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start_).count());
   }
 
+  static ActionContext context_of(const SearchOptions& options, const SearchPart& part,
+                                  const Target& target) {
+    ActionContext context{&target, options.disabled_actions, options.disabled_restrictions};
+    context.breadth = part.breadth;
+    return context;
+  }
+  /// A part that the effort ended counts for nothing.
+  bool keeps_best() const { return stop_ == Stop::kEffort && part_.best; }
+  bool is_whole() const { return part_.breadth == Breadth::kWhole; }
+
+  /// Of all programs, not of those of the part alone.
+  i64 bound_now(SpecSearch::Worker& w) {
+    if (is_whole()) return search_.low(root_, limits_, w);
+    return problem_.lower_bound(root_, limits_);
+  }
+
   /// False if the search is to stop.
   bool check() {
     if (options_.cancel && __atomic_load_n(options_.cancel, __ATOMIC_RELAXED) != 0)
@@ -70,6 +89,8 @@ class Synthesis {
       stop_ = Stop::kTime;
     else if (options_.memory_budget_bytes && search_.bytes() > options_.memory_budget_bytes)
       stop_ = Stop::kMemory;
+    else if (part_.expansions != 0 && search_.counts().expanded >= part_.expansions)
+      stop_ = Stop::kEffort;
     if (stop_ != Stop::kNone) return false;
     if (options_.progress && microseconds() >= next_progress_) {
       report();
@@ -81,15 +102,17 @@ class Synthesis {
   void report() {
     // Its own worker: the search is in the middle of using the other one.
     SpecSearch::Worker w(search_);
-    if (auto tree = incumbent(search_, problem_, w, root_, limits_, target_, 1))
-      if (!best_ || tree->nodes[0].cost < best_->nodes[0].cost) best_ = std::move(tree);
+    // Completing expands pairs, and an effort counts all that are expanded.
+    if (part_.expansions == 0)
+      if (auto tree = incumbent(search_, problem_, w, root_, limits_, target_, 1))
+        if (!best_ || tree->nodes[0].cost < best_->nodes[0].cost) best_ = std::move(tree);
     options_.progress({search_.entries(), search_.counts().previews, search_.bytes(),
-                       microseconds(), best_ ? best_->nodes[0].cost : kInfinite,
-                       search_.low(root_, limits_, w)});
+                       microseconds(), best_ ? best_->nodes[0].cost : kInfinite, bound_now(w)});
   }
 
   bool search(SpecSearch::Solution& solution) {
-    worker_.set_check([this] { return check(); });
+    // An effort is counted one by one, for the result to be the same.
+    worker_.set_check([this] { return check(); }, part_.expansions != 0 ? 1 : kPollEvery);
     if (!check()) return false;
     Threads helpers([this] { search_.stop(); });
     if (options_.search_threads > 1)  // fewer, if the system has no more: the result is the same
@@ -134,6 +157,7 @@ class Synthesis {
     s.bytes = search_.bytes();
     s.microseconds = microseconds();
     s.optimal = optimal;
+    s.budget_ended = stop_ == Stop::kTime || stop_ == Stop::kMemory;
     s.bound = bound;
     return s;
   }
@@ -158,8 +182,11 @@ class Synthesis {
                 " cycles; raise the budget, or set it to 0 for no limit"};
   }
 
+  static constexpr u32 kPollEvery = 64;  // expansions
+
   const Target& target_;
   const SearchOptions& options_;
+  const SearchPart part_;
   const Clock::time_point start_ = Clock::now();
   Target adjusted_;
   SpecProblem problem_;
@@ -174,9 +201,15 @@ class Synthesis {
 
 }  // namespace
 
+Result<ImplTree> search_part(const Spec& spec, const Target& target, const SearchOptions& options,
+                             const SearchPart& part, SearchStats* stats) {
+  return Synthesis(spec, target, options, part).run(stats);
+}
+
 Result<ImplTree> synthesize(const Spec& spec, const Target& target, const SearchOptions& options,
                             SearchStats* stats) {
-  return Synthesis(spec, target, options).run(stats);
+  if (options.effort != kExactEffort) return search_with_effort(spec, target, options, stats);
+  return search_part(spec, target, options, {}, stats);
 }
 
 }  // namespace morello

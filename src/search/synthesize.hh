@@ -20,11 +20,16 @@ struct SearchProgress {
   i64 bound = 0;  // no program costs less
 };
 
+inline constexpr u64 kExactEffort = 0;
+
 struct SearchOptions {
   u32 threads = 1;              // most threads that the program may use; 1: no parallel loop
   u32 search_threads = 1;       // that search; no influence on the result
   u64 time_budget_us = 0;       // 0: none
   u64 memory_budget_bytes = 0;  // 0: none
+  /// Most pairs that are expanded (search/effort.hh); kExactEffort: until the cheapest is proven.
+  /// With one, search_threads is 1.
+  u64 effort = kExactEffort;
   /// Called by the thread that called synthesize(), at most every `progress_us` microseconds.
   std::function<void(const SearchProgress&)> progress;
   u64 progress_us = 100000;
@@ -42,12 +47,14 @@ struct SearchStats {
   u64 borrowed = 0;
   u64 bytes = 0;
   u64 microseconds = 0;
-  bool optimal = false;  // proven; or else a budget ended the search
-  i64 bound = 0;         // units; no program costs less
+  bool optimal = false;       // proven; or else a budget or the effort ended the search
+  bool budget_ended = false;  // it, or a part of it
+  i64 bound = 0;              // units; no program costs less
 };
 
 /// The cheapest program for `spec` under the cost model, with ties broken canonically:
-/// deterministic. If a budget ends the search, the best program found so far (`stats->optimal` is
+/// deterministic. With an effort, which is deterministic as well, the best program that so many
+/// expansions find. If a budget ends the search, the best program found so far (`stats->optimal` is
 /// then false). REQUIRES: canonical. Errors: NO_IMPLEMENTATION; BUDGET_EXCEEDED, if there is no
 /// program yet; CANCELLED. `stats` may be null.
 Result<ImplTree> synthesize(const Spec& spec, const Target& target, const SearchOptions& options,

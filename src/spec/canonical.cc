@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "spec/border.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -145,6 +146,33 @@ void judge_uses(const Spec& spec, Judge& judge) {
   judge.require(outputs, "there is no output");
 }
 
+/// One stage reads the operand, and leaves out what is outside; some of it is inside.
+void judge_border(const Spec& spec, int w, Judge& judge) {
+  const Window& window = spec.window[w];
+  if (!judge.ok() || !is_bordered(window)) return;
+  const u64 span = u64{window.step} * (spec.size[window.outer] - 1) +
+                   u64{window.dilation} * (spec.size[window.inner] - 1) + 1;
+  judge.require(span >= u64{window.before} + window.after + 2, "window ", w,
+                " has less than two elements inside");
+  int owners = 0, readers = 0;
+  for (Ref o = 0; o < spec.operand_count; o++) {
+    const Operand& x = spec.operand[o];
+    if (!x.has_window(w)) continue;
+    owners++;
+    judge.require(!x.layout.packed(), "window ", w, " has borders, over blocks");
+    judge.require(has_plain_windows(spec, x), "window ", w,
+                  " has borders, and an axis of its operand moves by one along no dimension");
+    for (int s = 0; s < spec.stage_count; s++) {
+      const Stage& stage = spec.stage[s];
+      if (stage.in[0] != o && stage.in[1] != o) continue;
+      readers++;
+      judge.require(is_reduction(stage) && has_dim(stage.reduce, window.inner), "window ", w,
+                    " has borders, and stage ", s, " does not reduce them");
+    }
+  }
+  judge.require(owners == 1 && readers == 1, "window ", w, " has borders, and several readers");
+}
+
 void judge_windows(const Spec& spec, Judge& judge) {
   u8 used = 0;
   for (int o = 0; o < spec.operand_count; o++)
@@ -160,6 +188,7 @@ void judge_windows(const Spec& spec, Judge& judge) {
         window.outer < spec.rank && window.inner < spec.rank && window.outer != window.inner,
         "window ", w, " has no two dimensions");
     judge.require(window.step >= 1 && window.dilation >= 1, "window ", w, " does not move");
+    judge_border(spec, w, judge);
   }
   judge.require(used >> kMaxWindows == 0, "there are no such windows");
   judge.require(spec.window[0] != spec.window[1] || !spec.window[0].used(),
@@ -262,6 +291,7 @@ std::string not_canonical(const Spec& spec, const Operand& x) {
                   "has blocks that hold all there is");
   judge.require(!x.free_layout || x.level == Level::kMemory, "is free, but not in memory");
   if (x.level == Level::kRegister) {
+    judge.require(!is_bordered(spec, x), "is in registers, and has borders");
     judge.require(!x.far && x.alias == 0, "is in registers, and remembers memory");
     judge.require(x.contig == 0 || x.contig == x.layout.count(), "is in registers, in parts");
     judge.require(!x.layout.packed(), "is in registers, in blocks");

@@ -77,8 +77,11 @@ bool is_plain(const Spec& spec) {
 }
 
 std::string describe_window(const Window& w) {
-  return std::to_string(w.step) + '*' + dim_text(w.outer) + '+' + std::to_string(w.dilation) + '*' +
-         dim_text(w.inner);
+  std::string s = std::to_string(w.step) + '*' + dim_text(w.outer) + '+' +
+                  std::to_string(w.dilation) + '*' + dim_text(w.inner);
+  if (w.before) s += '-' + std::to_string(w.before);
+  if (w.after) s += " past" + std::to_string(w.after);
+  return s;
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 /// every stage does the same along both. The output keeps reduced dimensions apart from the others.
 bool mergeable(const Draft& draft, const Draft::Dim& outer, const Draft::Dim& inner) {
   if (outer.size * inner.size > std::numeric_limits<i32>::max()) return false;
-  if (outer.roles != inner.roles) return false;
+  if (outer.roles != inner.roles || outer.window || inner.window) return false;
   for (int o = 0; o < draft.operands; o++)
     if (outer.stride[o] != inner.stride[o] * inner.size) return false;
   return true;
@@ -29,13 +29,15 @@ bool merge_two(Draft& draft) {
   return false;
 }
 
-/// The dimensions that an operand has, from slow to fast in its layout.
+/// The dimensions that an operand has, from slow to fast in its layout. Of those that overlap the
+/// longest is the fastest: what vectors run along.
 std::vector<u8> layout_order(const Draft& draft, int operand) {
   std::vector<u8> order;
   for (u8 d = 0; d < draft.dims.size(); d++)
     if (draft.has(operand, d)) order.push_back(d);
   std::stable_sort(order.begin(), order.end(), [&](u8 a, u8 b) {
-    return draft.dims[a].stride[operand] > draft.dims[b].stride[operand];
+    const i64 x = draft.dims[a].stride[operand], y = draft.dims[b].stride[operand];
+    return x != y ? x > y : draft.dims[a].size < draft.dims[b].size;
   });
   return order;
 }
@@ -59,9 +61,54 @@ void number_dims(Draft& draft) {
   draft.dims = std::move(dims);
 }
 
-Operand make_operand(const Draft& draft, int index, const Tensor& tensor) {
+/// Names the dimensions of bordered windows as they are numbered now.
+void name_windows(const Draft& draft, Spec& spec) {
+  for (size_t w = 0; w < draft.bordered.size(); w++) {
+    Window& window = spec.window[w] = draft.bordered[w].window;
+    for (u8 d = 0; d < draft.dims.size(); d++) {
+      if (draft.dims[d].window == 2 * w + 1) window.outer = d;
+      if (draft.dims[d].window == 2 * w + 2) window.inner = d;
+    }
+  }
+}
+
+/// Of an operand that windows reach past: axes in place of dimensions.
+Operand make_bordered(const Draft& draft, const Spec& spec, int index, Operand o) {
+  struct Axis {
+    u8 dim;
+    i64 stride;
+  };
+  std::vector<Axis> axes;
+  for (u8 d : layout_order(draft, index)) {
+    const int window = draft.dims[d].window;
+    o.dims = static_cast<DimMask>(o.dims | 1u << d);
+    if (window == 0) {
+      axes.push_back({d, draft.dims[d].stride[index]});
+      continue;
+    }
+    const size_t w = static_cast<size_t>(window - 1) / 2;
+    o.windows = static_cast<u8>(o.windows | 1u << w);
+    if (window % 2 == 1) axes.push_back({d, draft.bordered[w].stride});
+  }
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
+  for (const Axis& axis : axes) o.layout.append(axis.dim);
+  i64 run = 1;
+  for (size_t i = axes.size(); i-- > 0; o.contig++) {
+    if (axes[i].stride != run) {
+      set_pitch(o, static_cast<u64>(axes[i].stride) * size_of(o.dtype));
+      break;
+    }
+    run *= axis_size(spec, o, axes[i].dim);
+  }
+  return o;
+}
+
+Operand make_operand(const Draft& draft, const Spec& spec, int index, const Tensor& tensor) {
   Operand o;
   o.dtype = tensor.dtype;
+  for (const Draft::Bordered& b : draft.bordered)
+    if (b.operand == index) return make_bordered(draft, spec, index, o);
   std::vector<u8> order = layout_order(draft, index);
   o.free_layout = tensor.kind == Tensor::Kind::kFree && order.size() > 1;  // else nothing to choose
   o.layout = layout_in_order(order);
@@ -92,9 +139,10 @@ MaybeFault place_operands(const Statement& s, const std::vector<int>& arguments,
   spec.rank = static_cast<u8>(draft.dims.size());
   spec.operand_count = static_cast<u8>(draft.operands);
   for (int d = 0; d < spec.rank; d++) spec.size[d] = static_cast<u32>(draft.dims[d].size);
+  name_windows(draft, spec);
   for (int o = 0; o < draft.operands; o++) {
     const Tensor& t = s.tensors[arguments[o]];
-    spec.operand[o] = make_operand(draft, o, t);
+    spec.operand[o] = make_operand(draft, spec, o, t);
     for (int d = 0; d < spec.rank; d++) lowered.view[o].dim[d].stride[0] = draft.dims[d].stride[o];
     lowered.bytes[o] = static_cast<u64>(span_elements(t)) * size_of(t.dtype);
     lowered.argument[o] = static_cast<u8>(arguments[o]);

@@ -16,8 +16,16 @@ struct Draft {
     /// Which stages of a graph have it in their value (bit 2 s) or combine along it (bit 2 s + 1).
     u32 roles = 0;
     std::array<i64, kMaxOperands> stride{};
+    u8 window = 0;  // 2 w + 1: the outer one of bordered[w], 2 w + 2: the inner one
+  };
+  /// Two dimensions that index one axis of an operand, past its ends. They are never merged.
+  struct Bordered {
+    int operand = 0;
+    Window window;   // but for its dimensions
+    i64 stride = 0;  // of the axis
   };
   std::vector<Dim> dims;
+  std::vector<Bordered> bordered;
   int operands = 0;
 
   bool has(int operand, u8 dim) const { return dims[dim].stride[operand] != 0; }

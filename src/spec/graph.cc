@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "support/number.hh"
 
@@ -320,6 +321,22 @@ Value GraphBuilder::cast(const Value& x, Dtype dtype) {
   return add_stage(std::move(stage), x.axes, dtype);
 }
 
+/// False, with a fault, if the border is of a kind that no Spec can say.
+bool GraphBuilder::may_have_border(const Window& w, i64 elements) {
+  const i64 count = w.count(elements);
+  const i64 inside = w.step * (count - 1) + w.span() - w.before - w.past(elements);
+  const char* why = count == 1 || w.size == 1      ? "one window, or windows of one element"
+                    : inside < 2                   ? "one element of the axis inside of windows"
+                    : w.step > 1 && w.dilation > 1 ? "a stride and a dilation above 1"
+                    : std::max({w.step, w.dilation, w.before, w.past(elements)}) > kMostBorder
+                        ? "a width, stride or dilation above 65535"
+                        : nullptr;
+  if (why)
+    fail(MORELLO_UNSUPPORTED, here(), "padding of axis ", w.axis, " with ", why,
+         " is not supported; pad the input, or leave it out");
+  return why == nullptr;
+}
+
 Value GraphBuilder::windows(const Value& x, const std::vector<Window>& windows) {
   if (failed()) return {};
   const Node& node = statement_.nodes[static_cast<size_t>(node_)];
@@ -341,6 +358,9 @@ Value GraphBuilder::windows(const Value& x, const std::vector<Window>& windows) 
                 " is read through windows, and cannot have a free layout");
   use.windowed = true;
   use.strides.clear();
+  const bool bordered = std::any_of(windows.begin(), windows.end(), [&](const Window& w) {
+    return w.bordered(x.axes[static_cast<size_t>(w.axis)].size);
+  });
   Value result = x;
   result.axes.clear();
   for (int a = 0; a < std::ssize(x.axes); a++) {
@@ -353,7 +373,7 @@ Value GraphBuilder::windows(const Value& x, const std::vector<Window>& windows) 
       result.axes.push_back(axis);
       continue;
     }
-    const i64 count = (axis.size - (w->size - 1) * w->dilation - 1) / w->step + 1;
+    const i64 count = w->count(axis.size);
     auto add = [&](i64 size, i64 step) {
       result.axes.push_back({size, {}});
       if (size == 1) return;
@@ -362,6 +382,19 @@ Value GraphBuilder::windows(const Value& x, const std::vector<Window>& windows) 
     };
     add(count, stride * w->step);
     add(w->size, stride * w->dilation);
+    if (w->bordered(axis.size) && !may_have_border(*w, axis.size)) return {};
+    const bool plain =
+        std::min(w->step, w->dilation) == 1 && std::max(w->step, w->dilation) <= kMostBorder;
+    if (!bordered || !plain || count == 1 || w->size == 1) continue;
+    // Of one axis with borders the others are axes too.
+    const auto dims = std::prev(use.strides.end(), 2);
+    use.borders.push_back({dims[0].first,
+                           dims[1].first,
+                           stride,
+                           {.step = static_cast<u16>(w->step),
+                            .dilation = static_cast<u16>(w->dilation),
+                            .before = static_cast<u16>(w->before),
+                            .after = static_cast<u16>(w->past(axis.size))}});
   }
   if (!fits(result.axes)) return {};
   return result;

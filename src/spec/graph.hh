@@ -6,6 +6,7 @@
 #define MORELLO_SPEC_GRAPH_HH
 
 #include <array>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,9 @@
 #include "spec/operations.hh"
 
 namespace morello {
+
+/// Widths of borders, and steps of windows that have some.
+inline constexpr i64 kMostBorder = std::numeric_limits<u16>::max();
 
 /// What a stage reads.
 struct Source {
@@ -80,17 +84,33 @@ class GraphBuilder {
   Value cast(const Value& x, Dtype dtype);
   /// `axis` of a tensor as windows: two axes in place of one, `count` windows and `size` elements
   /// of each, at step * window + dilation * element. Only of inputs that nothing else reads.
+  /// Windows may begin `before` elements before the axis, and end `after` behind it.
   struct Window {
     int axis = 0;
     i64 size = 1, step = 1, dilation = 1;
+    i64 before = 0, after = 0;
+    i64 span() const { return (size - 1) * dilation + 1; }
+    i64 count(i64 elements) const { return (elements + before + after - span()) / step + 1; }
+    /// Places behind the axis that windows reach.
+    i64 past(i64 elements) const {
+      return std::max<i64>(step * (count(elements) - 1) + span() - before - elements, 0);
+    }
+    bool bordered(i64 elements) const { return before > 0 || past(elements) > 0; }
   };
   Value windows(const Value& x, const std::vector<Window>& windows);
+  bool may_have_border(const Window& window, i64 elements);
 
   /// How a tensor's elements are found: dimensions and strides.
   struct Use {
     bool used = false, windowed = false;
     std::vector<ValueAxis> axes;  // as it was written; of windows only to tell them apart
     std::vector<std::pair<int, i64>> strides;
+    struct Border {
+      int outer = 0, inner = 0;  // dimensions
+      i64 stride = 0;            // of the axis
+      morello::Window window;    // but for its dimensions
+    };
+    std::vector<Border> borders;
   };
   const std::vector<Use>& uses() const { return uses_; }
   const std::vector<GraphStage>& stages() const { return stages_; }

@@ -223,26 +223,35 @@ bool GraphBuilder::spatial(const Node& node, const Value& x, const std::array<i6
     if (list.empty()) return {1, 1};
     return {list[0], list.back()};
   };
-  for (i64 width : integers_of<i64>(node, Parameter::kPadding))
-    if (width != 0) {
-      fail(MORELLO_UNSUPPORTED, here(Place::Kind::kSetting),
-           "padding is not supported yet: pad the input, or leave it out");
-      return false;
-    }
+  // All sides; rows and columns; or above, left, below and right.
+  std::vector<i64> widths = integers_of<i64>(node, Parameter::kPadding);
+  if (widths.empty()) widths = {0};
+  if (widths.size() == 3 || widths.size() > 4 ||
+      std::any_of(widths.begin(), widths.end(), [](i64 v) { return v < 0 || v > kMostBorder; })) {
+    fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kSetting),
+         "padding is one width, two (rows, columns) or four (above, left, below, right), of at "
+         "least 0 and at most ",
+         kMostBorder);
+    return false;
+  }
   const auto step = pair(Parameter::kStride), dilation = pair(Parameter::kDilation);
   const int first = setting_of(node, Parameter::kNhwc) ? 1 : 2;
   for (int i = 0; i < 2; i++) {
     const auto at = static_cast<size_t>(i);
-    const Window w{first + i, window[at], step[at], dilation[at]};
+    const size_t side = widths.size() == 1 ? 0 : at;
+    const i64 before = widths[side], after = widths[widths.size() == 4 ? side + 2 : side];
+    const Window w{first + i, window[at], step[at], dilation[at], before, after};
     const i64 size = x.axes[static_cast<size_t>(first + i)].size;
     if (w.size < 1 || w.step < 1 || w.dilation < 1) {
       fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kSetting),
            "windows, strides and dilations must be at least 1");
       return false;
     }
-    if (w.size > size || (w.size - 1) > (size - 1) / w.dilation) {
+    const i64 all = size + before + after;
+    if (w.size > all || (w.size - 1) > (all - 1) / w.dilation) {
       fail(MORELLO_INVALID_SHAPE, here(), "a window of ", w.size, " elements, ", w.dilation,
-           " apart, does not fit in axis ", first + i, " of the input, which has size ", size);
+           " apart, does not fit in axis ", first + i, " of the input, which has size ", size,
+           all > size ? concat(", and padding of ", all - size) : std::string());
       return false;
     }
     windows.push_back(w);

@@ -40,6 +40,7 @@ class Lowering {
     finish();
     if (auto f = check_counts()) return f;
     Draft draft = make_draft();
+    if (auto f = add_borders(draft)) return f;
     std::vector<int> arguments = inputs_;
     arguments.push_back(out_tensor());
     if (auto f = place_operands(statement_, arguments, draft, lowered)) return f;
@@ -274,6 +275,26 @@ class Lowering {
       for (int atom : stage.reduce) dim_of(atom);
     add_roles(draft);
     return draft;
+  }
+
+  /// Windows past the ends of an axis keep their two dimensions.
+  MaybeFault add_borders(Draft& draft) const {
+    for (size_t o = 0; o < inputs_.size(); o++)
+      for (const GraphBuilder::Use::Border& b :
+           graph_.uses()[static_cast<size_t>(inputs_[o])].borders) {
+        const std::vector<int> outer = graph_.dims().atoms({b.outer}),
+                               inner = graph_.dims().atoms({b.inner});
+        const auto w = draft.bordered.size();
+        if (outer.size() != 1 || inner.size() != 1)
+          return fault(MORELLO_UNSUPPORTED, {},
+                       "an axis of windows with padding is reshaped into several");
+        if (w == kMaxWindows)
+          return fault(MORELLO_UNSUPPORTED, {}, "more than ", kMaxWindows, " axes have padding");
+        draft.dims[dim_.at(outer[0])].window = static_cast<u8>(2 * w + 1);
+        draft.dims[dim_.at(inner[0])].window = static_cast<u8>(2 * w + 2);
+        draft.bordered.push_back({static_cast<int>(o), b.window, b.stride});
+      }
+    return std::nullopt;
   }
 
   void add_roles(Draft& draft) {

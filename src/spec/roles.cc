@@ -41,18 +41,38 @@ bool is_fold(const Spec& spec) {
       reads_previous = true;
     }
     if (s > 0 && !reads_previous) return false;
-    if (s < last && (is_reduction(spec.stage[s]) || spec.stage[s].out != kNoRef)) return false;
+    if (s < last && is_reduction(spec.stage[s])) return false;
+    if (spec.stage[s].out != kNoRef && s < (sum.op == Op::kMulAdd ? last : last - 1)) return false;
   }
   return true;
+}
+
+int broadcast_stage(const Spec& spec) {
+  int s = spec.stage_count - 2;
+  while (s >= 0 && (spec.stage[s].op == Op::kFill || dims_of(spec, value_of(s)) == spec.out().dims))
+    s--;
+  return s;
 }
 
 DimMask dims_of(const Spec& spec, Ref ref) {
   if (is_operand(ref)) return spec.operand[ref].dims;
   if (!is_value(ref)) return 0;
   const Stage& stage = spec.stage[stage_of(ref)];
-  DimMask dims = 0;
+  return static_cast<DimMask>(dims_of(spec, stage) & ~stage.reduce);
+}
+
+DimMask dims_of(const Spec& spec, const Stage& stage) {
+  DimMask dims = stage.reduce;
   for (Ref in : stage.in) dims = static_cast<DimMask>(dims | dims_of(spec, in));
-  return static_cast<DimMask>(dims & ~stage.reduce);
+  return dims;
+}
+
+u64 points_of(const Spec& spec, DimMask dims) {
+  u64 points = 1;
+  for (int d = 0; d < spec.rank; d++)
+    if (has_dim(dims, d) && __builtin_mul_overflow(points, u64{spec.size[d]}, &points))
+      return ~u64{0} >> 1;
+  return points;
 }
 
 DimMask parallel_dims(const Spec& spec) {
@@ -65,11 +85,8 @@ DimMask parallel_dims(const Spec& spec) {
 
 DimMask inner_dims(const Spec& spec) {
   DimMask all = spec.all_dims();
-  for (int s = 0; s < spec.stage_count; s++) {
-    DimMask dims = spec.stage[s].reduce;
-    for (Ref in : spec.stage[s].in) dims = static_cast<DimMask>(dims | dims_of(spec, in));
-    all = static_cast<DimMask>(all & dims);
-  }
+  for (int s = 0; s < spec.stage_count; s++)
+    all = static_cast<DimMask>(all & dims_of(spec, spec.stage[s]));
   return all;
 }
 

@@ -36,9 +36,17 @@ inline bool is_chain(const Spec& spec) {
   return (spec.reduced() & spec.out().dims) == 0;
 }
 /// Elementwise stages that each read the value of the stage before, or none, and no other value;
-/// then a reduction that writes the only output; or one sum of squares. What is written is the sum
-/// alone.
+/// then a reduction that writes the last output; or one sum of squares. What the reduction combines
+/// may be an output as well; nothing else is.
 bool is_fold(const Spec& spec);
+/// The operand that what a fold combines is written to; kNoRef if it is not.
+/// REQUIRES: is_fold().
+inline Ref kept_by_fold(const Spec& spec) {
+  return spec.stage_count < 2 ? kNoRef : spec.stage[spec.stage_count - 2].out;
+}
+/// The last stage, but for the last one, whose value has fewer dimensions than the output: in an
+/// elementwise chain, what may be computed once for all elements that it is broadcast to. -1: none.
+int broadcast_stage(const Spec& spec);
 /// The first stage of a chain. REQUIRES: is_chain().
 inline const Stage& head_of(const Spec& spec) { return spec.stage[0]; }
 /// The operand that the head reads first: of a reduction or a copy, the only one.
@@ -60,10 +68,15 @@ bool is_read(const Spec& spec, Ref ref);
 DimMask dims_of(const Spec& spec, Ref ref);
 /// The element type that a chain begins in, and its lanes in a vector: those of the computation,
 /// whatever the operands are converted from and to.
-inline Dtype computed_dtype(const Spec& spec) { return head_of(spec).dtype; }
+inline Dtype computed_dtype(const Spec& spec) { return computed_in(head_of(spec).dtype); }
 inline u32 computed_lanes(const Spec& spec, const Target& target) {
   return target.lanes(size_of(computed_dtype(spec)));
 }
+
+/// The dimensions that a stage runs over: those of what it reads, and those that it combines.
+DimMask dims_of(const Spec& spec, const Stage& stage);
+/// Points of some of its dimensions, saturating.
+u64 points_of(const Spec& spec, DimMask dims);
 
 // ---- the output
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "spec/border.hh"
 #include "spec/canonical.hh"
 
 namespace morello {
@@ -87,10 +88,10 @@ void drop_unit_dims_of(const Spec& spec, Operand& operand) {
       i++;
     else
       drop_entry(operand, i);
-  // Neighbours along the outer dimension of a window are steps apart.
+  // Neighbours along the outer dimension of a window are steps apart. Borders are copied as axes.
   for (int w = 0; w < kMaxWindows; w++)
     if (operand.contig != 0 && operand.has_window(w) && spec.window[w].step != 1 &&
-        l.fastest() == spec.window[w].outer) {
+        l.fastest() == spec.window[w].outer && !is_bordered(spec, operand)) {
       operand.contig = 0;
       set_pitch(operand, 0);
     }
@@ -151,7 +152,7 @@ void number_as_output(Spec& spec, Binding* binding) {
   }
   for (int s = 0; s < spec.stage_count; s++) map_mask(spec.stage[s].reduce);
   for (Window& w : spec.window)
-    if (w.used()) w = {now[w.outer], now[w.inner], w.step, w.dilation};
+    if (w.used()) w.outer = now[w.outer], w.inner = now[w.inner];
 }
 
 /// Windows and blocks depend on more than one size.
@@ -255,7 +256,7 @@ void drop_unit_dims(Spec& spec, Binding* binding) {
   }
   drop_windows(spec);
   for (Window& w : spec.window)
-    if (w.used()) w = {now[w.outer], now[w.inner], w.step, w.dilation};
+    if (w.used()) w.outer = now[w.outer], w.inner = now[w.inner];
   for (int s = 0; s < spec.stage_count; s++) spec.stage[s].reduce = map_mask(spec.stage[s].reduce);
   for (u8 d = 0; d < spec.rank; d++) {
     if (now[d] == kNoDim) continue;
@@ -271,6 +272,7 @@ void drop_unit_dims(Spec& spec, Binding* binding) {
 }
 
 bool may_tile(const Spec& spec, int dim, u32 size) {
+  if (has_dim(bordered_dims(spec), dim)) return false;
   for (int o = 0; o < spec.operand_count; o++)
     if (size % spec.operand[o].layout.block_of(dim) != 0) return false;
   return true;
@@ -326,9 +328,16 @@ u32 axis_size(const Spec& spec, const Operand& operand, int dim) {
       const Window& window = spec.window[w];
       if (operand.has_window(w) && window.outer == dim)
         return window.step * (spec.size[window.outer] - 1) +
-               window.dilation * (spec.size[window.inner] - 1) + 1;
+               window.dilation * (spec.size[window.inner] - 1) + 1 - window.before - window.after;
     }
   return spec.size[dim];
+}
+
+u8 dim_of_axis(const Spec& spec, const Operand& operand, u8 axis) {
+  for (int w = 0; w < kMaxWindows; w++)
+    if (operand.has_window(w) && spec.window[w].outer == axis && spec.window[w].step != 1)
+      return spec.window[w].inner;
+  return axis;
 }
 
 PhysicalDims physical_dims(const Spec& spec, const Operand& operand) {
@@ -379,10 +388,7 @@ Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding*
     if (order.block[i] != 0) continue;
     const u8 d = order.dim[i];
     now[d] = m.rank;
-    b.dim[m.rank] = d;
-    for (int w = 0; w < kMaxWindows; w++)
-      if (from.has_window(w) && spec.window[w].outer == d && spec.window[w].step != 1)
-        b.dim[m.rank] = spec.window[w].inner;
+    b.dim[m.rank] = dim_of_axis(spec, from, d);
     m.size[m.rank++] = axis_size(spec, from, d);
   }
   for (int o = 0; o < 2; o++) {

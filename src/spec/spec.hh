@@ -51,11 +51,12 @@ struct Operand {
   friend bool operator==(const Operand&, const Operand&) = default;
 };
 
-/// Two dimensions that index one axis of an operand, at step * outer + dilation * inner. The axis
-/// has its place in the layout, in whole, under the name of `outer`. Unused: all 0.
+/// Two dimensions that index one axis of an operand, at step * outer + dilation * inner - before.
+/// The axis has its place in the layout, in whole, under the name of `outer`. Unused: all 0.
 struct Window {
   u8 outer = 0, inner = 0;
   u16 step = 0, dilation = 0;
+  u16 before = 0, after = 0;  // places past the ends of the axis: spec/border.hh
   bool used() const { return step != 0; }
   friend bool operator==(const Window&, const Window&) = default;
 };
@@ -162,8 +163,8 @@ constexpr void each_field(SpecType& spec, F&& f) {
     for (auto& ref : in) f(ref);
   }
   for (auto& w : spec.window) {
-    auto& [outer, inner, step, dilation] = w;
-    f(outer), f(inner), f(step), f(dilation);
+    auto& [outer, inner, step, dilation, before, after] = w;
+    f(outer), f(inner), f(step), f(dilation), f(before), f(after);
   }
 }
 
@@ -191,7 +192,7 @@ void drop_unit_dims(Spec& spec, Binding* binding);
 /// tile.
 Spec tile(const Spec& spec, int dim, u32 size, Binding* binding);
 void tile(const Spec& spec, int dim, u32 size, Spec& child, Binding* binding);
-/// False where a tile would start inside a block of a layout.
+/// False where a tile would start inside a block of a layout, or parts differ in their borders.
 bool may_tile(const Spec& spec, int dim, u32 size);
 
 /// The dense form of `layout` as an operand: contig and far set. Blocks that the sizes do not reach
@@ -203,6 +204,9 @@ Layout plain_layout(const Layout& layout);
 
 /// Elements along an axis of an operand: the size of its dimension, or what a window spans.
 u32 axis_size(const Spec& spec, const Operand& operand, int dim);
+/// The dimension along which an axis moves by one: of a window, one of its two.
+/// REQUIRES: has_plain_windows(spec, operand).
+u8 dim_of_axis(const Spec& spec, const Operand& operand, u8 axis);
 /// Elements along each entry of an operand's layout.
 struct PhysicalDims {
   std::array<u32, kMaxPhysical> size;

@@ -47,6 +47,7 @@ constexpr std::string_view kProbes[] = {
     "transpose bf16[24,34] perm=1,0 -> bf16[34,24]",
     "square f32[30,70] -> reduce_sum axis=1",
     "softmax f32[30,70] axis=1",
+    "conv2d f32[1,3,12,20] f32[8,3,3,3] padding=1",
     "matmul f32[12,40] f32[40,72] -> relu -> matmul f32[72,20]",
 };
 /// Ways from each of them down to a leaf.

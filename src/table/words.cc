@@ -117,12 +117,17 @@ std::string action_text(const Spec& key, const Action& a) {
       return "pack " + operand + " at " + level + ' ' + layout_of_action(a);
     case ActionKind::kWiden:
       return "widen " + operand + " at " + level + ' ' + layout_of_action(a);
+    case ActionKind::kPad:
+      return "pad " + operand + " at " + level;
     case ActionKind::kRegisters:
       return "move " + operand + " to registers";
     case ActionKind::kAccumulate:
       return "fill, then accumulate";
     case ActionKind::kBufferize:
       return a.level == Level::kRegister ? "split, in place" : "split, with a buffer at " + level;
+    case ActionKind::kBufferizeFold:
+      return "split behind stage " + std::to_string(a.arg) +
+             " and what it combines, with buffers at " + level;
     case ActionKind::kSelect:
       return "select " + microkernel_text(a);
     case ActionKind::kTile:

@@ -49,6 +49,7 @@ TEST_SUITE("actions") {
     for (int round = 0; round < 400; round++) {
       options.other_dtypes = round % 4 == 0;
       Spec spec = lower(testing::random_statement(rng, options))->spec;
+      if (round % 20 == 1) spec = lower(*parse("conv2d f32[2,3,9,8] f32[4,3,3,2] padding=1"))->spec;
       Limits limits = limits_of(target);
       // Down a random path of the search space, checking every action of every Spec on the way.
       for (int depth = 0; depth < 12; depth++) {
@@ -76,7 +77,8 @@ TEST_SUITE("actions") {
             CHECK(!(child.spec == spec && child.limits == limits));
             for (int dim = 0; dim < child.spec.rank; dim++) {
               CHECK(child.spec.size[dim] > 1);
-              CHECK(child.spec.size[dim] <= spec.size[child.binding.dim[dim]]);
+              if (action.kind != ActionKind::kPad)  // which fills and copies axes of windows
+                CHECK(child.spec.size[dim] <= spec.size[child.binding.dim[dim]]);
             }
             next.push_back(child);
           }
@@ -87,7 +89,8 @@ TEST_SUITE("actions") {
         limits = child.limits;
       }
     }
-    CHECK(seen.size() == rewrites().size());
+    CHECK(!seen.count(ActionKind::kBufferizeFold));  // of graphs: general_test.cc
+    CHECK(seen.size() + 1 == rewrites().size());
   }
 
   TEST_CASE("the cost of a tree is the cost that the search found, and the tree is valid") {

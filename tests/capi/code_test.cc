@@ -37,7 +37,7 @@ uint32_t check_functions(const morello_kernel* kernel, int32_t operand) {
   uint32_t end = 0, entries = 0;
   for (uint32_t i = 0; i < code.function_count; i++) {
     morello_code_function f;
-    REQUIRE(morello_kernel_code_function(kernel, operand, i, &f, sizeof f) == MORELLO_OK);
+    REQUIRE(morello_kernel_code_function_get(kernel, operand, i, &f, sizeof f) == MORELLO_OK);
     CHECK(f.begin >= end);
     CHECK(f.begin < f.end);
     CHECK(f.end <= code.size);
@@ -137,13 +137,15 @@ TEST_CASE("what is no code is refused") {
   CHECK(morello_kernel_code_get(none.get(), -1, &code, size) == MORELLO_INVALID_ARGUMENT);
   CHECK(morello_kernel_code_get(kernel.get(), -1, nullptr, size) == MORELLO_INVALID_ARGUMENT);
   CHECK(morello_kernel_code_get(kernel.get(), -1, &code, 8) == MORELLO_INVALID_ARGUMENT);
-  CHECK(morello_kernel_code_function(kernel.get(), -1, 1000, &f, f_size) ==
+  CHECK(morello_kernel_code_function_get(kernel.get(), -1, 1000, &f, f_size) ==
         MORELLO_INVALID_ARGUMENT);
-  CHECK(morello_kernel_code_function(kernel.get(), 0, 0, &f, f_size) == MORELLO_INVALID_ARGUMENT);
-  CHECK(morello_kernel_code_function(none.get(), -1, 0, &f, f_size) == MORELLO_INVALID_ARGUMENT);
-  CHECK(morello_kernel_code_function(kernel.get(), -1, 0, nullptr, f_size) ==
+  CHECK(morello_kernel_code_function_get(kernel.get(), 0, 0, &f, f_size) ==
         MORELLO_INVALID_ARGUMENT);
-  CHECK(morello_kernel_code_function(kernel.get(), -1, 0, &f, 8) == MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_kernel_code_function_get(none.get(), -1, 0, &f, f_size) ==
+        MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_kernel_code_function_get(kernel.get(), -1, 0, nullptr, f_size) ==
+        MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_kernel_code_function_get(kernel.get(), -1, 0, &f, 8) == MORELLO_INVALID_ARGUMENT);
 }
 
 TEST_CASE("features of instruction sets are named, and say where CPUID has them") {

@@ -105,7 +105,7 @@ inline morello_options default_options() {
 
 inline morello_search_stats stats_of(const morello_kernel* kernel) {
   morello_search_stats stats{};
-  REQUIRE(morello_kernel_stats(kernel, &stats, sizeof(stats)) == MORELLO_OK);
+  REQUIRE(morello_kernel_stats_get(kernel, &stats, sizeof(stats)) == MORELLO_OK);
   return stats;
 }
 

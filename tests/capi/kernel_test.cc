@@ -94,11 +94,11 @@ TEST_CASE("a kernel says what it is") {
   CHECK(stats.table_use == MORELLO_TABLE_NONE);
   const size_t first = offsetof(morello_search_stats, misfits);  // of the first release
   std::memset(&stats, 0xff, sizeof(stats));
-  CHECK(morello_kernel_stats(k, &stats, first) == MORELLO_OK);
+  CHECK(morello_kernel_stats_get(k, &stats, first) == MORELLO_OK);
   CHECK(stats.struct_size == first);
   CHECK(stats.misfits == UINT64_MAX);
-  CHECK(morello_kernel_stats(k, &stats, first - 1) == MORELLO_INVALID_ARGUMENT);
-  CHECK(morello_kernel_stats(k, nullptr, sizeof(stats)) == MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_kernel_stats_get(k, &stats, first - 1) == MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_kernel_stats_get(k, nullptr, sizeof(stats)) == MORELLO_INVALID_ARGUMENT);
 }
 
 TEST_CASE("the same Spec gives the same program and the same code") {
@@ -280,7 +280,7 @@ TEST_CASE("packing an operand whose layout was given writes that layout") {
   CHECK(std::vector<float>(packed, packed + 6) == std::vector<float>{1, 4, 2, 5, 3, 6});
   const morello_kernel* k = made.kernel.get();
   CHECK(morello_kernel_pack(k, 2, source, packed) == MORELLO_INVALID_ARGUMENT);
-  CHECK(morello_kernel_pack(k, -1, source, packed) == MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_kernel_pack(k, ~uint32_t{0}, source, packed) == MORELLO_INVALID_ARGUMENT);
   CHECK(morello_kernel_pack(nullptr, 0, source, packed) == MORELLO_INVALID_ARGUMENT);
   CHECK(morello_kernel_pack(k, 0, nullptr, packed) == MORELLO_NULL_OPERAND);
   CHECK(morello_kernel_pack(k, 0, source, nullptr) == MORELLO_NULL_OPERAND);

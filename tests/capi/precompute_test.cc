@@ -122,6 +122,61 @@ TEST_CASE("a precompute that is cancelled says so") {
   CHECK(failure.status == MORELLO_CANCELLED);
 }
 
+TEST_CASE("families are precomputed into memory: the bytes of the file") {
+  Folder folder;
+  const std::string path = folder / "t.mtab";
+  REQUIRE(precompute({kMatmuls, kRelus}, path, avx2(), nullptr) == MORELLO_OK);
+  const std::string expected = bytes_of(path);
+  const ContextPtr context = make_context();
+  const auto in_memory = [&](std::vector<const char*> families, const morello_table* known,
+                             const morello_precompute_options& options) {
+    return [=, context = context.get()](morello_table** t, morello_error** e) {
+      return morello_precompute_table(context, families.data(), families.size(), known, &options, t,
+                                      e);
+    };
+  };
+  const auto saved = [](const TablePtr& table) {
+    size_t length = 0;
+    REQUIRE(morello_table_save_memory(table.get(), nullptr, 0, &length, nullptr) == MORELLO_OK);
+    std::string bytes(length + 1, '?');
+    REQUIRE(morello_table_save_memory(table.get(), bytes.data(), length, &length, nullptr) ==
+            MORELLO_OK);
+    CHECK(bytes.back() == '?');
+    bytes.pop_back();
+    return bytes;
+  };
+  const TablePtr relus = make<TablePtr>(in_memory({kRelus}, nullptr, avx2()));
+  CHECK(coverage(relus, kRelus) == 16);
+  CHECK(saved(relus) != expected);
+  morello_precompute_options hurried = avx2();
+  hurried.save_interval = 0;
+  hurried.progress_interval = 0;
+  const TablePtr both = make<TablePtr>(in_memory({kMatmuls, kRelus}, relus.get(), hurried));
+  CHECK(saved(both) == expected);
+  CHECK(coverage(relus, kMatmuls) == 0);
+
+  const int32_t cancel = 1;
+  hurried.cancel = &cancel;
+  CHECK(fail<morello_table>(in_memory({kMatmuls}, nullptr, hurried)).status == MORELLO_CANCELLED);
+  morello_precompute_options other = avx2();
+  other.threads = 2;
+  const Failure failure = fail<morello_table>(in_memory({kMatmuls}, relus.get(), other));
+  CHECK(failure.status == MORELLO_INCOMPATIBLE_TABLE);
+  CHECK(contains(failure.message, "known"));
+  CHECK(fail<morello_table>(in_memory({nullptr}, nullptr, avx2())).status ==
+        MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_precompute_table(context.get(), nullptr, 1, nullptr, nullptr, nullptr, nullptr) ==
+        MORELLO_INVALID_ARGUMENT);
+  size_t length = 7;
+  CHECK(morello_table_save_memory(nullptr, nullptr, 0, &length, nullptr) ==
+        MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_table_save_memory(relus.get(), nullptr, 1, &length, nullptr) ==
+        MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_table_save_memory(relus.get(), nullptr, 0, nullptr, nullptr) ==
+        MORELLO_INVALID_ARGUMENT);
+  CHECK(length == 7);
+}
+
 TEST_CASE("bad families and options of a precompute") {
   const Failure syntax = refused({kMatmuls, "relu f32[<=]"}, avx2());
   CHECK(syntax.status == MORELLO_SYNTAX_ERROR);

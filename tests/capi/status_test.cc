@@ -112,7 +112,7 @@ TEST_CASE("options of newer and older callers") {
     return morello_context_create(&newer.known, c, e);
   });
   CHECK(failure.status == MORELLO_INVALID_ARGUMENT);
-  CHECK(contains(failure.message, "offset 79"));
+  CHECK(contains(failure.message, "offset 87"));
   CHECK(contains(failure.message, MORELLO_VERSION_STRING));
 
   morello_context_options options;

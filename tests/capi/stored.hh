@@ -35,7 +35,7 @@ inline std::string code_text(const morello_kernel* kernel, int32_t operand) {
     text += " " + std::to_string(value);
   for (uint32_t i = 0; i < code.function_count; i++) {
     morello_code_function f;
-    REQUIRE(morello_kernel_code_function(kernel, operand, i, &f, sizeof f) == MORELLO_OK);
+    REQUIRE(morello_kernel_code_function_get(kernel, operand, i, &f, sizeof f) == MORELLO_OK);
     for (int64_t value : {int64_t{f.begin}, int64_t{f.end}, int64_t{f.kind}})
       text += " " + std::to_string(value);
     for (uint32_t s = 0; s < f.step_count; s++)

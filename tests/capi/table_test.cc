@@ -90,7 +90,7 @@ TEST_CASE("callers of older headers get the statistics and options that they kno
   const size_t older = offsetof(morello_search_stats, table_reason);
   morello_search_stats stats;
   std::memset(&stats, 0x55, sizeof(stats));
-  REQUIRE(morello_kernel_stats(kernel.get(), &stats, older) == MORELLO_OK);
+  REQUIRE(morello_kernel_stats_get(kernel.get(), &stats, older) == MORELLO_OK);
   CHECK(stats.table_use == MORELLO_TABLE_NOT_COVERED);
   CHECK(stats.table_reason == 0x55555555);
   morello_options options = shop.options();

@@ -8,11 +8,12 @@ import json
 import os
 import pathlib
 import re
-import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+
+from npy import npy, read_npy
 
 MORELLO = None
 SMALL = "matmul f32[5,7] f32[7,9] -> f32[5,9]"
@@ -24,31 +25,6 @@ OK, FAILED, USAGE, LIBRARY = 0, 1, 2, 3
 def morello(*arguments, stdin=""):
     return subprocess.run([MORELLO, *map(str, arguments)], input=stdin, text=True,
                           capture_output=True, timeout=240)
-
-
-# By element type: as .npy files call it, as struct does. NumPy has no bf16, of which these are bits.
-NPY_TYPES = {"f32": ("<f4", "f"), "f16": ("<f2", "e"), "bf16": ("<V2", "H"), "i8": ("|i1", "b"),
-             "u8": ("|u1", "B"), "i32": ("<i4", "i")}
-
-
-def npy(shape, values, order="C", version=1, dtype="f32"):
-    descr, code = NPY_TYPES[dtype]
-    header = f"{{'descr': '{descr}', 'fortran_order': {order == 'F'}, 'shape': {shape}, }}"
-    length = "<H" if version == 1 else "<I"
-    header += " " * (-(8 + struct.calcsize(length) + len(header) + 1) % 64) + "\n"
-    return (b"\x93NUMPY" + bytes([version, 0]) + struct.pack(length, len(header))
-            + header.encode() + struct.pack(f"<{len(values)}{code}", *values))
-
-
-def read_npy(path):
-    data = pathlib.Path(path).read_bytes()
-    assert data[:8] == b"\x93NUMPY\x01\x00"
-    start = 10 + struct.unpack("<H", data[8:10])[0]
-    assert start % 64 == 0
-    header = eval(data[10:start])  # a literal that this repository wrote
-    code = {descr: code for descr, code in NPY_TYPES.values()}[header["descr"]]
-    count = (len(data) - start) // struct.calcsize(code)
-    return header["shape"], list(struct.unpack(f"<{count}{code}", data[start:]))
 
 
 class Cli(unittest.TestCase):
@@ -317,6 +293,7 @@ class Cli(unittest.TestCase):
                 ("--threads", "a whole number from 1 to 1024", ["0", "-1", "1e1", "0x2", "2 ", digits]),
                 ("--search-threads", "a whole number from 0 to 1024", ["1025", "nan"]),
                 ("--memory-budget", "a whole number from 0 to 1099511627776", ["-1", "1099511627777"]),
+                ("--effort", "quick, exact, or a whole number of expansions from 1", ["0", "fast", "-1", "1.5", ""]),
                 ("--seed", "a whole number from 0 to 18446744073709551615", ["-1", "18446744073709551616"]),
                 ("--rounds", "a whole number from 1 to 100000", ["0", "1.5"]),
                 ("--check", "one of full, sample, none", ["some"]),
@@ -351,7 +328,7 @@ class Cli(unittest.TestCase):
                 (["benchmark", SMALL], "did you mean 'bench'?"),
                 (["precomp"], "did you mean 'precompute'?"),
                 (["table", "inof", "t.mtab"], "unknown command 'table inof'; did you mean 'table info'?"),
-                (["sing"], "unknown command 'sing'; there are synth, show, run, bench, asm, cpu, emit, table"),
+                (["sing"], "unknown command 'sing'; there are synth, show, run, bench, explain, asm, cpu, completion, man, emit, table"),
                 (["table"], "a command is needed after morello table: info, verify, merge, dump, plot"),
                 (["synth", SMALL, "--thread", "2"], "morello synth has no option '--thread'; did you mean '--threads'?"),
                 (["synth", SMALL, "--serch-threads=2"], "did you mean '--search-threads'?"),
@@ -424,6 +401,79 @@ class Cli(unittest.TestCase):
         self.assertNotIn("\x1b", stderr)
         _, shown, caret = stderr.splitlines()
         self.assertEqual(shown[caret.index("^"):][:5], "?[31m")
+
+
+class Explain(unittest.TestCase):
+    json_of = Cli.json_of
+    SPECS = [SMALL, FUSED, "relu f32[1000]", "transpose f32[30,50]", "reduce_sum f32[40,70] axis=0",
+             "matmul u8[16,32] i8[32,48]", "matmul f32[100,200] f32[200,300]{*}", "softmax f32[40,70] axis=1"]
+
+    def test_every_cycle_has_a_node_and_a_resource(self):
+        for target in ["avx2", "avx512_vnni"]:
+            for spec in self.SPECS:
+                with self.subTest(spec=spec, target=target):
+                    found = self.json_of("explain", "--target", target, "--rounds", 1, spec)
+                    close = 1e-3 * len(found["nodes"]) + 1e-4 * found["cycles"]
+                    nodes = [node for node in found["nodes"] if "again" not in node]
+                    self.assertAlmostEqual(sum(found["resources"].values()), found["cycles"], delta=close)
+                    self.assertAlmostEqual(sum(n["runs"] * n["own"] for n in nodes), found["cycles"],
+                                           delta=close + 1e-3 * sum(n["runs"] for n in nodes))
+                    self.assertEqual(found["cycles"], found["cost_cycles"])
+                    for node in nodes:
+                        self.assertGreaterEqual(min(node["own_by_resource"].values()), 0, node)
+                        self.assertAlmostEqual(sum(node["own_by_resource"].values()), node["own"], delta=1e-3)
+                    lines = sum(o["line_cycles"] for o in found["operands"]) + found["buffer_line_cycles"]
+                    self.assertAlmostEqual(lines, found["resources"]["L2"] + found["resources"]["memory"], delta=close)
+                    self.assertEqual([o["role"] for o in found["operands"]][-1], "output")
+                    self.assertLessEqual(found["least"]["arithmetic"], found["lower_bound_cycles"] * 1.001)
+
+    def test_what_holds(self):
+        self.assertEqual(self.json_of("explain", "--rounds", 1, "add f32[100000] f32[100000]")["bound"], "memory")
+        self.assertEqual(self.json_of("explain", "--rounds", 1, "matmul f32[200,200] f32[200,200]")["bound"], "compute")
+
+    def test_for_people_and_as_a_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = pathlib.Path(folder, "page.html")
+            done = morello("explain", "--rounds", 1, "--html", page, FUSED)
+            self.assertEqual(done.returncode, OK, done.stderr)
+            for words in ["predicted", "measured", "bound ", "D (output, 144 elements)", "select outer_product"]:
+                self.assertIn(words, done.stdout)
+            text = page.read_text()
+            self.assertTrue(text.startswith("<!DOCTYPE html>") and text.endswith("</html>\n"))
+            self.assertIn("-&gt; relu -&gt;", text)
+            self.assertIn("<svg", text)
+            self.assertNotRegex(text, "(src|href)=")  # it needs nothing else
+            bad = morello("explain", "--rounds", 1, "--html", pathlib.Path(folder, "none/page.html"), SMALL)
+            self.assertEqual(bad.returncode, FAILED)
+
+    def test_a_kernel_of_a_cache_is_explained(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for _ in range(2):
+                self.assertGreater(self.json_of("explain", "--rounds", 1, "--cache", folder, SMALL)["cycles"], 0)
+
+
+class Duel(unittest.TestCase):
+    json_of = Cli.json_of
+    def test_several_kernels(self):
+        with tempfile.TemporaryDirectory() as folder:
+            stored, csv, out = (pathlib.Path(folder, name) for name in ("k.mkrn", "r.csv", "r.json"))
+            self.assertEqual(morello("synth", "--save", stored, SMALL).returncode, OK)
+            large = "matmul f32[64,64] f32[64,64]"
+            found = self.json_of("bench", "--rounds", 20, SMALL, stored, large, "--export", csv, "--export", out)
+            first, same, more = found["kernels"]
+            self.assertEqual(same["spec"], first["spec"])
+            self.assertNotIn("against_first", first)
+            self.assertTrue(more["against_first"]["differs"])
+            self.assertGreater(more["against_first"]["low"], 1.5)
+            lines = csv.read_text().splitlines()
+            self.assertEqual(len(lines), 1 + 3 * 20)
+            self.assertEqual(lines[0], "contender,spec,kernel,round,calls,nanoseconds")
+            self.assertEqual([len(each["rounds_ns"]) for each in json.loads(out.read_text())], [20] * 3)
+            text = morello("bench", "--rounds", 20, SMALL, large).stdout
+            self.assertRegex(text, r"2 against 1: slower: [\d.]+ times as long, [\d.]+ to [\d.]+ with 99% certainty")
+            self.assertIn("too few rounds", morello("bench", "--rounds", 2, SMALL, large).stdout)
+            self.assertEqual(morello("bench", "--rounds", 2, SMALL, "--export", "x.txt").returncode, FAILED)
+            self.assertEqual(morello("bench", SMALL, "matmul f32[2").returncode, LIBRARY)
 
 
 if __name__ == "__main__":

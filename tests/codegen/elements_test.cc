@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "cost/held.hh"
 #include "cost/microkernel.hh"
 #include "harness.hh"
 #include "search/synthesize.hh"
@@ -51,7 +52,7 @@ TypedProblem transpose_of(Dtype dtype, u32 m, u32 n, u32 gap) {
 
 TEST_SUITE("codegen") {
   TEST_CASE("element types: every microkernel") {
-    std::set<std::pair<MicrokernelId, Dtype>> loaded, stored;
+    std::set<std::pair<MicrokernelId, Dtype>> loaded, stored, rounded;
     for (u32 seed = 0; seed < 6000; seed++) {
       CAPTURE(seed);
       Random random(seed);
@@ -66,6 +67,9 @@ TEST_SUITE("codegen") {
           check(tree, p);
           for (int o = 0; o < p.spec.operand_count; o++)
             (o == p.spec.out_index() ? stored : loaded).insert({m->id, p.spec.operand[o].dtype});
+          for (int s = 0; s < p.spec.stage_count; s++)
+            if (rounds_lanes(p.spec, p.spec.stage[s]))
+              rounded.insert({m->id, p.spec.stage[s].dtype});
         }
     }
     for (MicrokernelId id : {MicrokernelId::kMap, MicrokernelId::kScalarMap,
@@ -75,6 +79,12 @@ TEST_SUITE("codegen") {
         CAPTURE(name_of(dtype));
         CHECK(loaded.contains({id, dtype}));
         CHECK(stored.contains({id, dtype}));
+      }
+    for (MicrokernelId id : {MicrokernelId::kMap, MicrokernelId::kScalarMap})
+      for (Dtype dtype : {Dtype::kBf16, Dtype::kF16}) {
+        CAPTURE(name_of(id));
+        CAPTURE(name_of(dtype));
+        CHECK(rounded.contains({id, dtype}));
       }
   }
 
@@ -95,15 +105,26 @@ TEST_SUITE("codegen") {
   }
 
   TEST_CASE("element types: what a search finds") {
-    for (const char* text :
-         {"add bf16[37,50] bf16[50] -> relu -> bf16[37,50]", "move f32[300] -> i8[300]",
-          "move u8[7,33] -> f16[7,33]", "transpose bf16[33,47]", "transpose i8[20,70]",
-          "mul i32[133] i32[133]", "sub i8[9,31] u8[9,31] -> i32[9,31]", "fill 3.5 -> bf16[99]",
-          "reduce_sum i8[20,70] axis=1 -> i32[20]", "reduce_max f16[40,17] axis=0 -> f16[17]",
-          "reduce_sum bf16[9,200] axis=1 -> bf16[9]",
-          "reduce_sum u8[30,64] axis=0 -> sqrt -> f16[64]",
-          "matmul bf16[5,9] bf16[9,17] -> bf16[5,17]", "matmul f16[12,20] f32[20,33] -> f32[12,33]",
-          "matmul i8[7,30] i8[30,16] + i32[16] -> relu -> i8[7,16]"}) {
+    for (const char* text : {"add bf16[37,50] bf16[50] -> relu -> bf16[37,50]",
+                             "move f32[300] -> i8[300]",
+                             "move u8[7,33] -> f16[7,33]",
+                             "transpose bf16[33,47]",
+                             "transpose i8[20,70]",
+                             "mul i32[133] i32[133]",
+                             "sub i8[9,31] u8[9,31] -> i32[9,31]",
+                             "fill 3.5 -> bf16[99]",
+                             "reduce_sum i8[20,70] axis=1 -> i32[20]",
+                             "reduce_max f16[40,17] axis=0 -> f16[17]",
+                             "reduce_sum bf16[9,200] axis=1 -> bf16[9]",
+                             "reduce_sum u8[30,64] axis=0 -> sqrt -> f16[64]",
+                             "matmul bf16[5,9] bf16[9,17] -> bf16[5,17]",
+                             "matmul f16[12,20] f32[20,33] -> f32[12,33]",
+                             "matmul i8[7,30] i8[30,16] + i32[16] -> relu -> i8[7,16]",
+                             "cast f32[37] f16 -> f32[37]",
+                             "mul f32[5,70] 3 -> cast bf16 -> add f32[70] -> cast f16 -> f32[5,70]",
+                             "matmul f32[5,9] f32[9,35] -> cast bf16 -> mul f32[35] -> f32[5,35]",
+                             "exp f32[133] -> cast bf16 -> sub i8[133] -> u8[133]",
+                             "transpose f32[33,47] -> cast f16 -> f32[47,33]"}) {
       CAPTURE(text);
       const Result<Statement> statement = parse(text);
       REQUIRE_MESSAGE(statement.ok(), statement.error().message);

@@ -20,6 +20,7 @@ import documented
 TIMEOUT = 900
 CLEAN_ROOT = "changes the system, or compiles for minutes: clean_root.py runs it"
 THIS_TEST = "runs this test"
+RECORDS = "wants a program, and a machine where perf may record: tests/debuggers tries it"
 NOT_RUN = {
     ".ci/demo": CLEAN_ROOT,
     ".ci/test": THIS_TEST,
@@ -31,8 +32,14 @@ NOT_RUN = {
     "python3 tests/install/clean_root.py": "takes minutes, as root: is a test of its own",
     "CC=clang CXX=clang++ meson setup build-fuzz -Dfuzz=enabled -Db_sanitize=address,undefined"
     " && ninja -C build-fuzz fuzzers": "compiles for minutes: .ci/test does it",
+    "pip install .": "compiles for minutes: tests/python/wheel.py makes a wheel of what is built",
+    "MORELLO_LIBRARY=libmorello.so pip install .": "the test of the Python package does it with a path",
+    "meson test -C build python --print-errorlogs": "is a test of its own",
     "pip install --no-deps --prefix PREFIX mkl onednn-cpu-gomp onednn-devel-cpu-gomp": "downloads 200 MB",
     "meson setup build -Dpeer_prefixes=PREFIX": "wants what the command before it installs",
+    "MORELLO_TOOLS=map perf record ./program && perf report": RECORDS,
+    "MORELLO_TOOLS=jitdump perf record -k mono ./program": RECORDS,
+    "perf inject --jit -i perf.data -o perf.jit.data && perf report -i perf.jit.data": RECORDS,
     "build-fuzz/tests/fuzz/libfuzzer-table NEW_INPUTS tests/fuzz/corpus/table":
         "runs until it is stopped: .ci/test does it",
 }

@@ -40,6 +40,18 @@ std::vector<i64> offsets_of(const Tensor& t) {
   return all;
 }
 
+/// Within 4 of 0, of so many binary digits after the point.
+void fill_exact(Bytes& memory, Dtype dtype, u32 digits, Random& random) {
+  const size_t size = size_of(dtype);
+  for (size_t at = 0; at + size <= memory.size(); at += size) {
+    const double x = is_integer(dtype)
+                         ? pick(random, 0, 100)
+                         : std::ldexp(pick(random, 0, 8u << digits), -static_cast<int>(digits)) - 4;
+    const u32 bits = encoded(dtype, x);
+    std::memcpy(memory.data() + at, &bits, size);
+  }
+}
+
 struct Handles {
   ContextPtr context;
   SpecPtr spec;
@@ -70,8 +82,13 @@ morello_status synthesize(const std::string& text, morello_isa isa, u32 threads,
   return status;
 }
 
+/// How near results are, in parts of the largest magnitude in the graph; or of which numbers f32
+/// has sums, or sums of products, so that they are exact.
+enum class Nearness { kOfOutput, kOfCasts, kExactSums, kExactProducts };
+
 /// "" if the kernel of the graph computes what it says.
-std::string wrong(const Statement& s, morello_isa isa, u64 seed, u32 threads, bool& skipped) {
+std::string wrong(const Statement& s, morello_isa isa, u64 seed, u32 threads, bool& skipped,
+                  Nearness nearness = Nearness::kOfOutput) {
   const std::string text = print(s);
   Handles h;
   std::string message;
@@ -79,12 +96,17 @@ std::string wrong(const Statement& s, morello_isa isa, u64 seed, u32 threads, bo
   skipped = status == MORELLO_BUDGET_EXCEEDED;
   if (status != MORELLO_OK) return skipped ? "" : text + "\n" + message;
   Random random(static_cast<u32>(seed));
+  const bool exact = nearness == Nearness::kExactSums || nearness == Nearness::kExactProducts;
   Trial trial;
   trial.operand_count = static_cast<int>(s.tensors.size());
   trial.dtype = s.tensors.back().dtype;
   for (size_t t = 0; t < s.tensors.size(); t++) {
     trial.data[t].resize(morello_kernel_operand_size(h.kernel.get(), static_cast<u32>(t)));
-    fill_tame(trial.data[t], s.tensors[t].dtype, random);
+    if (exact)
+      fill_exact(trial.data[t], s.tensors[t].dtype, nearness == Nearness::kExactSums ? 12 : 3,
+                 random);
+    else
+      fill_tame(trial.data[t], s.tensors[t].dtype, random);
   }
   const Array before = array_of(s.tensors.back(), trial.output());
   if (!s.accumulate) std::fill(trial.output().begin(), trial.output().end(), '\xff');
@@ -95,8 +117,9 @@ std::string wrong(const Statement& s, morello_isa isa, u64 seed, u32 threads, bo
   const std::vector<i64> offsets = offsets_of(s.tensors.back());
   for (size_t i = 0; i < offsets.size(); i++) {
     Expected e{offsets[i], result.at[i] + (s.accumulate ? before.at[i] : 0)};
-    e.error = greatest * (is_narrow_float(trial.dtype) ? 0.01 : 1e-5);
-    if (is_integer(trial.dtype)) e.error = 0;
+    const bool narrow = is_narrow_float(trial.dtype) || nearness == Nearness::kOfCasts;
+    e.error = greatest * (narrow ? 0.01 : 1e-5);
+    if (is_integer(trial.dtype) || exact) e.error = 0;
     if (std::isnan(e.value)) e.error = 0;
     trial.expected.push_back(e);
   }
@@ -133,6 +156,14 @@ TEST_CASE("graphs that people write") {
       "conv2d f32[1,4,9,9] f32[4,1,3,3] groups=4",
       "max_pool f32[2,3,8,8] window=2,2 stride=2,2",
       "avg_pool f32[1,9,9,5] window=3,3 stride=2,2 nhwc",
+      "conv2d f32[1,3,9,11] f32[4,3,3,3] padding=1",
+      "conv2d f32[2,3,9,11] f32[4,3,3,2] stride=2 padding=1,0,2,1 + f32[4,1,1] -> relu",
+      "conv2d f32[1,9,11,4] f32[3,3,4,8] nhwc padding=1 stride=2",
+      "conv2d bf16[1,4,9,9] bf16[4,1,3,3] groups=4 dilation=2 padding=2,1 -> bf16[1,4,9,7]",
+      "conv2d u8[1,4,6,7] i8[5,4,3,3] padding=1",
+      "max_pool f32[2,3,9,8] window=3 stride=2 padding=1",
+      "max_pool i8[2,8,9,3] window=3 stride=1,2 padding=1 nhwc",
+      "avg_pool f32[1,3,9,9] window=3 padding=1,1,0,0",
       "matmul u8[5,40] i8[40,20] * 0.0078125 -> round -> clamp -7 7 -> i8[5,20]",
       "sub 1 f32[40] -> exp -> mul 0.5",
   };
@@ -143,6 +174,51 @@ TEST_CASE("graphs that people write") {
       REQUIRE(s.head == Statement::Head::kGraph);
       CHECK(wrong(s, isa, 1, 1, skipped) == "");
       CHECK_MESSAGE(!skipped, text);
+    }
+}
+
+TEST_CASE("casts in the midst of graphs") {
+  const std::pair<const char*, Nearness> cases[] = {
+      {"cast f32[32] f16 -> f32[32]", Nearness::kExactSums},
+      {"cast f32[37] bf16 -> f32[37]", Nearness::kExactSums},
+      {"cast f32[] bf16 -> mul 3 -> f32[]", Nearness::kExactSums},
+      {"mul f32[32] 2 -> cast bf16 -> mul 3", Nearness::kExactSums},
+      {"add f32[5,7] f32[7] -> cast f16 -> add f32[5,7] -> cast bf16 -> sub f32[5,1] -> f32[5,7]",
+       Nearness::kExactSums},
+      {"cast i32[67] f16 -> add f32[67] -> cast bf16 -> i8[67]", Nearness::kExactSums},
+      {"mul i8[67] i8[67] -> cast bf16 -> add 1 -> f32[67]", Nearness::kExactSums},
+      {"transpose f32[17,33] -> cast bf16 -> f32[33,17]", Nearness::kExactSums},
+      {"cast bf16[37] f16 -> bf16[37]", Nearness::kExactSums},
+      {"cast f16[3,70] bf16 -> f16[3,70]", Nearness::kExactSums},
+      {"mul f32[70] 3 -> cast f16 += f32[70]", Nearness::kExactSums},
+      {"matmul f32[7,19] f32[19,33] -> cast bf16 -> matmul f32[33,9]", Nearness::kExactProducts},
+      {"matmul bf16[7,19] bf16[19,33] -> cast bf16 -> matmul bf16[33,9] -> f32[7,9]",
+       Nearness::kExactProducts},
+      {"cast f32[7,19] f16 -> matmul f32[19,33] -> f32[7,33]", Nearness::kOfCasts},
+      {"matmul f32[7,19] f32[19,33] -> cast f16 -> add f32[33] -> f32[7,33]",
+       Nearness::kExactProducts},
+      {"matmul f32[7,19] f32[19,33] -> cast bf16 += f32[7,33]", Nearness::kExactProducts},
+      {"matmul i8[7,19] i8[19,33] -> cast bf16 -> mul 0.5 -> f32[7,33]", Nearness::kExactProducts},
+      {"reduce_sum f32[9,21] axis=1 -> cast bf16 -> mul 3 -> f32[9]", Nearness::kExactSums},
+      {"reduce_sum f32[9,21] axis=0 -> cast f16 -> f32[21]", Nearness::kExactSums},
+      {"c = cast f32[9,67] bf16; reduce_max c axis=1 keep -> sub c -> f32[9,67]",
+       Nearness::kExactSums},
+      {"cast f32[9,67] f16 -> reduce_sum axis=1", Nearness::kExactSums},
+      {"m = mul f32[9,67] 3 -> cast bf16; reduce_sum m axis=1 keep -> max m -> f32[9,67]",
+       Nearness::kExactSums},
+      {"cast x f32[5,37] bf16 -> softmax axis=1 -> f32[5,37]", Nearness::kOfCasts},
+      {"softmax f32[5,37] axis=1 -> cast bf16 -> matmul f32[37,9]", Nearness::kOfCasts},
+      {"s = matmul f32[5,8] f32[8,19] -> cast bf16 -> mul 0.25; softmax s axis=1 -> cast bf16 -> "
+       "matmul f32[19,12]",
+       Nearness::kOfCasts},
+      {"exp f32[70] -> cast bf16 -> log -> f32[70]", Nearness::kOfCasts},
+      {"rmsnorm f32[6,33] f32[33] axis=1 -> cast f16 -> add f32[6,33]", Nearness::kOfCasts},
+  };
+  for (morello_isa isa : all_usable_isas())
+    for (const auto& c : cases) {
+      bool skipped = false;
+      CHECK(wrong(*parse(c.first), isa, 1, 1, skipped, c.second) == "");
+      CHECK_MESSAGE(!skipped, c.first);
     }
 }
 

@@ -194,6 +194,31 @@ std::vector<Scenario> kernel_scenarios() {
   pack.allocates = false;
   all.push_back(pack);
 
+  Scenario explaining;
+  explaining.name = "morello_kernel_explain";
+  explaining.functions = {"morello_kernel_explain"};
+  explaining.call = [](E) {
+    static const morello_kernel* const kernel = kernel_of(kMatmul);
+    const size_t size = morello_kernel_explain(kernel, nullptr, 0);
+    return size > 0 ? MORELLO_OK : MORELLO_OUT_OF_MEMORY;
+  };
+  need(explaining.call(nullptr) == MORELLO_OK, "explaining");
+  all.push_back(explaining);
+
+  all.push_back(making<morello_kernel>(
+      "a kernel that tools are told of", {"morello_synthesize", "morello_context_create"},
+      [](morello_kernel** k, E e) {
+        morello_context_options options;
+        morello_context_options_init(&options, sizeof options);
+        options.tools = "gdb,unwind";
+        morello_context* told = nullptr;
+        morello_status status = morello_context_create(&options, &told, e);
+        if (status == MORELLO_OK) status = morello_synthesize(told, spec_of(kFree), nullptr, k, e);
+        morello_context_release(told);
+        return status;
+      },
+      morello_kernel_release));
+
   Scenario pool = making<morello_pool>(
       "morello_pool_create",
       {"morello_pool_create", "morello_pool_executor", "morello_pool_release"},

@@ -60,10 +60,10 @@ morello_status accessors(morello_error**) {
       morello_kernel_isa(kernel) != 0 && morello_kernel_cost(kernel) > 0 &&
       morello_kernel_code(kernel, &size) != nullptr && size > 0 &&
       morello_kernel_code_get(kernel, -1, &code, sizeof code) == MORELLO_OK &&
-      morello_kernel_code_function(kernel, -1, 0, &function, sizeof function) == MORELLO_OK &&
+      morello_kernel_code_function_get(kernel, -1, 0, &function, sizeof function) == MORELLO_OK &&
       morello_isa_features(MORELLO_ISA_AVX2, nullptr, 0) > 0 &&
       morello_spec_isa(spec, 1u << MORELLO_ISA_AVX2) == MORELLO_ISA_AVX2 &&
-      morello_kernel_stats(kernel, &stats, sizeof stats) == MORELLO_OK &&
+      morello_kernel_stats_get(kernel, &stats, sizeof stats) == MORELLO_OK &&
       morello_table_family(table, 0) != nullptr && morello_table_family(table, 9) == nullptr;
   morello_error_release(nullptr);
   morello_spec_release(morello_spec_retain(spec));
@@ -121,10 +121,10 @@ std::vector<Scenario> plain_scenarios() {
                      "morello_kernel_cost",
                      "morello_kernel_code",
                      "morello_kernel_code_get",
-                     "morello_kernel_code_function",
+                     "morello_kernel_code_function_get",
                      "morello_isa_features",
                      "morello_spec_isa",
-                     "morello_kernel_stats",
+                     "morello_kernel_stats_get",
                      "morello_kernel_retain",
                      "morello_kernel_release",
                      "morello_table_family",

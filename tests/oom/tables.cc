@@ -222,6 +222,15 @@ std::vector<Scenario> table_scenarios() {
                         [](const char* to, E e) { return morello_table_save(both(), to, e); }));
   all.push_back(filling("morello_table_save over another", "morello_table_save", kRelus, kBoth,
                         [](const char* to, E e) { return morello_table_save(both(), to, e); }));
+  all.push_back(asking("morello_table_save_memory", [](E e) {
+    size_t length = 0;
+    return morello_table_save_memory(both(), nullptr, 0, &length, e);
+  }));
+  all.push_back(loading(
+      "morello_precompute_table", "morello_precompute_table", kBoth, [](morello_table** t, E e) {
+        const char* const families[] = {kMatmuls[0].c_str()};
+        return morello_precompute_table(context(), families, 1, relus(), nullptr, t, e);
+      }));
   Scenario nowhere = asking("morello_table_save",
                             [](E e) { return morello_table_save(relus(), lost.c_str(), e); });
   nowhere.name += " to nowhere";

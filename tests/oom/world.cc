@@ -96,7 +96,7 @@ std::string wrong_result(const morello_spec* spec, const morello_kernel* kernel)
     for (size_t v = 0; v < floats; v++) values[v] = static_cast<float>(v % 7) - 3;
     packed.push_back(values);
     if (tensor.layout == MORELLO_LAYOUT_FREE &&
-        morello_kernel_pack(kernel, static_cast<int>(i), values.data(), packed[i].data()) !=
+        morello_kernel_pack(kernel, static_cast<uint32_t>(i), values.data(), packed[i].data()) !=
             MORELLO_OK)
       return "it does not pack";
     given.push_back(std::move(values));

@@ -164,7 +164,7 @@ TEST_SUITE("search") {
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
         Result<ImplTree> reduced = synthesize(spec_of(text), *fixed_target(isa), {}, nullptr);
         REQUIRE(reduced.ok());
-        for (u32 r = 0; r < kRestrictions; r++) {
+        for (u32 r = 0; r < static_cast<u32>(kFirstNarrow); r++) {
           SearchOptions options;
           options.disabled_restrictions = 1u << r;
           Result<ImplTree> all = synthesize(spec_of(text), *fixed_target(isa), options, nullptr);
@@ -213,6 +213,8 @@ TEST_SUITE("search") {
           Case{ActionKind::kView, "softmax f32[64,1024] axis=1", 1},
           Case{ActionKind::kAccumulate, "matmul f32[4,16] f32[16,900] -> matmul f32[900,16]", 1},
           Case{ActionKind::kBufferize, "softmax f32[64,1024] axis=1", 1},
+          Case{ActionKind::kPad, "max_pool f32[3,2,5,6] window=3 padding=1", 1},
+          Case{ActionKind::kBufferizeFold, "softmax f32[64,1024] axis=1", 1},
           Case{ActionKind::kSelect, "add f32[8] f32[8] -> f32[8]", 1},
           Case{ActionKind::kParallelTile, "matmul f32[8,12] f32[12,16] -> f32[8,16]", 2},
           Case{ActionKind::kChoose, "matmul f32[2,4] f32[4,8]{*} -> f32[2,8]", 1}}) {

@@ -241,18 +241,30 @@ Array channels(const Array& x, bool first) {
   });
 }
 
+/// Above, left, below and right.
+std::array<i64, 4> widths(const Node& node) {
+  const auto* given = setting(node, Parameter::kPadding);
+  if (!given) return {};
+  auto at = [&](size_t i) { return static_cast<i64>((*given)[i % given->size()]); };
+  return {at(0), at(1), at(2), at(3)};
+}
+
 Array convolution(const Node& node, const Array& x, const Array& w) {
   const auto step = pair(node, Parameter::kStride), apart = pair(node, Parameter::kDilation);
   const auto groups = static_cast<i64>(number(node, Parameter::kGroups, 1));
   const i64 deep = x.shape[1] / groups, wide = w.shape[0] / groups;
+  const auto pad = widths(node);
   auto windows = [&](size_t i) {
-    return (x.shape[2 + i] - 1 - apart[i] * (w.shape[2 + i] - 1)) / step[i] + 1;
+    const i64 size = x.shape[2 + i] + pad[i] + pad[2 + i];
+    return (size - 1 - apart[i] * (w.shape[2 + i] - 1)) / step[i] + 1;
   };
   return make({x.shape[0], w.shape[0], windows(0), windows(1)}, [&](const Shape& i) {
     double sum = 0;
     each({deep, w.shape[2], w.shape[3]}, [&](const Shape& k) {
-      sum += element(x, {i[0], i[1] / wide * deep + k[0], i[2] * step[0] + k[1] * apart[0],
-                         i[3] * step[1] + k[2] * apart[1]}) *
+      const i64 row = i[2] * step[0] + k[1] * apart[0] - pad[0];
+      const i64 column = i[3] * step[1] + k[2] * apart[1] - pad[1];
+      if (row < 0 || row >= x.shape[2] || column < 0 || column >= x.shape[3]) return;
+      sum += element(x, {i[0], i[1] / wide * deep + k[0], row, column}) *
              element(w, {i[1], k[0], k[1], k[2]});
     });
     return sum;
@@ -262,15 +274,19 @@ Array convolution(const Node& node, const Array& x, const Array& w) {
 Array pool(const Node& node, const Array& x) {
   const auto step = pair(node, Parameter::kStride), apart = pair(node, Parameter::kDilation);
   const auto window = pair(node, Parameter::kWindow);
+  const auto pad = widths(node);
   auto windows = [&](size_t i) {
-    return (x.shape[2 + i] - 1 - apart[i] * (window[i] - 1)) / step[i] + 1;
+    const i64 size = x.shape[2 + i] + pad[i] + pad[2 + i];
+    return (size - 1 - apart[i] * (window[i] - 1)) / step[i] + 1;
   };
   const bool greatest = node.operation == Operation::kMaxPool;
   return make({x.shape[0], x.shape[1], windows(0), windows(1)}, [&](const Shape& i) {
     double all = greatest ? -std::numeric_limits<double>::infinity() : 0;
     each({window[0], window[1]}, [&](const Shape& k) {
-      const double v = element(
-          x, {i[0], i[1], i[2] * step[0] + k[0] * apart[0], i[3] * step[1] + k[1] * apart[1]});
+      const i64 row = i[2] * step[0] + k[0] * apart[0] - pad[0];
+      const i64 column = i[3] * step[1] + k[1] * apart[1] - pad[1];
+      if (row < 0 || row >= x.shape[2] || column < 0 || column >= x.shape[3]) return;
+      const double v = element(x, {i[0], i[1], row, column});
       all = greatest ? extreme(true, all, v) : all + v / static_cast<double>(window[0] * window[1]);
     });
     return all;

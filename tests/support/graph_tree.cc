@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "impl/microkernel_id.hh"
+#include "spec/border.hh"
 #include "spec/roles.hh"
 #include "support/number.hh"
 
@@ -41,6 +42,10 @@ class GraphTreeMaker {
     const NodeId id = static_cast<NodeId>(tree_.nodes.size());
     tree_.nodes.push_back({spec, Select{static_cast<u16>(MicrokernelId::kScalarMap)}, {}, 10, {}});
     if (depth <= 0 || id > 200) return id;
+    if (const int o = bordered_operand(spec); o >= 0 && chance(random_, 60)) {
+      grow_pad(id, spec, o, depth - 1);
+      return id;
+    }
     switch (pick(random_, 0, 4)) {
       case 0:
         grow_loop(id, spec, depth - 1);
@@ -80,7 +85,7 @@ class GraphTreeMaker {
       blocks = std::lcm(blocks, x.layout.block_of(dim));
     }
     const u32 most = (spec.size[dim] - 1) / blocks;
-    if (most == 0) return;
+    if (most == 0 || has_dim(bordered_dims(spec), dim)) return;
     const u32 size = blocks * pick(random_, 1, most);
     Loop loop{dim, size, spec.size[dim] / size, false};
     loop.parallel = !spec.serial && has_dim(parallel_dims(spec), dim) && chance(random_, 50);
@@ -108,7 +113,7 @@ class GraphTreeMaker {
   void grow_move(NodeId id, const Spec& spec, int depth) {
     const u8 index = static_cast<u8>(pick(random_, 0, spec.operand_count - 1u));
     const Operand& from = spec.operand[index];
-    if (from.level == Level::kRegister) return;
+    if (from.level == Level::kRegister || is_bordered(spec, from)) return;
     const bool last = index == spec.out_index();
     const bool may_register = last && !from.layout.packed();
     Move move;
@@ -153,6 +158,18 @@ class GraphTreeMaker {
       const Spec out = move_spec(spec, index, move.placed, false, &copy);
       add_child(id, out, copy, depth / 2);
     }
+  }
+
+  void grow_pad(NodeId id, const Spec& spec, int o, int depth) {
+    const Operand padded =
+        padded_operand(spec, o, static_cast<Level>(pick(random_, 1, kLevels - 1u)));
+    tree_.nodes[id].kind = Pad{static_cast<u8>(o), padded};
+    counts_.pads++;
+    const PaddedPart fill = border_fill(spec, o, padded), copy = border_copy(spec, o, padded);
+    const PaddedPart rest = border_rest(spec, o, padded);
+    add_child(id, fill.spec, fill.binding, depth / 2);
+    add_child(id, copy.spec, copy.binding, depth / 2);
+    add_child(id, rest.spec, rest.binding, depth);
   }
 
   /// An output is neutral first, then added to.

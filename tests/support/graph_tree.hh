@@ -9,7 +9,8 @@
 namespace morello::testing {
 
 struct GraphTreeCounts {
-  int loops = 0, views = 0, copies = 0, windows = 0, cuts = 0, cuts_of_three = 0, fills = 0;
+  int loops = 0, views = 0, copies = 0, windows = 0, cuts = 0, cuts_of_three = 0, fills = 0,
+      pads = 0;
 };
 
 /// About `depth` decisions deep. Leaves select no microkernel in particular.

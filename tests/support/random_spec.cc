@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 
+#include "spec/border.hh"
 #include "spec/roles.hh"
 #include "support/number.hh"
 
@@ -280,19 +281,48 @@ class SpecMaker {
         if (has_dim(drafts_[o].dims & ~taken[o], d)) dims.push_back(d);
       if (dims.size() < 2) continue;
       std::shuffle(dims.begin(), dims.end(), random_);
-      const Window w{dims[0], dims[1], static_cast<u16>(pick(random_, 1, 3)),
-                     static_cast<u16>(pick(random_, 1, 3))};
+      Window w{dims[0], dims[1], static_cast<u16>(pick(random_, 1, 3)),
+               static_cast<u16>(pick(random_, 1, 3))};
       if (windows == 1 && w == spec().window[0]) continue;
+      if (w.step != 1 && w.dilation != 1 && is_bordered(spec(), spec().operand[o])) continue;
+      const bool bordered = reduces_alone(static_cast<Ref>(o), w.inner) && chance(random_, 60) &&
+                            has_plain_windows(spec(), spec().operand[o]) && draw_border(w);
       const DimMask both = static_cast<DimMask>(1u << w.outer | 1u << w.inner);
       for (u32 x = 0; x < drafts_.size(); x++) {
         if (drafts_[x].access != Access::kIn || (both & ~drafts_[x].dims) != 0 ||
-            (both & taken[x]) != 0 || (x != o && chance(random_, 50)))
+            (both & taken[x]) != 0 || (x != o && (bordered || chance(random_, 50))))
           continue;
+        const bool plain = w.step == 1 || w.dilation == 1;
+        if (!plain && is_bordered(spec(), spec().operand[x])) continue;
         taken[x] = static_cast<DimMask>(taken[x] | both);
         spec().operand[x].windows = static_cast<u8>(spec().operand[x].windows | 1u << windows);
       }
       spec().window[static_cast<size_t>(windows++)] = w;
     }
+  }
+
+  /// One stage reads it, and reduces the dimension.
+  bool reduces_alone(Ref operand, u8 dim) const {
+    int readers = 0;
+    bool reduces = false;
+    for (int s = 0; s < problem_.spec.stage_count; s++) {
+      const Stage& stage = problem_.spec.stage[s];
+      if (stage.in[0] != operand && stage.in[1] != operand) continue;
+      readers++;
+      reduces = is_reduction(stage) && has_dim(stage.reduce, dim);
+    }
+    return readers == 1 && reduces;
+  }
+
+  /// Borders that leave two elements inside. False: there is no room.
+  bool draw_border(Window& w) {
+    if (w.step != 1 && w.dilation != 1) w.dilation = 1;
+    const u32 span = w.step * (spec().size[w.outer] - 1) + w.dilation * (spec().size[w.inner] - 1);
+    if (span < 2) return false;
+    const u32 all = pick(random_, 1, std::min(span - 1, 5u));
+    w.before = static_cast<u16>(pick(random_, 0, all));
+    w.after = static_cast<u16>(all - w.before);
+    return true;
   }
 
   /// Layout and pitch of operand `o`, dense or with runs apart.
@@ -307,7 +337,12 @@ class SpecMaker {
     }
     Level level = Level::kMemory;
     if (options_.levels && chance(random_, 50)) level = static_cast<Level>(below(kLevels));
-    Layout layout = random_blocks(spec(), axes, level == Level::kRegister ? axes : outer, random_);
+    Operand like;
+    like.windows = windows;
+    const bool bordered = is_bordered(spec(), like);
+    if (bordered && level == Level::kRegister) level = Level::kL1;
+    const DimMask whole = level == Level::kRegister || bordered ? axes : outer;
+    Layout layout = random_blocks(spec(), axes, whole, random_);
     if (o == spec().out_index()) {  // by their numbers
       u8 next = 0;
       std::array<u8, kMaxDims> now{};
@@ -439,7 +474,7 @@ Spec renumbered(const Spec& spec, const std::array<u8, kMaxDims>& now) {
   }
   for (int i = 0; i < s.stage_count; i++) s.stage[i].reduce = map(s.stage[i].reduce);
   for (Window& w : s.window)
-    if (w.used()) w = {now[w.outer], now[w.inner], w.step, w.dilation};
+    if (w.used()) w.outer = now[w.outer], w.inner = now[w.inner];
   return s;
 }
 

@@ -150,6 +150,20 @@ i64 elementwise_i64(Op op, i64 x, i64 y) {
   }
 }
 
+/// The greatest or least number of the element type, infinities among them.
+double extreme_of(Dtype dtype, bool greatest) {
+  switch (dtype) {
+    case Dtype::kI8:
+      return greatest ? 127 : -128;
+    case Dtype::kU8:
+      return greatest ? 255 : 0;
+    case Dtype::kI32:
+      return greatest ? 2147483647.0 : -2147483648.0;
+    default:
+      return greatest ? HUGE_VAL : -HUGE_VAL;
+  }
+}
+
 bool with_one_input(const Stage& s) { return s.in[1] == kNoRef; }
 bool reduces(const Stage& s) {
   return s.op == Op::kMulAdd || (can_reduce(s.op) && with_one_input(s));
@@ -227,8 +241,8 @@ class Evaluation {
     for (int w = 0; w < kMaxWindows; w++)
       if (x.windows >> w & 1) {
         const Window& window = spec_.window[static_cast<size_t>(w)];
-        along[window.outer] =
-            i64{window.step} * index[window.outer] + i64{window.dilation} * index[window.inner];
+        along[window.outer] = i64{window.step} * index[window.outer] +
+                              i64{window.dilation} * index[window.inner] - window.before;
       }
     i64 at = 0;
     for (size_t i = kMaxPhysical; i-- > 0;) {
@@ -239,6 +253,19 @@ class Evaluation {
       if (block) along[d] /= block;
     }
     return at;
+  }
+
+  /// Do windows reach past an axis of the operand here?
+  bool outside(int o, const Index& index) const {
+    for (int w = 0; w < kMaxWindows; w++) {
+      if (!(spec_.operand[static_cast<size_t>(o)].windows >> w & 1)) continue;
+      const Window& v = spec_.window[static_cast<size_t>(w)];
+      const i64 end = i64{v.step} * (spec_.size[v.outer] - 1) +
+                      i64{v.dilation} * (spec_.size[v.inner] - 1) - v.before - v.after;
+      const i64 at = i64{v.step} * index[v.outer] + i64{v.dilation} * index[v.inner] - v.before;
+      if (at < 0 || at > end) return true;
+    }
+    return false;
   }
 
   double operand(int o, const Index& index) const {
@@ -264,6 +291,13 @@ class Evaluation {
   /// f32 holds all numbers that floats are computed from but those of i32.
   double input(const Stage& stage, size_t i, const Index& index) const {
     if (stage.in[i] == kConstant) return decoded(stage.dtype, stage.constant);
+    if (stage.in[i] < kMaxOperands && outside(stage.in[i], index)) {
+      // Left out: what changes no sum and no extreme.
+      const Dtype held = spec_.operand[stage.in[i]].dtype;
+      const bool most = stage.op == Op::kMin || stage.op == Op::kFastMin;
+      if (stage.op == Op::kMulAdd || stage.op == Op::kAdd) return 0;
+      return extreme_of(held, most);
+    }
     const double x = read(stage.in[i], index);
     if (dtype_of_ref(stage.in[i]) != Dtype::kI32 || stage.dtype == Dtype::kI32) return x;
     return static_cast<double>(static_cast<float>(x));

@@ -72,12 +72,17 @@ void draw_dtypes(Spec& spec, Random& random) {
     }
     stage.dtype =
         integers && has_integers(stage.op) && chance(random, 80) ? Dtype::kI32 : Dtype::kF32;
+    // A cast, which rounds.
+    if ((stage.op == Op::kCopy || (s > 0 && is_unary(stage.op))) && chance(random, 15)) {
+      stage.op = Op::kCopy;
+      stage.dtype = chance(random, 50) ? Dtype::kBf16 : Dtype::kF16;
+    }
     if (stage.op == Op::kFill)
       stage.constant = bits_of_number(stage.dtype, static_cast<int>(pick(random, 0, 600)) - 300);
   }
   const Stage& last = spec.stage[spec.stage_count - 1];
   if (accumulates(spec, last)) spec.out().dtype = last.dtype;
-  if (spec.out().level == Level::kRegister) spec.out().dtype = last.dtype;
+  if (spec.out().level == Level::kRegister) spec.out().dtype = computed_in(last.dtype);
   while (last.dtype == Dtype::kI32 && !is_integer(spec.out().dtype) &&
          spec.out().dtype != Dtype::kF32)
     spec.out().dtype = any_dtype(random);

@@ -150,7 +150,7 @@ TEST_SUITE("table") {
     Bytes bytes = encode(content);
     bytes[8] = 7;
     CHECK(is_refused(bytes, MORELLO_INCOMPATIBLE_TABLE));
-    CHECK(said(bytes, content) == "table format: file 7, wanted 3");
+    CHECK(said(bytes, content) == "table format: file 7, wanted 4");
   }
 
   TEST_CASE("a table of another target, cost model or set of actions is refused by name") {

@@ -220,7 +220,7 @@ class Assembly : public Writer {
     uint32_t tasks = 0, routines = 0, end = 0;
     for (uint32_t i = 0; i < code.function_count; i++) {
       morello_code_function f;
-      morello_kernel_code_function(kernel, operand, i, &f, sizeof f);
+      morello_kernel_code_function_get(kernel, operand, i, &f, sizeof f);
       std::string part = name + ".kernel";
       if (f.kind == MORELLO_CODE_TASK) part = fmt::format("{}.task{}", name, ++tasks);
       if (f.kind == MORELLO_CODE_ROUTINE) part = fmt::format("{}.routine{}", name, ++routines);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/x64/chain.hh"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -21,6 +22,18 @@ Chain::Chain(Vectors& as, const PlanCall& call, bool scalar)
   for (int s = 0; s < call.spec.stage_count; s++)
     if (needs_.constants >> s & 1) constant_[s] = next++;
   temporaries_ = next;
+  shared_ = temporaries_ + needs_.temporaries;
+}
+
+u32 Chain::side_by_side(u32 others) const {
+  const Spec& spec = call_.spec;
+  bool waits = false;
+  for (int s = 0; s < spec.stage_count; s++)
+    waits |=
+        is_unary(spec.stage[s].op) && recipe_of(spec.stage[s].op, held_in(spec, spec.stage[s]));
+  const u32 most = as_.target().vector_registers, used = shared_ + 1;
+  if (!waits || used > most) return 1;
+  return std::min(kMostSideBySide, 1 + (most - used) / std::max(1u, own_registers() + others));
 }
 
 void Chain::prepare(u32 width, Lanes odd) {
@@ -30,26 +43,60 @@ void Chain::prepare(u32 width, Lanes odd) {
   if (odd.masked() && (as_.avx512() || needs_.mask)) as_.set_mask(odd.count, mask_);
 }
 
-void Chain::compute(Lanes l, const Sources& sources) {
+void Chain::compute(Lanes l, std::span<const Sources> vectors) {
   lanes_ = l;
-  sources_ = &sources;
+  vectors_ = vectors;
   const Spec& spec = call_.spec;
-  const Source& out = sources[spec.out_index()];
-  int stages = spec.stage_count;
-  const u32 value = out.in_register && !needs_.value ? out.index : value_;
-  for (int s = 0; s < stages; s++) {
+  for (int s = 0; s < spec.stage_count; s++) {
     const Dtype before = held_;
     held_ = held_in(spec, spec.stage[s]);
-    if (s > 0 && before != held_) {
-      as_.convert(value, previous_, l.width, before, held_);
-      previous_ = value;
+    for (vector_ = 0; s > 0 && before != held_ && vector_ < vectors.size(); vector_++) {
+      as_.convert(value(), previous(), l.width, before, held_);
+      previous() = value();
     }
-    previous_ = stage(s, out.in_register && s + 1 == stages ? out.index : value);
+    compute_stage(s);
   }
-  if (!out.in_register)
-    as_.store(previous_, l, spec.out().dtype, held_, out.base, out.bytes, narrow_);
-  else if (previous_ != out.index)
-    as_.vmovaps(as_.vec(out.index, l.width), as_.vec(previous_, l.width));
+  for (vector_ = 0; vector_ < vectors.size(); vector_++) {
+    const Source& out = sources()[spec.out_index()];
+    if (!out.in_register)
+      as_.store(previous(), l, spec.out().dtype, held_, out.base, out.bytes, narrow_);
+    else if (previous() != out.index)
+      as_.vmovaps(as_.vec(out.index, l.width), as_.vec(previous(), l.width));
+  }
+}
+
+/// Where the values of the vector at hand are made.
+u32 Chain::value() const {
+  const Source& out = sources()[call_.spec.out_index()];
+  if (out.in_register && !needs_.value) return out.index;
+  return vector_ == 0 ? value_ : further();
+}
+
+u32 Chain::temporaries() const { return vector_ == 0 ? temporaries_ : further() + needs_.value; }
+
+void Chain::compute_stage(int index) {
+  const Spec& spec = call_.spec;
+  auto to = [&] {
+    const Source& out = sources()[spec.out_index()];
+    return out.in_register && index + 1 == spec.stage_count ? out.index : value();
+  };
+  const Stage& stage = spec.stage[index];
+  const Recipe* recipe = is_unary(stage.op) ? recipe_of(stage.op, held_) : nullptr;
+  std::array<RecipeRegisters, kMostSideBySide> registers;
+  for (vector_ = 0; vector_ < vectors_.size(); vector_++) {
+    if (recipe)
+      registers[vector_] = {in_register(stage.in[0], to()), 0, to(), temporaries()};
+    else
+      previous() = this->stage(index, to());
+  }
+  if (rounds_lanes(spec, stage))  // a copy
+    for (vector_ = 0; vector_ < vectors_.size(); vector_++) {
+      as_.round_lanes(to(), previous(), lanes_.width, stage.dtype, narrow_);
+      previous() = to();
+    }
+  if (!recipe) return;
+  emit_recipe(as_, *recipe, lanes_.width, {registers.data(), vectors_.size()}, shared_);
+  for (vector_ = 0; vector_ < vectors_.size(); vector_++) previous() = to();
 }
 
 /// Computes a stage, in register `to` if it has to be written anywhere; returns where it is.
@@ -71,7 +118,7 @@ u32 Chain::stage(int index, u32 to) {
     // While the second input is in a register, that may be `to`.
     const u32 x = in_register(in0, in1 != kNoRef && needs_.spare && !is_fetched(in1) ? spare_ : to);
     const u32 y = in1 == kNoRef ? 0 : in_register(in1, other_);
-    emit_recipe(as_, *recipe, lanes_.width, {x, y, to, temporaries_});
+    emit_recipe(as_, *recipe, lanes_.width, std::array{RecipeRegisters{x, y, to, temporaries()}});
     return to;
   }
   switch (stage.op) {
@@ -143,14 +190,14 @@ u32 Chain::stage(int index, u32 to) {
 /// Does an input come from memory, or from a register where it is in another element type?
 bool Chain::is_fetched(Ref input) const {
   if (!is_operand(input)) return false;
-  return !(*sources_)[input].in_register || call_.spec.operand[input].dtype != held_;
+  return !sources()[input].in_register || call_.spec.operand[input].dtype != held_;
 }
 
 /// The register that holds an input: its own, or `to` after fetching it.
 u32 Chain::in_register(Ref input, u32 to) {
-  if (is_value(input)) return previous_;
+  if (is_value(input)) return previous();
   if (input == kConstant) return own_;
-  const Source& source = (*sources_)[input];
+  const Source& source = sources()[input];
   const Dtype from = call_.spec.operand[input].dtype;
   if (!is_fetched(input)) return source.index;
   if (source.in_register)
@@ -165,7 +212,7 @@ u32 Chain::in_register(Ref input, u32 to) {
 template <class F>
 void Chain::with_operand(Ref input, u32 to, F f) {
   if (is_operand(input)) {
-    const Source& source = (*sources_)[input];
+    const Source& source = sources()[input];
     const Dtype from = call_.spec.operand[input].dtype;
     if (!source.in_register && !source.broadcast && as_.folds(lanes_, from, held_))
       return f(as_.at(source.base, source.bytes));

@@ -4,9 +4,11 @@
 #define MORELLO_CODEGEN_X64_CHAIN_HH
 
 #include <array>
+#include <span>
 
 #include "codegen/x64/vectors.hh"
 #include "cost/map_registers.hh"
+#include "cost/recipe.hh"
 
 namespace morello::x64 {
 
@@ -26,11 +28,30 @@ class Chain {
   };
   using Sources = std::array<Source, kMaxOperands>;
 
+  /// Vectors to compute at once: as many as the free registers hold where there is a recipe, whose
+  /// instructions depend on one another; what is short needs none of that.
+  /// @param others  registers that each of them takes besides.
+  u32 side_by_side(u32 others = 0) const;
+  /// The first register behind those of so many vectors.
+  u32 after(u32 vectors) const {
+    return shared_ + (vectors > 1 ? 1 + (vectors - 1) * own_registers() : 0);
+  }
+
   /// Loads constants of `width` elements, and readies the mask for vectors like `odd`.
   void prepare(u32 width, Lanes odd);
-  void compute(Lanes l, const Sources& sources);
+  void compute(Lanes l, const Sources& sources) { compute(l, std::span(&sources, 1)); }
+  /// REQUIRES: at most side_by_side() of them.
+  void compute(Lanes l, std::span<const Sources> vectors);
 
  private:
+  const Sources& sources() const { return vectors_[vector_]; }
+  u32& previous() { return previous_[vector_]; }
+  u32 value() const;
+  u32 temporaries() const;
+  u32 own_registers() const { return needs_.value + u32{needs_.temporaries}; }
+  /// The first of the registers of a vector other than the first.
+  u32 further() const { return shared_ + 1 + static_cast<u32>(vector_ - 1) * own_registers(); }
+  void compute_stage(int index);
   u32 stage(int index, u32 to);
   bool is_fetched(Ref input) const;
   u32 in_register(Ref input, u32 to);
@@ -40,13 +61,16 @@ class Chain {
   Vectors& as_;
   const PlanCall& call_;
   MapRegisters needs_;
-  u32 value_ = 0, other_ = 0, spare_ = 0, narrow_ = 0, mask_ = 0, temporaries_ = 0;  // registers
+  // Registers of all vectors, but for the value and the temporaries, which are the first's.
+  u32 value_ = 0, other_ = 0, spare_ = 0, narrow_ = 0, mask_ = 0, temporaries_ = 0, shared_ = 0;
   std::array<u32, kMaxStages> constant_{};
   u32 own_ = 0;  // the constant of the stage that is computed
   Lanes lanes_;
-  const Sources* sources_ = nullptr;
   Dtype held_{};  // in the stage at hand
-  u32 previous_ = 0;
+  // The vector at hand, and where its last value is.
+  std::span<const Sources> vectors_;
+  size_t vector_ = 0;
+  std::array<u32, kMostSideBySide> previous_{};
 };
 
 }  // namespace morello::x64

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// out[m] (op)= f(in..)[m,r] with vectors along the reduced dimension, where f is a chain. The plan
-// loops over m.
+// out[m] (op)= f(in..)[m,r] with vectors along the reduced dimension, where f is a chain, of which
+// the vectors may be stored as well. The plan loops over m.
 #include <algorithm>
 #include <bit>
 
@@ -13,7 +13,7 @@
 namespace morello::x64 {
 namespace {
 
-constexpr u32 kSums = 4;
+constexpr u32 kUnroll = 8;  // vectors of a trip of the loop
 
 class FoldLanes {
  public:
@@ -23,13 +23,16 @@ class FoldLanes {
         reduction_(call.spec.stage[call.spec.stage_count - 1]),
         op_(combined_by(call.spec)),
         held_(reduction_.dtype),
+        kept_(kept_by_fold(call.spec)),
+        needs_(fold_registers(call.spec, as.target())),
         sum_(call.first_free),
         before_(prologue_call()),
         chain_(as, before_, false) {}
 
   void emit() {
     const u32 lanes = as_.lanes(), r = static_cast<u32>(std::countr_zero(call_.spec.reduced()));
-    const u32 size = call_.spec.size[r], full = size / lanes, sums = std::clamp(full, 1u, kSums);
+    const u32 size = call_.spec.size[r], full = size / lanes,
+              sums = std::clamp(full, 1u, needs_.sums);
     for (int o = 0; o < call_.spec.out_index(); o++) {
       in_[o] = as_.moving_pointer(call_.operand[o].cursor);
       step_[o] = has_dim(call_.spec.operand[o].dims, static_cast<int>(r))
@@ -38,29 +41,37 @@ class FoldLanes {
     }
     chain_.prepare(lanes, Lanes{});
     for (u32 c = 0; c < sums; c++) as_.fill(sum_ + c, lanes, neutral());
-    as_.for_chunks(full, 2 * kSums, moving(), [&](u64 count) {
-      for (u64 i = 0; i < count; i++) {
-        compute(as_.lanes_of(lanes), static_cast<i64>(i));
-        combine(sum_ + static_cast<u32>(i) % sums, x());
+    as_.for_chunks(full, kUnroll, moving(), [&](u64 count) {
+      const u64 together = chain_.side_by_side(1);
+      for (u64 i = 0; i < count; i += together) {
+        const u32 vectors = static_cast<u32>(std::min(together, count - i));
+        compute(as_.lanes_of(lanes), static_cast<i64>(i), vectors);
+        for (u32 v = 0; v < vectors; v++) {
+          keep(as_.lanes_of(lanes), static_cast<i64>(i + v), x(v));
+          combine(sum_ + static_cast<u32>(i + v) % sums, x(v));
+        }
       }
     });
-    if (size % lanes != 0) add_tail(size % lanes, full >= 4 * kSums ? full % (2 * kSums) : full);
+    if (size % lanes != 0) add_tail(size % lanes, full >= 2 * kUnroll ? full % kUnroll : full);
     for (u32 c = 1; c < sums; c++) combine(sum_, sum_ + c);
     emit_reduced_lanes(as_, op_, held_, sum_, lanes, x(), temporaries());
     store();
   }
 
  private:
-  u32 x() const { return sum_ + kSums; }
+  /// Of one of the vectors that are computed side by side.
+  u32 x(u32 vector = 0) const {
+    return vector == 0 ? sum_ + needs_.sums : chain_.after(chain_.side_by_side(1)) + vector - 1;
+  }
   u32 mask() const { return x() + 1; }
-  u32 temporaries() const { return mask() + !as_.avx512(); }
+  u32 half() const { return mask() + needs_.mask; }
+  u32 temporaries() const { return half() + needs_.half; }
   u32 neutral() const { return neutral_bits(reduction_); }
 
   PlanCall prologue_call() const {
     PlanCall before = call_;
     before.spec = prologue_of(call_.spec);
-    const Recipe* recipe = recipe_of(op_, held_);
-    before.first_free = static_cast<u16>(temporaries() + (recipe ? recipe->temporaries : 0));
+    before.first_free = static_cast<u16>(temporaries() + needs_.temporaries);
     return before;
   }
 
@@ -71,18 +82,24 @@ class FoldLanes {
     return all;
   }
 
-  /// Leaves what the stages make of vector `j` from the pointers in x().
-  void compute(Lanes l, i64 j) {
-    Chain::Sources sources;
+  /// Leaves what the stages make of vectors `j` and following from the pointers in x().
+  void compute(Lanes l, i64 j, u32 vectors = 1) {
+    std::array<Chain::Sources, kMostSideBySide> sources;
     const int out = call_.spec.out_index();
-    for (int o = 0; o < out; o++) {
-      sources[o].broadcast = step_[o] == 0;
-      sources[o].base = in_[o];
-      sources[o].bytes = j * step_[o];
+    for (u32 v = 0; v < vectors; v++) {
+      for (int o = 0; o < out; o++) {
+        sources[v][o].broadcast = step_[o] == 0;
+        sources[v][o].base = in_[o];
+        sources[v][o].bytes = (j + v) * step_[o];
+      }
+      sources[v][out].in_register = true;
+      sources[v][out].index = x(v);
     }
-    sources[out].in_register = true;
-    sources[out].index = x();
-    chain_.compute(l, sources);
+    chain_.compute(l, std::span(sources.data(), vectors));
+  }
+
+  void keep(Lanes l, i64 j, u32 from) {
+    if (kept_ != kNoRef) as_.store(from, l, held_, held_, in_[kept_], j * step_[kept_], half());
   }
 
   void combine(u32 sum, u32 with) {
@@ -93,6 +110,7 @@ class FoldLanes {
   void add_tail(u32 count, i64 j) {
     as_.set_mask(count, mask());
     compute({count, as_.lanes()}, j);
+    keep(as_.lanes_of(count), j, x());
     const Assembler::Vec sum = as_.full(sum_), with = as_.full(x());
     const bool adds = op_ == Op::kAdd;
     if (as_.avx512())
@@ -119,6 +137,8 @@ class FoldLanes {
   Stage reduction_;
   Op op_;
   Dtype held_;
+  Ref kept_;  // where vectors are stored, or kNoRef
+  FoldRegisters needs_;
   u32 sum_;
   PlanCall before_;
   Chain chain_;

@@ -23,6 +23,7 @@ class MapEmitter {
       : as_(as), call_(call), spec_(call.spec), chain_(as, call, false), v_(unit_dim(spec_.out())) {
     columns_ = v_ == kNoDim ? 1 : spec_.size[v_];
     vecs_ = static_cast<u32>(ceil_div(columns_, as.lanes()));
+    side_by_side_ = chain_.side_by_side();
   }
 
   void emit() {
@@ -40,9 +41,20 @@ class MapEmitter {
   }
   i64 stride(int o, u8 dim) const { return dim == kNoDim ? 0 : call_.operand[o].stride[dim]; }
 
-  /// The sources of vector `j`, `bytes[o]` from the pointers.
+  /// Vectors of one width that follow one another are computed side by side.
   void compute(u32 j, Lanes l, const std::array<i64, kMaxOperands>& bytes, u32 tile_index) {
-    Chain::Sources sources;
+    if (waiting_ > 0 && (waiting_ == side_by_side_ || l.count != lanes_.count)) flush();
+    lanes_ = l;
+    place(sources_[waiting_++], j, bytes, tile_index);
+  }
+  void flush() {
+    if (waiting_ > 0) chain_.compute(lanes_, std::span(sources_.data(), waiting_));
+    waiting_ = 0;
+  }
+
+  /// The sources of vector `j`, `bytes[o]` from the pointers.
+  void place(Chain::Sources& sources, u32 j, const std::array<i64, kMaxOperands>& bytes,
+             u32 tile_index) {
     for (int o = 0; o < spec_.operand_count; o++) {
       Chain::Source& s = sources[o];
       const PlanOperand& at = call_.operand[o];
@@ -53,7 +65,6 @@ class MapEmitter {
       s.bytes =
           bytes[o] + (s.broadcast ? 0 : i64{j} * as_.lanes() * size_of(spec_.operand[o].dtype));
     }
-    chain_.compute(l, sources);
   }
 
   /// All operands in registers have the same elements in the same order.
@@ -61,6 +72,7 @@ class MapEmitter {
     for (int o = 0; o < spec_.operand_count; o++)
       if (!call_.operand[o].in_registers) pointer_[o] = as_.pointer(call_.operand[o].cursor);
     emit_tile_rows(spec_.operand[register_operand(spec_)].layout, 0, {}, 0);
+    flush();
   }
 
   /// The tile's dimensions from slow to fast: registers are numbered in that order.
@@ -88,6 +100,7 @@ class MapEmitter {
     as_.for_chunks(rows, std::max(1u, kMostVectors / vecs_), pointers(m, 1), [&](u64 count) {
       for (u64 i = 0; i < count; i++)
         for (u32 j = 0; j < vecs_; j++) compute(j, as_.part(columns_, j), along(m, i), 0);
+      flush();
     });
   }
 
@@ -97,10 +110,12 @@ class MapEmitter {
       as_.for_chunks(chunks, kMostVectors, pointers(v_, as_.lanes()), [&](u64 count) {
         for (u64 j = 0; j < count; j++)
           compute(static_cast<u32>(j), as_.lanes_of(as_.lanes()), {}, 0);
+        flush();
       });
       // The pointers have passed the loop's chunks, unless there was only one and no loop.
       u32 passed = chunks >= 2 * kMostVectors ? chunks : 0;
       for (u32 j = chunks; j < vecs_; j++) compute(j - passed, as_.part(columns_, j), {}, 0);
+      flush();
       if (rows > 1 && passed)
         for (const auto& p : pointers(v_, as_.lanes())) as_.advance(p.reg, -p.step * i64{passed});
     });
@@ -128,6 +143,11 @@ class MapEmitter {
   u8 v_;
   u32 columns_, vecs_;
   std::array<Assembler::Reg64, kMaxOperands> pointer_;
+  u32 side_by_side_;
+  // Vectors that wait to be computed.
+  std::array<Chain::Sources, kMostSideBySide> sources_;
+  u32 waiting_ = 0;
+  Lanes lanes_;
 };
 
 u32 registers(const PlanCall& call) {

@@ -2,6 +2,7 @@
 #include "codegen/x64/recipe.hh"
 
 #include <algorithm>
+#include <array>
 
 namespace morello::x64 {
 namespace {
@@ -10,31 +11,44 @@ using Vec = Assembler::Vec;
 
 class RecipeEmitter {
  public:
-  RecipeEmitter(Vectors& as, const Recipe& recipe, u32 width, const RecipeRegisters& registers)
-      : as_(as), recipe_(recipe), width_(width), registers_(registers) {}
+  RecipeEmitter(Vectors& as, const Recipe& recipe, u32 width,
+                std::span<const RecipeRegisters> vectors, u32 shared)
+      : as_(as), recipe_(recipe), width_(width), given_(vectors), shared_(shared) {
+    std::copy(vectors.begin(), vectors.end(), registers_.begin());
+  }
 
   void emit() {
     if (!recipe_.wide) return emit_code();
-    // The vector, or each half of it, in lanes of twice as many bytes.
+    // The vectors, or each half of them, in lanes of twice as many bytes.
     const u32 most = as_.lanes() / 2;
-    const u32 x = registers_.x, result = registers_.result;
-    const u32 wide = registers_.temporaries + recipe_.temporaries - 2u, first = wide + 1;
     const bool halves = width_ > most;
     const u32 part = halves ? most : std::max(width_, 4u);
-    registers_.x = registers_.result = wide;
     width_ = 2 * part;
-    as_.vcvtps2pd(as_.vec(wide, width_), as_.vec(x, part));
+    for (size_t i = 0; i < given_.size(); i++) {
+      registers_[i].x = registers_[i].result = wide(i);
+      as_.vcvtps2pd(as_.vec(wide(i), width_), as_.vec(given_[i].x, part));
+    }
     emit_code();
-    as_.vcvtpd2ps(as_.vec(halves ? first : result, part), as_.vec(wide, width_));
+    for (size_t i = 0; i < given_.size(); i++) {
+      const u32 to = halves ? wide(i) + 1 : given_[i].result;
+      as_.vcvtpd2ps(as_.vec(to, part), as_.vec(wide(i), width_));
+    }
     if (!halves) return;
-    extract_half(wide, x);
-    as_.vcvtps2pd(as_.vec(wide, width_), as_.vec(wide, part));
+    for (size_t i = 0; i < given_.size(); i++) {
+      extract_half(wide(i), given_[i].x);
+      as_.vcvtps2pd(as_.vec(wide(i), width_), as_.vec(wide(i), part));
+    }
     emit_code();
-    as_.vcvtpd2ps(as_.vec(wide, part), as_.vec(wide, width_));
-    join_halves(result, first, wide);
+    for (size_t i = 0; i < given_.size(); i++) {
+      as_.vcvtpd2ps(as_.vec(wide(i), part), as_.vec(wide(i), width_));
+      join_halves(given_[i].result, wide(i) + 1, wide(i));
+    }
   }
 
  private:
+  /// Of a wide recipe: what it is computed in. The next one keeps the first half of the result.
+  u32 wide(size_t i) const { return given_[i].temporaries + recipe_.temporaries - 2u; }
+
   void extract_half(u32 to, u32 from) {
     if (as_.avx512())
       as_.vextractf32x8(as_.vec(to, 8), Xbyak::Zmm(static_cast<int>(from)), 1);
@@ -52,7 +66,21 @@ class RecipeEmitter {
   }
 
   void emit_code() {
-    for (int i = 0; i < recipe_.length; i++) emit(recipe_.code[i]);
+    for (int i = 0; i < recipe_.length; i++) {
+      const LaneInstruction& in = recipe_.code[i];
+      is_shared_ = given_.size() > 1 && share(in);
+      for (vector_ = 0; vector_ < given_.size(); vector_++) emit(in);
+    }
+  }
+
+  /// Loads the constant of an instruction, if it has one, once for all vectors.
+  bool share(const LaneInstruction& in) {
+    for (LaneRef ref : {in.a, in.b}) {
+      if (ref < kLaneConstant) continue;
+      load(as_.vec(shared_, width_), ref);
+      return true;
+    }
+    return false;
   }
 
   Xbyak::Address memory(LaneRef ref) {
@@ -63,16 +91,19 @@ class RecipeEmitter {
   /// Calls f with the register or the memory of the constant.
   template <class F>
   void with(LaneRef ref, F f) {
-    ref >= kLaneConstant ? f(memory(ref)) : f(vec(ref));
+    ref < kLaneConstant ? f(vec(ref)) : is_shared_ ? f(as_.vec(shared_, width_)) : f(memory(ref));
   }
 
   Vec vec(LaneRef ref) {
-    const u32 index = ref == kInputX   ? registers_.x
-                      : ref == kInputY ? registers_.y
-                      : ref == kResult ? registers_.result
-                                       : registers_.temporaries + ref - kTemporary;
+    const RecipeRegisters& own = registers_[vector_];
+    const u32 index = ref == kInputX   ? own.x
+                      : ref == kInputY ? own.y
+                      : ref == kResult ? own.result
+                                       : own.temporaries + ref - kTemporary;
     return as_.vec(index, width_);
   }
+  /// One that belongs to the vector; k1 is that of odd vectors.
+  Xbyak::Opmask mask() const { return Xbyak::Opmask(2 + static_cast<int>(vector_)); }
   void emit(const LaneInstruction& in) {
     const bool wide = recipe_.wide;
     const bool mask_register = in.op == LaneOp::kWhere && as_.avx512();
@@ -135,9 +166,9 @@ class RecipeEmitter {
       case LaneOp::kSubInteger:
         return as_.vpsubd(to, a, b);
       case LaneOp::kWhere:
-        return as_.avx512() ? as_.vcmpps(as_.k2, a, b, in.extra) : as_.vcmpps(to, a, b, in.extra);
+        return as_.avx512() ? as_.vcmpps(mask(), a, b, in.extra) : as_.vcmpps(to, a, b, in.extra);
       case LaneOp::kSelect:
-        return as_.avx512() ? as_.vblendmps(to | as_.k2, a, b)
+        return as_.avx512() ? as_.vblendmps(to | mask(), a, b)
                             : as_.vblendvps(to, a, b, vec(in.extra));
       default:
         throw Xbyak::Error(Xbyak::ERR_INTERNAL);
@@ -147,7 +178,14 @@ class RecipeEmitter {
   void copy(const Vec& to, LaneRef from) {
     if (from < kLaneConstant)
       as_.vmovaps(to, vec(from));
-    else if (!as_.avx512())
+    else if (is_shared_)
+      as_.vmovaps(to, as_.vec(shared_, width_));
+    else
+      load(to, from);
+  }
+
+  void load(const Vec& to, LaneRef from) {
+    if (!as_.avx512())
       as_.vmovaps(to, memory(from));
     else if (recipe_.wide)
       as_.vpbroadcastq(to, as_.wide_constant(recipe_.constant[from - kLaneConstant]));
@@ -158,18 +196,23 @@ class RecipeEmitter {
   Vectors& as_;
   const Recipe& recipe_;
   u32 width_;
-  RecipeRegisters registers_;
+  std::span<const RecipeRegisters> given_;
+  std::array<RecipeRegisters, kMostSideBySide> registers_;
+  u32 shared_;
+  bool is_shared_ = false;
+  size_t vector_ = 0;
 };
 
 }  // namespace
 
-void emit_recipe(Vectors& as, const Recipe& recipe, u32 width, const RecipeRegisters& registers) {
-  RecipeEmitter(as, recipe, width, registers).emit();
+void emit_recipe(Vectors& as, const Recipe& recipe, u32 width,
+                 std::span<const RecipeRegisters> vectors, u32 shared) {
+  RecipeEmitter(as, recipe, width, vectors, shared).emit();
 }
 
 void emit_binary(Vectors& as, Op op, Dtype held, u32 width, u32 to, u32 a, u32 b, u32 temporaries) {
   if (const Recipe* recipe = recipe_of(op, held))
-    emit_recipe(as, *recipe, width, {a, b, to, temporaries});
+    emit_recipe(as, *recipe, width, std::array{RecipeRegisters{a, b, to, temporaries}});
   else
     as.binary(op, held, as.vec(to, width), as.vec(a, width), as.vec(b, width));
 }

@@ -3,6 +3,8 @@
 #ifndef MORELLO_CODEGEN_X64_RECIPE_HH
 #define MORELLO_CODEGEN_X64_RECIPE_HH
 
+#include <span>
+
 #include "codegen/x64/vectors.hh"
 #include "cost/recipe.hh"
 
@@ -14,7 +16,10 @@ struct RecipeRegisters {
   u32 temporaries = 0;  // the first of them
 };
 
-void emit_recipe(Vectors& as, const Recipe& recipe, u32 width, const RecipeRegisters& registers);
+/// The code of up to kMostSideBySide vectors of one width, instruction by instruction.
+/// @param shared  of several vectors: a register for the constant of an instruction.
+void emit_recipe(Vectors& as, const Recipe& recipe, u32 width,
+                 std::span<const RecipeRegisters> vectors, u32 shared = 0);
 
 /// to = a op b, of any binary operation of vectors in registers; kMulAdd: a sum.
 /// @param temporaries  the first of those of the operation's recipe, if it has one.

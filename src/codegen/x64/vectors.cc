@@ -145,6 +145,18 @@ void Vectors::convert(u32 to, u32 index, u32 width, Dtype from, Dtype held) {
     vmovaps(t, x);
 }
 
+void Vectors::round_lanes(u32 to, u32 index, u32 width, Dtype narrow, u32 spare) {
+  const Vec t = vec(to, width);
+  if (narrow == Dtype::kF16) {
+    const Vec half = vec(spare, std::max(4u, width / 2));
+    vcvtps2ph(half, vec(index, std::max(4u, width)), 0);
+    vcvtph2ps(t, half);
+  } else {
+    round_bf16(index, width, spare);
+    vpslld(t, vec(spare, width), 16);
+  }
+}
+
 void Vectors::load_bytes(u32 index, u32 count, const Reg64& base, i64 bytes) {
   const Vec x = vec(index, 4);
   if (count >= 16) return vmovups(x, at(base, bytes));

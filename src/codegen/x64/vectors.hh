@@ -56,6 +56,9 @@ class Vectors : public Assembler {
   // -- Parts of these
   /// Lanes of i32 as f32, or a copy.
   void convert(u32 to, u32 index, u32 width, Dtype from, Dtype held);
+  /// Lanes of f32 rounded to bf16 or f16, as f32.
+  /// @param spare  the first of so many registers as narrowing_registers() says.
+  void round_lanes(u32 to, u32 index, u32 width, Dtype narrow, u32 spare);
   /// `bytes` (at most 16) of memory, with zeros above.
   void load_bytes(u32 index, u32 count, const Reg64& base, i64 bytes);
   void store_bytes(u32 index, u32 count, const Reg64& base, i64 bytes);

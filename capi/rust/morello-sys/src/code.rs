@@ -65,7 +65,7 @@ extern "C" {
         code: *mut morello_code,
         code_size: usize,
     ) -> morello_status;
-    pub fn morello_kernel_code_function(
+    pub fn morello_kernel_code_function_get(
         kernel: *const morello_kernel,
         operand: i32,
         index: u32,

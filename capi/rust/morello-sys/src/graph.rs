@@ -7,7 +7,7 @@ opaque!(morello_graph);
 
 extern "C" {
     pub fn morello_graph_create(
-        context: *mut morello_context,
+        context: *const morello_context,
         graph: *mut *mut morello_graph,
         err: *mut *mut morello_error,
     ) -> morello_status;

@@ -31,6 +31,10 @@ pub const MORELLO_ISA_AVX2_VNNI: morello_isa = 3;
 pub const MORELLO_ISA_AVX512_VNNI: morello_isa = 4;
 pub const MORELLO_ISA_AVX512_BF16: morello_isa = 5;
 
+pub type morello_effort = c_int;
+pub const MORELLO_EFFORT_EXACT: morello_effort = 0;
+pub const MORELLO_EFFORT_QUICK: morello_effort = 2000;
+
 pub const MORELLO_MAX_RANK: usize = 8;
 pub const MORELLO_MAX_OPERANDS: usize = 8;
 
@@ -121,6 +125,7 @@ pub struct morello_context_options {
     pub cache_bytes: u64,
     pub log: Option<morello_log_fn>,
     pub log_user: *mut c_void,
+    pub tools: *const c_char,
 }
 
 #[repr(C)]
@@ -167,6 +172,7 @@ pub struct morello_options {
     pub table: *const morello_table,
     pub strict_table: u32,
     pub code_only: u32,
+    pub effort: u64,
 }
 
 #[repr(C)]
@@ -240,13 +246,13 @@ extern "C" {
     pub fn morello_context_release(context: *mut morello_context);
 
     pub fn morello_spec_parse(
-        context: *mut morello_context,
+        context: *const morello_context,
         text: *const c_char,
         spec: *mut *mut morello_spec,
         err: *mut *mut morello_error,
     ) -> morello_status;
     pub fn morello_spec_matmul(
-        context: *mut morello_context,
+        context: *const morello_context,
         a: *const morello_tensor,
         b: *const morello_tensor,
         out: *const morello_tensor,
@@ -255,7 +261,7 @@ extern "C" {
         err: *mut *mut morello_error,
     ) -> morello_status;
     pub fn morello_spec_einsum(
-        context: *mut morello_context,
+        context: *const morello_context,
         subscripts: *const c_char,
         a: *const morello_tensor,
         b: *const morello_tensor,
@@ -265,7 +271,7 @@ extern "C" {
         err: *mut *mut morello_error,
     ) -> morello_status;
     pub fn morello_spec_unary(
-        context: *mut morello_context,
+        context: *const morello_context,
         op: i32,
         input: *const morello_tensor,
         out: *const morello_tensor,
@@ -273,7 +279,7 @@ extern "C" {
         err: *mut *mut morello_error,
     ) -> morello_status;
     pub fn morello_spec_binary(
-        context: *mut morello_context,
+        context: *const morello_context,
         op: i32,
         a: *const morello_tensor,
         b: *const morello_tensor,
@@ -282,7 +288,7 @@ extern "C" {
         err: *mut *mut morello_error,
     ) -> morello_status;
     pub fn morello_spec_reduce(
-        context: *mut morello_context,
+        context: *const morello_context,
         op: i32,
         axis: u32,
         input: *const morello_tensor,
@@ -292,14 +298,14 @@ extern "C" {
         err: *mut *mut morello_error,
     ) -> morello_status;
     pub fn morello_spec_move(
-        context: *mut morello_context,
+        context: *const morello_context,
         input: *const morello_tensor,
         out: *const morello_tensor,
         spec: *mut *mut morello_spec,
         err: *mut *mut morello_error,
     ) -> morello_status;
     pub fn morello_spec_transpose(
-        context: *mut morello_context,
+        context: *const morello_context,
         permutation: *const u32,
         input: *const morello_tensor,
         out: *const morello_tensor,
@@ -307,14 +313,14 @@ extern "C" {
         err: *mut *mut morello_error,
     ) -> morello_status;
     pub fn morello_spec_fill(
-        context: *mut morello_context,
+        context: *const morello_context,
         value: f32,
         out: *const morello_tensor,
         spec: *mut *mut morello_spec,
         err: *mut *mut morello_error,
     ) -> morello_status;
     pub fn morello_spec_append(
-        context: *mut morello_context,
+        context: *const morello_context,
         spec: *const morello_spec,
         op: i32,
         operand: *const morello_tensor,
@@ -350,7 +356,7 @@ extern "C" {
 
     pub fn morello_options_init(options: *mut morello_options, options_size: usize);
     pub fn morello_synthesize(
-        context: *mut morello_context,
+        context: *const morello_context,
         spec: *const morello_spec,
         options: *const morello_options,
         kernel: *mut *mut morello_kernel,
@@ -389,6 +395,11 @@ extern "C" {
         buffer: *mut c_char,
         size: usize,
     ) -> usize;
+    pub fn morello_kernel_explain(
+        kernel: *const morello_kernel,
+        buffer: *mut c_char,
+        size: usize,
+    ) -> usize;
     pub fn morello_kernel_print_plan(
         kernel: *const morello_kernel,
         buffer: *mut c_char,
@@ -403,16 +414,23 @@ extern "C" {
     pub fn morello_kernel_release(kernel: *mut morello_kernel);
 
     pub fn morello_table_load(
-        context: *mut morello_context,
+        context: *const morello_context,
         path: *const c_char,
         table: *mut *mut morello_table,
         err: *mut *mut morello_error,
     ) -> morello_status;
     pub fn morello_table_load_memory(
-        context: *mut morello_context,
+        context: *const morello_context,
         data: *const c_void,
         size: usize,
         table: *mut *mut morello_table,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_table_save_memory(
+        table: *const morello_table,
+        buffer: *mut c_void,
+        size: usize,
+        length: *mut usize,
         err: *mut *mut morello_error,
     ) -> morello_status;
     pub fn morello_table_save(

@@ -19,7 +19,7 @@ pub struct morello_precompute_progress {
     pub remaining: u64,
 }
 
-pub type morello_precompute_fn =
+pub type morello_precompute_progress_fn =
     Option<unsafe extern "C" fn(user: *mut c_void, progress: *const morello_precompute_progress)>;
 
 #[repr(C)]
@@ -35,7 +35,7 @@ pub struct morello_precompute_options {
     pub progress_interval: u32,
     pub reserved0: u32,
     pub memory_budget: u64,
-    pub progress: morello_precompute_fn,
+    pub progress: morello_precompute_progress_fn,
     pub progress_user: *mut c_void,
     pub cancel: *const i32,
 }
@@ -53,11 +53,20 @@ extern "C" {
         options_size: usize,
     );
     pub fn morello_precompute(
-        context: *mut morello_context,
+        context: *const morello_context,
         families: *const *const c_char,
         family_count: usize,
         path: *const c_char,
         options: *const morello_precompute_options,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_precompute_table(
+        context: *const morello_context,
+        families: *const *const c_char,
+        family_count: usize,
+        known: *const morello_table,
+        options: *const morello_precompute_options,
+        table: *mut *mut morello_table,
         err: *mut *mut morello_error,
     ) -> morello_status;
 }

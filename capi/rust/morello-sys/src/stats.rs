@@ -39,10 +39,11 @@ pub struct morello_search_stats {
     pub table_use: i32,
     pub table_reason: i32,
     pub stored: u32,
+    pub effort: u64,
 }
 
 extern "C" {
-    pub fn morello_kernel_stats(
+    pub fn morello_kernel_stats_get(
         kernel: *const morello_kernel,
         stats: *mut morello_search_stats,
         stats_size: usize,

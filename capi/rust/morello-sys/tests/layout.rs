@@ -78,11 +78,11 @@ fn matches_the_header() {
         morello_frame_step { offset, cfa, saved }
         morello_code_function { struct_size, begin, end, kind, step_count, steps }
         morello_context_options { struct_size, max_isa, read_machine, table_memory, cache_directory,
-                                  cache_bytes, log, log_user }
+                                  cache_bytes, log, log_user, tools }
         morello_tensor { dtype, layout, rank, reserved0, shape, strides }
         morello_options { struct_size, target, threads, time_budget, memory_budget, search_only, reserved0,
                           search_threads, progress_interval, progress, progress_user, cancel, table,
-                          strict_table, code_only }
+                          strict_table, code_only, effort }
         morello_progress { struct_size, states, previews, bytes, microseconds, best_cost, lower_bound }
         morello_table_info { struct_size, target, threads, machine, families, points, groups, boxes,
                              bytes }
@@ -97,7 +97,7 @@ fn matches_the_header() {
                                search_microseconds, codegen_microseconds, misfits, advances, borrowed,
                                lookup_nanoseconds, search_nanoseconds, plan_nanoseconds,
                                emit_nanoseconds, lower_bound, optimal, table_use,
-                               table_reason, stored }
+                               table_reason, stored, effort }
     };
     ours.extend(constants![
         MORELLO_VERSION,
@@ -131,6 +131,8 @@ fn matches_the_header() {
         MORELLO_CODE_ENTRY,
         MORELLO_CODE_TASK,
         MORELLO_CODE_ROUTINE,
+        MORELLO_EFFORT_EXACT,
+        MORELLO_EFFORT_QUICK,
         MORELLO_TABLE_NONE,
         MORELLO_TABLE_ANSWERED,
         MORELLO_TABLE_NOT_COVERED,

@@ -2,6 +2,7 @@
 //! Contexts: where Specs, kernels and tables are made.
 
 use crate::cpu::Isa;
+use crate::precompute::c_text;
 use crate::table::c_path;
 use crate::{create, Kernel, Options, Result, Spec, Table};
 use morello_sys as sys;
@@ -15,9 +16,10 @@ use std::ptr::NonNull;
 pub struct ContextOptions {
     raw: sys::morello_context_options,
     cache: Option<CString>,
+    tools: Option<CString>,
 }
 
-// SAFETY: the only pointer is null until `create`, which sets it in a copy.
+// SAFETY: its pointers are null until `create`, which sets them in a copy.
 unsafe impl Send for ContextOptions {}
 // SAFETY: as above.
 unsafe impl Sync for ContextOptions {}
@@ -33,7 +35,7 @@ impl ContextOptions {
             );
             options.assume_init()
         };
-        ContextOptions { raw, cache: None }
+        ContextOptions { raw, cache: None, tools: None }
     }
 
     /// Caps every target that is used through the context.
@@ -64,9 +66,17 @@ impl ContextOptions {
         Ok(self)
     }
 
+    /// Who is told of kernels: names with commas between them, such as "gdb,unwind,map,jitdump"
+    /// (docs/tools.md); "" for nobody, whatever the environment variable `MORELLO_TOOLS` says.
+    pub fn tools(mut self, names: &str) -> Result<ContextOptions> {
+        self.tools = Some(c_text(names)?);
+        Ok(self)
+    }
+
     pub fn create(&self) -> Result<Context> {
         let mut raw = self.raw;
         raw.cache_directory = self.cache.as_ref().map_or(std::ptr::null(), |path| path.as_ptr());
+        raw.tools = self.tools.as_ref().map_or(std::ptr::null(), |names| names.as_ptr());
         // SAFETY: all pointers are valid for the call.
         create(|context, err| unsafe { sys::morello_context_create(&raw, context, err) })
             .map(Context)
@@ -79,12 +89,14 @@ impl Default for ContextOptions {
     }
 }
 
-/// Where kernels are synthesized. Specs and kernels outlive it.
+/// Where kernels are synthesized, by any number of threads at once. Specs and kernels outlive it.
 #[derive(Debug)]
 pub struct Context(NonNull<sys::morello_context>);
 
-// SAFETY: a context is bound to no thread. It is not Sync: functions need exclusive use of it.
+// SAFETY: a context is bound to no thread, and never changes.
 unsafe impl Send for Context {}
+// SAFETY: functions take a pointer to const.
+unsafe impl Sync for Context {}
 
 impl Context {
     /// A context with default settings.
@@ -93,7 +105,7 @@ impl Context {
     }
 
     /// Finds the cheapest program for `spec` and makes a kernel of it.
-    pub fn synthesize(&mut self, spec: &Spec, options: &Options) -> Result<Kernel> {
+    pub fn synthesize(&self, spec: &Spec, options: &Options) -> Result<Kernel> {
         let operands = spec.operands()?;
         let kernel = options.with_raw(|raw| {
             // SAFETY: all pointers are valid for the call.
@@ -106,16 +118,16 @@ impl Context {
     }
 
     /// Reads a table from a file, for kernels that are made in contexts with these settings.
-    pub fn load_table(&mut self, path: impl AsRef<Path>) -> Result<Table> {
+    pub fn load_table(&self, path: impl AsRef<Path>) -> Result<Table> {
         Table::load_in(self, path.as_ref())
     }
 
     /// The same from the bytes of a file.
-    pub fn table_from_bytes(&mut self, bytes: &[u8]) -> Result<Table> {
+    pub fn table_from_bytes(&self, bytes: &[u8]) -> Result<Table> {
         Table::from_bytes_in(self, bytes)
     }
 
-    pub(crate) fn as_mut_ptr(&mut self) -> *mut sys::morello_context {
+    pub(crate) fn as_ptr(&self) -> *const sys::morello_context {
         self.0.as_ptr()
     }
 }

@@ -37,9 +37,9 @@ unsafe impl Sync for Graph {}
 
 impl Graph {
     pub fn new() -> Result<Graph> {
-        let mut context = Context::new()?;
+        let context = Context::new()?;
         // SAFETY (here and below): all pointers are valid for the call; the library keeps none.
-        create(|graph, err| unsafe { sys::morello_graph_create(context.as_mut_ptr(), graph, err) })
+        create(|graph, err| unsafe { sys::morello_graph_create(context.as_ptr(), graph, err) })
             .map(Graph)
     }
 

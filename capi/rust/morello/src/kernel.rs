@@ -3,8 +3,8 @@
 
 use crate::cpu::Isa;
 use crate::{
-    error, text_of, Context, Dtype, Element, Error, Options, Packed, Pool, Result, Slice, SliceMut,
-    Spec, Status, Tensor,
+    error, text_of, Context, Dtype, Effort, Element, Error, Options, Packed, Pool, Result, Slice,
+    SliceMut, Spec, Status, Tensor,
 };
 use morello_sys as sys;
 use std::alloc::{alloc, dealloc, Layout as AllocLayout};
@@ -194,6 +194,11 @@ impl Kernel {
         text_of(|buffer, size| unsafe { sys::morello_kernel_print(self.as_ptr(), buffer, size) })
     }
 
+    /// Where its predicted cycles go, as JSON (docs/tools.md); empty for loaded kernels.
+    pub fn explain(&self) -> String {
+        text_of(|buffer, size| unsafe { sys::morello_kernel_explain(self.as_ptr(), buffer, size) })
+    }
+
     /// Loops, buffers and microkernels as they were emitted; empty if only searched.
     pub fn plan(&self) -> String {
         text_of(|buffer, size| unsafe {
@@ -220,7 +225,7 @@ impl Kernel {
         // SAFETY: the struct is plain data for which zeros are valid; the library is given its size.
         let stats = unsafe {
             let size = size_of::<sys::morello_search_stats>();
-            let status = sys::morello_kernel_stats(self.as_ptr(), stats.as_mut_ptr(), size);
+            let status = sys::morello_kernel_stats_get(self.as_ptr(), stats.as_mut_ptr(), size);
             error::check(status, std::ptr::null_mut())?;
             stats.assume_init()
         };
@@ -245,6 +250,7 @@ impl Kernel {
             table_use: TableUse::from_raw(stats.table_use),
             table_reason: TableReason::from_raw(stats.table_reason),
             stored: stats.stored != 0,
+            effort: Effort::from_raw(stats.effort),
         })
     }
 
@@ -282,12 +288,14 @@ pub struct SearchStats {
     pub emit: Duration,
     /// No program costs less, in cycles.
     pub lower_bound: f64,
-    /// Proven; or else a budget ended the search.
+    /// Proven; or else a budget or the effort ended the search.
     pub optimal: bool,
     pub table_use: TableUse,
     pub table_reason: TableReason,
     /// The kernel was loaded, from a file or the cache: there was no search, and no code was made.
     pub stored: bool,
+    /// What the search was asked for.
+    pub effort: Effort,
 }
 
 /// What became of the [`crate::Table`] in the options.

@@ -61,7 +61,7 @@ pub use error::{Error, Result, Status};
 pub use graph::{Graph, Value};
 pub use inspect::Verification;
 pub use kernel::{Kernel, Scratch, SearchStats, TableReason, TableUse};
-pub use options::{Options, Progress};
+pub use options::{Effort, Options, Progress};
 pub use packed::Packed;
 pub use pool::Pool;
 pub use precompute::{Precompute, PrecomputeProgress};
@@ -78,6 +78,26 @@ fn text_of(print: impl Fn(*mut morello_sys::c_char, usize) -> usize) -> String {
     print(buffer.as_mut_ptr().cast(), buffer.len());
     buffer.pop();
     String::from_utf8_lossy(&buffer).into_owned()
+}
+
+/// Calls one of C's functions that write bytes: for the length, then for them.
+fn saved_bytes(
+    save: impl Fn(
+        *mut std::ffi::c_void,
+        usize,
+        *mut usize,
+        *mut *mut morello_sys::morello_error,
+    ) -> morello_sys::morello_status,
+) -> Result<Vec<u8>> {
+    let (mut bytes, mut length) = (Vec::<u8>::new(), 0);
+    for _ in 0..2 {
+        bytes.resize(length, 0);
+        let mut error = std::ptr::null_mut();
+        let status = save(bytes.as_mut_ptr().cast(), bytes.len(), &mut length, &mut error);
+        // SAFETY: `error` is null or what the library returned, and is not used again.
+        unsafe { error::check(status, error) }?;
+    }
+    Ok(bytes)
 }
 
 /// Calls a function of C that makes an object or an error.

@@ -65,6 +65,13 @@ impl Options {
         self
     }
 
+    /// How long to search; default: [`Effort::Exact`]. Unlike a budget, the same effort finds the
+    /// same program on every machine.
+    pub fn effort(mut self, effort: Effort) -> Options {
+        self.raw.effort = effort.to_raw();
+        self
+    }
+
     /// Bytes of memory that the search may use; default: no limit.
     pub fn memory_budget(mut self, bytes: u64) -> Options {
         self.raw.memory_budget = bytes.max(1);
@@ -125,6 +132,36 @@ impl Options {
 impl Default for Options {
     fn default() -> Options {
         Options::new()
+    }
+}
+
+/// How long to search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Effort {
+    /// Until the cheapest program is proven.
+    #[default]
+    Exact,
+    /// Some milliseconds.
+    Quick,
+    /// So many expansions at most, at least 1; more of them never find a dearer program.
+    Expansions(u64),
+}
+
+impl Effort {
+    fn to_raw(self) -> u64 {
+        match self {
+            Effort::Exact => sys::MORELLO_EFFORT_EXACT as u64,
+            Effort::Quick => sys::MORELLO_EFFORT_QUICK as u64,
+            Effort::Expansions(count) => count.max(1),
+        }
+    }
+    pub(crate) fn from_raw(raw: u64) -> Effort {
+        match raw {
+            _ if raw == Effort::Exact.to_raw() => Effort::Exact,
+            _ if raw == Effort::Quick.to_raw() => Effort::Quick,
+            count => Effort::Expansions(count),
+        }
     }
 }
 

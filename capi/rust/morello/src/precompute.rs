@@ -4,9 +4,9 @@
 use crate::cpu::Isa;
 use crate::table::c_path;
 use crate::watch::{watched, Cancel, Reported, Watcher};
-use crate::{error, Context, Error, Result, Status};
+use crate::{error, Context, Error, Result, Status, Table};
 use morello_sys as sys;
-use std::ffi::CString;
+use std::ffi::{c_char, CString};
 use std::mem::{size_of, MaybeUninit};
 use std::path::Path;
 use std::time::Duration;
@@ -102,17 +102,52 @@ impl Precompute {
     /// Adds what the file does not cover yet; makes the file if there is none. At any moment it is
     /// a valid table, and a later call goes on where one was interrupted.
     pub fn run(&self, families: &[&str], path: impl AsRef<Path>) -> Result<()> {
-        self.run_in(&mut Context::new()?, families, path)
+        self.run_in(&Context::new()?, families, path)
     }
 
     /// The same for kernels of contexts with these settings.
     pub fn run_in(
         &self,
-        context: &mut Context,
+        context: &Context,
         families: &[&str],
         path: impl AsRef<Path>,
     ) -> Result<()> {
         let path = c_path(path.as_ref())?;
+        // SAFETY: all pointers are valid for the call.
+        self.solve(families, |texts, count, raw, err| unsafe {
+            let context = context.as_ptr();
+            sys::morello_precompute(context, texts, count, path.as_ptr(), raw, err)
+        })
+    }
+
+    /// The same without a file: a new table of all members, and of what `known` covers. Nothing is
+    /// kept of a call that is cancelled.
+    pub fn table_in(
+        &self,
+        context: &Context,
+        families: &[&str],
+        known: Option<&Table>,
+    ) -> Result<Table> {
+        let known = known.map_or(std::ptr::null(), |table| table.as_ptr());
+        let mut table = std::ptr::null_mut();
+        // SAFETY: all pointers are valid for the call.
+        self.solve(families, |texts, count, raw, err| unsafe {
+            let context = context.as_ptr();
+            sys::morello_precompute_table(context, texts, count, known, raw, &mut table, err)
+        })?;
+        Table::made(table)
+    }
+
+    fn solve(
+        &self,
+        families: &[&str],
+        call: impl FnOnce(
+            *const *const c_char,
+            usize,
+            *const sys::morello_precompute_options,
+            *mut *mut sys::morello_error,
+        ) -> sys::morello_status,
+    ) -> Result<()> {
         let texts = families.iter().map(|text| c_text(text)).collect::<Result<Vec<_>>>()?;
         let pointers: Vec<_> = texts.iter().map(|text| text.as_ptr()).collect();
         let mut raw = self.raw;
@@ -121,18 +156,9 @@ impl Precompute {
             raw.progress = progress;
             raw.progress_user = user;
             let mut err = std::ptr::null_mut();
-            // SAFETY: all pointers are valid for the call; the error is not used again.
-            unsafe {
-                let status = sys::morello_precompute(
-                    context.as_mut_ptr(),
-                    pointers.as_ptr(),
-                    pointers.len(),
-                    path.as_ptr(),
-                    &raw,
-                    &mut err,
-                );
-                error::check(status, err)
-            }
+            let status = call(pointers.as_ptr(), pointers.len(), &raw, &mut err);
+            // SAFETY: the error is that of the call, and not used again.
+            unsafe { error::check(status, err) }
         })
     }
 }
@@ -189,6 +215,5 @@ impl Reported for PrecomputeProgress {
 }
 
 pub(crate) fn c_text(text: &str) -> Result<CString> {
-    CString::new(text)
-        .map_err(|_| Error::new(Status::InvalidArgument, "the text has a zero byte"))
+    CString::new(text).map_err(|_| Error::new(Status::InvalidArgument, "the text has a zero byte"))
 }

@@ -118,10 +118,10 @@ pub(crate) type ErrorOut = *mut *mut sys::morello_error;
 
 impl Spec {
     pub(crate) fn build(
-        make: impl FnOnce(*mut sys::morello_context, SpecOut, ErrorOut) -> sys::morello_status,
+        make: impl FnOnce(*const sys::morello_context, SpecOut, ErrorOut) -> sys::morello_status,
     ) -> Result<Spec> {
-        let mut context = Context::new()?;
-        create(|spec, err| make(context.as_mut_ptr(), spec, err)).map(Spec)
+        let context = Context::new()?;
+        create(|spec, err| make(context.as_ptr(), spec, err)).map(Spec)
     }
 
     /// `out[..,m,n] = a[..,m,k] * b[..,k,n]`; leading axes are a batch.

@@ -2,10 +2,9 @@
 //! Kernels that are stored: as files, as bytes, and loaded from them.
 
 use crate::table::c_path;
-use crate::{create, error, Context, Kernel, Result, Spec};
+use crate::{create, error, saved_bytes, Context, Kernel, Result, Spec};
 use morello_sys as sys;
 use std::ffi::CStr;
-use std::os::raw::c_void;
 use std::path::Path;
 use std::ptr::NonNull;
 
@@ -32,25 +31,10 @@ impl Kernel {
 
     /// The bytes of such a file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        let mut length = 0;
-        for _ in 0..2 {
-            bytes.resize(length, 0);
-            let mut err = std::ptr::null_mut();
-            // SAFETY: `bytes` has the size that the call is told; the error is not used again.
-            unsafe {
-                let buffer = bytes.as_mut_ptr() as *mut c_void;
-                let status = sys::morello_kernel_save_memory(
-                    self.as_ptr(),
-                    buffer,
-                    bytes.len(),
-                    &mut length,
-                    &mut err,
-                );
-                error::check(status, err)?;
-            }
-        }
-        Ok(bytes)
+        // SAFETY: the pointers are valid for the call, and the buffer has the size that it is told.
+        saved_bytes(|buffer, size, length, err| unsafe {
+            sys::morello_kernel_save_memory(self.as_ptr(), buffer, size, length, err)
+        })
     }
 
     /// What it computes, as text.
@@ -68,10 +52,10 @@ impl Context {
     /// # Safety
     /// The file is machine code, which will run: it has to be one that you would load as a library.
     /// Checks find damage, and no malice.
-    pub unsafe fn load_kernel(&mut self, path: impl AsRef<Path>) -> Result<Kernel> {
+    pub unsafe fn load_kernel(&self, path: impl AsRef<Path>) -> Result<Kernel> {
         let path = c_path(path.as_ref())?;
         Kernel::loaded(create(|kernel, err| unsafe {
-            sys::morello_kernel_load(self.as_mut_ptr(), path.as_ptr(), kernel, err)
+            sys::morello_kernel_load(self.as_ptr(), path.as_ptr(), kernel, err)
         })?)
     }
 
@@ -79,10 +63,10 @@ impl Context {
     ///
     /// # Safety
     /// As above.
-    pub unsafe fn kernel_from_bytes(&mut self, bytes: &[u8]) -> Result<Kernel> {
+    pub unsafe fn kernel_from_bytes(&self, bytes: &[u8]) -> Result<Kernel> {
         let data = bytes.as_ptr().cast();
         Kernel::loaded(create(|kernel, err| unsafe {
-            sys::morello_kernel_load_memory(self.as_mut_ptr(), data, bytes.len(), kernel, err)
+            sys::morello_kernel_load_memory(self.as_ptr(), data, bytes.len(), kernel, err)
         })?)
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::cpu::Isa;
 use crate::precompute::c_text;
-use crate::{create, error, Context, Error, Result, Spec, Status};
+use crate::{create, error, saved_bytes, Context, Error, Result, Spec, Status};
 use morello_sys as sys;
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -34,22 +34,36 @@ impl Table {
         Context::new()?.table_from_bytes(bytes)
     }
 
-    pub(crate) fn load_in(context: &mut Context, path: &Path) -> Result<Table> {
+    pub(crate) fn load_in(context: &Context, path: &Path) -> Result<Table> {
         let path = c_path(path)?;
         // SAFETY: all pointers are valid for the call.
         create(|table, err| unsafe {
-            sys::morello_table_load(context.as_mut_ptr(), path.as_ptr(), table, err)
+            sys::morello_table_load(context.as_ptr(), path.as_ptr(), table, err)
         })
         .map(Table)
     }
 
-    pub(crate) fn from_bytes_in(context: &mut Context, bytes: &[u8]) -> Result<Table> {
+    pub(crate) fn from_bytes_in(context: &Context, bytes: &[u8]) -> Result<Table> {
         let data = bytes.as_ptr().cast();
         // SAFETY: all pointers are valid for the call.
         create(|table, err| unsafe {
-            sys::morello_table_load_memory(context.as_mut_ptr(), data, bytes.len(), table, err)
+            sys::morello_table_load_memory(context.as_ptr(), data, bytes.len(), table, err)
         })
         .map(Table)
+    }
+
+    /// What a call that succeeded has made for us.
+    pub(crate) fn made(table: *mut sys::morello_table) -> Result<Table> {
+        let none = || Error::new(Status::Internal, "the library returned no object");
+        NonNull::new(table).map(Table).ok_or_else(none)
+    }
+
+    /// The bytes of such a file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        // SAFETY: the pointers are valid for the call, and the buffer has the size that it is told.
+        saved_bytes(|buffer, size, length, err| unsafe {
+            sys::morello_table_save_memory(self.as_ptr(), buffer, size, length, err)
+        })
     }
 
     /// Replaces a file, or makes one, as a whole or not at all.

@@ -183,16 +183,37 @@ fn search_only_kernels_do_not_run() {
 #[test]
 fn contexts_cap_and_move() {
     let spec = matmul((4, 8, 16), Write::Overwrite);
-    let mut context = ContextOptions::new().max_isa(Isa::Avx2).create().unwrap();
+    let context = ContextOptions::new().max_isa(Isa::Avx2).create().unwrap();
     let kernel = context.synthesize(&spec, &Options::new()).unwrap();
     assert_eq!(kernel.isa(), Some(Isa::Avx2));
     let error = context.synthesize(&spec, &Options::new().isa(Isa::Avx512)).unwrap_err();
     assert_eq!(error.status(), Status::IsaUnavailable);
 
-    let mut context = Context::new().unwrap();
+    let context = Context::new().unwrap();
     let handle = std::thread::spawn(move || context.synthesize(&spec, &Options::new()).unwrap());
     let kernel = handle.join().unwrap(); // the context is gone
     kernel.run(&[&[1.0; 32], &[2.0; 128]], &mut [0.0; 64]).unwrap();
+}
+
+#[test]
+fn tools_and_explanations() {
+    let context = ContextOptions::new().tools("gdb,unwind").unwrap().create().unwrap();
+    let kernel =
+        context.synthesize(&matmul((4, 8, 16), Write::Overwrite), &Options::new()).unwrap();
+    assert!(kernel.explain().starts_with("{\"cycles\":"));
+    let error = ContextOptions::new().tools("gdb,magic").unwrap().create().unwrap_err();
+    assert_eq!(error.status(), Status::InvalidArgument);
+}
+
+#[test]
+fn threads_share_a_context() {
+    let context = Context::new().unwrap();
+    let spec = matmul((4, 8, 16), Write::Overwrite);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| context.synthesize(&spec, &Options::new()).unwrap());
+        }
+    });
 }
 
 #[test]

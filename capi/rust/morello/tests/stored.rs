@@ -43,7 +43,7 @@ fn a_saved_kernel_is_loaded_and_runs() {
     let bytes = kernel.to_bytes().unwrap();
     assert_eq!(bytes, std::fs::read(&path).unwrap());
 
-    let mut context = Context::new().unwrap();
+    let context = Context::new().unwrap();
     // SAFETY: this test wrote the file and the bytes.
     let loaded = unsafe {
         [context.load_kernel(&path).unwrap(), context.kernel_from_bytes(&bytes).unwrap()]

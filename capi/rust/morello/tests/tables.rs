@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //! Tables: made, kept in files and memory, merged, and kernels without a search.
 
-use morello::{Cancel, Isa, Kernel, Options, Precompute, Spec, Status, Table, TableReason, TableUse};
+use morello::{
+    Cancel, Context, Isa, Kernel, Options, Precompute, Spec, Status, Table, TableReason, TableUse,
+};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -64,6 +66,19 @@ fn covered_specs_need_no_search() {
     assert_eq!((stats.table_use, stats.table_reason), (TableUse::NotCovered, TableReason::Threads));
     let error = Kernel::with_options(&matmul(), &other.strict_table(true)).unwrap_err();
     assert_eq!(error.status(), Status::IncompatibleTable);
+}
+
+#[test]
+fn tables_in_memory() {
+    let folder = Folder::new("memory");
+    let expected = made(&folder, "t.mtab", &["relu f32[<=4]", MATMULS]).to_bytes().unwrap();
+    assert_eq!(expected, std::fs::read(folder.file("t.mtab")).unwrap());
+    let (context, solve) = (Context::new().unwrap(), Precompute::new().isa(Isa::Avx2));
+    let relus = solve.table_in(&context, &["relu f32[<=4]"], None).unwrap();
+    let both = solve.table_in(&context, &[MATMULS], Some(&relus)).unwrap();
+    assert_eq!(both.to_bytes().unwrap(), expected);
+    assert!(Table::from_bytes(&expected).unwrap().covers(&matmul()));
+    assert!(solve.clone().threads(2).table_in(&context, &[MATMULS], Some(&relus)).is_err());
 }
 
 #[test]

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// bench-effort: how long a search with an effort takes, and how near its programs are to the
+// cheapest, over random Specs.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "fmt/format.h"
+#include "handles.hh"
+#include "random_mixed.hh"
+
+namespace morello::bench {
+namespace {
+
+struct Settings {
+  uint64_t seed = 1, count = 100, most = 2048, effort = MORELLO_EFFORT_QUICK;
+  double exact_seconds = 10;
+  int repetitions = 3;
+  std::string isa = "avx2";
+  bool plain = false;
+};
+
+struct Found {
+  double cost = 0, bound = 0, milliseconds = 0;
+  uint64_t expanded = 0;
+  bool optimal = false;
+};
+
+bool search(morello_context* context, const morello_spec* spec, const morello_options& options,
+            Found* found) {
+  morello_kernel* made = nullptr;
+  morello_error* error = nullptr;
+  const bool good = morello_synthesize(context, spec, &options, &made, &error) == MORELLO_OK;
+  const tools::KernelPtr kernel(made);
+  const tools::ErrorPtr owner(error);
+  if (!good) {
+    fmt::print("{}\n", morello_error_message(error));
+    return false;
+  }
+  morello_search_stats stats = {};
+  morello_kernel_stats_get(made, &stats, sizeof stats);
+  *found = {morello_kernel_cost(made), stats.lower_bound,
+            static_cast<double>(stats.search_nanoseconds) * 1e-6, stats.expanded,
+            stats.optimal == 1};
+  return true;
+}
+
+class Summary {
+ public:
+  void add(const Found& quick, const Found& exact) {
+    times_.push_back(quick.milliseconds);
+    const double ratio = quick.cost / exact.cost;
+    (exact.optimal ? proven_ : others_).push_back(ratio);
+    if (!exact.optimal) gaps_.push_back(exact.cost / exact.bound);
+  }
+  void print() {
+    if (times_.empty()) return;
+    fmt::print("\nmilliseconds: median {:.1f}, 90% {:.1f}, 99% {:.1f}, most {:.1f}\n",
+               at(times_, 0.5), at(times_, 0.9), at(times_, 0.99), at(times_, 1));
+    show("of the cheapest, where that is proven", proven_);
+    show("of what the longer search had found, where it is not", others_);
+    if (!gaps_.empty()) fmt::print("which is at most {:.3f} of the cheapest\n", at(gaps_, 1));
+  }
+
+ private:
+  static double at(std::vector<double>& values, double part) {
+    std::sort(values.begin(), values.end());
+    return values[static_cast<size_t>(part * static_cast<double>(values.size() - 1))];
+  }
+  static void show(const char* what, std::vector<double>& ratios) {
+    if (ratios.empty()) return;
+    double sum = 0;
+    for (const double r : ratios) sum += r;
+    fmt::print("{} ({}): mean {:.4f}, median {:.4f}, 90% {:.4f}, 99% {:.4f}, worst {:.4f}\n", what,
+               ratios.size(), sum / static_cast<double>(ratios.size()), at(ratios, 0.5),
+               at(ratios, 0.9), at(ratios, 0.99), at(ratios, 1));
+  }
+
+  std::vector<double> times_, proven_, others_, gaps_;
+};
+
+bool measure(const Settings& settings, morello_context* context, const std::string& text,
+             Summary* summary) {
+  morello_spec* parsed = nullptr;
+  if (morello_spec_parse(context, text.c_str(), &parsed, nullptr) != MORELLO_OK) {
+    fmt::print("{}: is no Spec\n", text);
+    return false;
+  }
+  const tools::SpecPtr spec(parsed);
+  morello_options options;
+  morello_options_init(&options, sizeof options);
+  options.target = settings.isa == "avx512" ? MORELLO_ISA_AVX512 : MORELLO_ISA_AVX2;
+  options.search_only = 1;
+  options.effort = settings.effort;
+  Found quick, exact;
+  for (int i = 0; i < settings.repetitions; i++) {
+    Found again;
+    if (!search(context, parsed, options, &again)) return false;
+    if (i == 0 || again.milliseconds < quick.milliseconds) quick = again;
+  }
+  options.effort = MORELLO_EFFORT_EXACT;
+  options.time_budget = static_cast<uint64_t>(settings.exact_seconds * 1e6);
+  if (!search(context, parsed, options, &exact)) return false;
+  fmt::print("| {} | {:.1f} | {} | {:.4f} | {} |\n", text, quick.milliseconds, quick.expanded,
+             quick.cost / exact.cost,
+             exact.optimal ? "" : fmt::format("{:.3f}", exact.cost / exact.bound));
+  std::fflush(stdout);
+  summary->add(quick, exact);
+  return true;
+}
+
+int run(int argc, char** argv) {
+  Settings settings;
+  CLI::App app("Compares searches with an effort with exact ones; see bench/README.md");
+  app.add_option("--seed", settings.seed);
+  app.add_option("--count", settings.count, "of Specs")->check(CLI::Range(1, 1000000));
+  app.add_option("--most", settings.most, "largest dimension")->check(CLI::Range(1, 65536));
+  app.add_option("--effort", settings.effort, "expansions");
+  app.add_option("--exact-seconds", settings.exact_seconds)->check(CLI::Range(0.001, 1e6));
+  app.add_option("--repetitions", settings.repetitions)->check(CLI::Range(1, 1000));
+  app.add_option("--isa", settings.isa)->check(CLI::IsMember({"avx2", "avx512"}));
+  app.add_flag("--plain", settings.plain, "f32 matmuls alone");
+  CLI11_PARSE(app, argc, argv);
+  morello_context* made = nullptr;
+  if (morello_context_create(nullptr, &made, nullptr) != MORELLO_OK) return 1;
+  const tools::ContextPtr context(made);
+  fmt::print("# Effort {}, {}, seed {}\n\n", settings.effort, settings.isa, settings.seed);
+  fmt::print("| Spec | ms | expanded | cost / that of the exact search | gap of that |\n");
+  fmt::print("|---|---|---|---|---|\n");
+  Summary summary;
+  bool good = true;
+  for (uint64_t i = 0; i < settings.count; i++) {
+    RandomMixed random(settings.seed * 1000003 + i, settings.most);
+    const std::string text = settings.plain ? random.plain() : random.text();
+    good = measure(settings, made, text, &summary) && good;
+  }
+  summary.print();
+  return good ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace morello::bench
+
+int main(int argc, char** argv) { return morello::bench::run(argc, argv); }

@@ -1,0 +1,4 @@
+# Generated when the wheel is built: see capi/python/declarations.py.
+from typing import Any
+
+ffi: Any

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT
+"""Arrays of any library as operands: found in memory, and checked against what a Spec says."""
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import dlpack
+from ._library import ffi
+from .enums import Dtype, Layout, Status
+from .errors import OperandError
+from .tensor import Tensor, row_major
+
+#: What can be an operand: a NumPy array, anything with DLPack or the buffer protocol, and for scalars a number.
+Array = Any
+
+_NUMPY: dict[Dtype, np.dtype[Any]] = {
+    Dtype.F32: np.dtype(np.float32), Dtype.F16: np.dtype(np.float16), Dtype.I8: np.dtype(np.int8),
+    Dtype.U8: np.dtype(np.uint8), Dtype.I32: np.dtype(np.int32)}
+_DTYPES = {value: key for key, value in _NUMPY.items()}
+_BITS = np.dtype(np.uint16)  # stands for bf16, bit by bit, where ml_dtypes is not installed
+
+
+def numpy_dtype(dtype: Dtype) -> np.dtype[Any]:
+    """What NumPy calls it; of bf16 ml_dtypes has the type."""
+    known = _NUMPY.get(dtype)
+    if known is not None:
+        return known
+    try:
+        import ml_dtypes  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        raise ImportError("NumPy has no bf16: install ml_dtypes, or pass uint16 arrays of its bits, "
+                          "the output by out= as well") from None
+    bf16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return bf16
+
+
+def dtype_of(dtype: np.dtype[Any]) -> Dtype | None:
+    """None: no element type of Specs."""
+    if dtype.name == "bfloat16":
+        return Dtype.BF16
+    return _DTYPES.get(dtype)
+
+
+_BYTES, _POINTER, _POINTERS = ffi.typeof("char[]"), ffi.typeof("void *"), ffi.typeof("void *[]")
+
+
+class Packed:
+    """An operand in the layout that a kernel chose, as `Kernel.pack` makes it. Of use to that kernel, and to any
+    that packs in the same way."""
+
+    def __init__(self, tensor: Tensor, size: int, recipe: bytes):
+        self.tensor = tensor
+        self.recipe = recipe
+        memory = np.zeros(size + 64, np.uint8)
+        start = -memory.ctypes.data % 64
+        self.bytes = memory[start:start + size]
+        self.address: int = self.bytes.ctypes.data
+
+    def __repr__(self) -> str:
+        return f"Packed({self.tensor}, {len(self.bytes)} bytes)"
+
+
+class Expected:
+    """What an array has to be, to be one operand."""
+
+    def __init__(self, tensor: Tensor, name: str, size: int | None = None, recipe: bytes | None = None):
+        self.tensor = tensor
+        self.name = name
+        self.recipe = recipe  # of what packs it, if the layout is free and a kernel chooses it
+        elements = row_major(tensor.shape) if tensor.strides is None else tensor.strides
+        self.strides = tuple(stride * tensor.dtype.size for stride in elements)
+        last = sum((extent - 1) * stride for extent, stride in zip(tensor.shape, self.strides))
+        self.size = last + tensor.dtype.size if size is None else size
+        # Of row-major arrays of exactly these strides; None: none is that.
+        dense = tuple(stride * tensor.dtype.size for stride in row_major(tensor.shape))
+        self._dense = dense if recipe is None and dense == self.strides else None
+        self._fast = _BITS if tensor.dtype == Dtype.BF16 else _NUMPY[tensor.dtype]
+
+    def address(self, array: Array, keep: list[Any], writable: bool = False) -> Any:
+        """Where the array's first element is, as a pointer; it and what `keep` receives have to stay alive as long as
+        it is used. Raises OperandError."""
+        if type(array) is np.ndarray and array.dtype == self._fast and array.shape == self.tensor.shape \
+                and array.strides == self._dense:
+            try:
+                return ffi.from_buffer(_BYTES, array, writable)
+            except (BufferError, ValueError):
+                pass  # it is read-only, or NumPy exports no such elements
+        if isinstance(array, Packed):
+            return ffi.cast(_POINTER, self._packed(array, writable))
+        if self.recipe is not None:
+            raise self._error("has a free layout: pass what Kernel.pack() makes of the array")
+        found = self._located(array, writable)
+        keep.append(found.owner)
+        if found.dtype != self.tensor.dtype and not (
+                self.tensor.dtype == Dtype.BF16 and found.dtype_name == "uint16"):
+            raise self._error(f"got elements of type {found.dtype_name}")
+        if found.shape != self.tensor.shape:
+            raise self._error(f"got the shape {found.shape}")
+        if any(extent > 1 and have != want
+               for extent, have, want in zip(found.shape, found.strides, self.strides)):
+            raise self._error(f"got strides of {found.strides} bytes, needs {self.strides}: copy the array "
+                              "(numpy.ascontiguousarray), or write its layout in the Spec")
+        if writable and found.read_only:
+            raise self._error("the array is read-only")
+        return ffi.cast(_POINTER, found.address)
+
+    def _packed(self, array: Packed, writable: bool) -> int:
+        if self.recipe is None or writable:
+            raise self._error("has no free layout, and got what Kernel.pack() made")
+        if array.recipe != self.recipe or array.tensor != self.tensor:
+            raise self._error(f"got {array!r}, which another kernel packs in another way")
+        return array.address
+
+    def _located(self, array: Array, writable: bool) -> dlpack.Imported:
+        if isinstance(array, np.ndarray):
+            return _of_numpy(array)
+        if isinstance(array, (int, float)) and not writable and not self.tensor.shape:
+            return _of_numpy(np.asarray(array, numpy_dtype(self.tensor.dtype)))
+        if hasattr(array, "__dlpack__") and not isinstance(array, np.generic):
+            try:
+                found = dlpack.import_tensor(array)
+            except BufferError as error:
+                raise self._error(str(error)) from error
+            return found._replace(read_only=found.read_only or _is_jax(array))
+        try:
+            view = memoryview(array)
+        except TypeError:
+            raise self._error(f"got a {type(array).__name__}; wants a NumPy array, or anything with DLPack or "
+                              "the buffer protocol") from None
+        return _of_numpy(np.asarray(view))
+
+    def _error(self, what: str) -> OperandError:
+        return OperandError(Status.INVALID_ARGUMENT, f"{self.name} ({self.tensor}): {what}")
+
+
+def _of_numpy(array: np.ndarray[Any, Any]) -> dlpack.Imported:
+    return dlpack.Imported(array.__array_interface__["data"][0], dtype_of(array.dtype), str(array.dtype), array.shape,
+                           array.strides, not array.flags.writeable, array)
+
+
+def _is_jax(array: Array) -> bool:
+    """Its arrays never change; what they export does not say so."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(array, jax.Array)
+
+
+def name_of(index: int, count: int) -> str:
+    return "out" if index == count - 1 else f"input {index}"
+
+
+def expected_of(tensors: Sequence[Tensor]) -> list[Expected]:
+    return [Expected(tensor, name_of(i, len(tensors))) for i, tensor in enumerate(tensors)]
+
+
+class Operands:
+    """The arguments of one run. They are valid as long as this object and the arrays are."""
+
+    def __init__(self, expected: Sequence[Expected], inputs: Sequence[Array], out: Array):
+        if len(inputs) + 1 != len(expected):
+            raise OperandError(Status.INVALID_ARGUMENT,
+                               f"{len(inputs)} inputs; the Spec has {len(expected) - 1}: "
+                               + ", ".join(str(each.tensor) for each in expected[:-1]))
+        self.keep: list[Any] = []
+        self._addresses = [each.address(array, self.keep) for each, array in zip(expected, inputs)]
+        self._addresses.append(expected[-1].address(out, self.keep, True))
+        self.pointers = ffi.new(_POINTERS, self._addresses)
+
+
+def allocator(tensor: Tensor, accumulates: bool) -> Callable[[], np.ndarray[Any, Any]]:
+    """What makes outputs."""
+    def allocate() -> np.ndarray[Any, Any]:
+        if accumulates:
+            raise OperandError(Status.INVALID_ARGUMENT, f"out ({tensor}): the Spec adds to its output: pass it by out=")
+        dtype = numpy_dtype(tensor.dtype)
+        strides = tensor.strides or ()
+        extent = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, strides))
+        return np.ndarray(tensor.shape, dtype, np.zeros(extent, dtype),
+                          strides=tuple(stride * dtype.itemsize for stride in strides))
+    if not accumulates and tensor.layout == Layout.ROW_MAJOR and tensor.dtype in _NUMPY:
+        return functools.partial(np.empty, tensor.shape, _NUMPY[tensor.dtype])
+    return allocate

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+"""Operations of the Spec language that NumPy lacks. On values that are being traced they become a part of the
+graph; called with arrays, each is a kernel of its own."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .arrays import Array
+from .enums import Status
+from .errors import SpecError
+from .jit import jit
+from .trace import Axis, Traced, along, as_value, elementwise, listed, reduce, result_type, whole
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _function(function: F) -> F:
+    alone = jit(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        if any(isinstance(x, Traced) for x in (*args, *options.values())):
+            return function(*args, **options)
+        return alone(*args, **options)
+    return call  # type: ignore[return-value]
+
+
+@_function
+def relu(x: Array) -> Any:
+    """x < 0 ? 0 : x; NaN stays NaN."""
+    return elementwise("relu", x)
+
+
+@_function
+def sigmoid(x: Array) -> Any:
+    """1 / (1 + exp(-x))."""
+    return elementwise("sigmoid", x)
+
+
+@_function
+def silu(x: Array) -> Any:
+    """x * sigmoid(x)."""
+    return elementwise("silu", x)
+
+
+@_function
+def gelu(x: Array) -> Any:
+    """x / 2 * (1 + erf(x / sqrt(2)))."""
+    return elementwise("gelu", x)
+
+
+@_function
+def gelu_tanh(x: Array) -> Any:
+    """x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))."""
+    return elementwise("gelu_tanh", x)
+
+
+@_function
+def erf(x: Array) -> Any:
+    """The error function."""
+    return elementwise("erf", x)
+
+
+@_function
+def rsqrt(x: Array) -> Any:
+    """1 / sqrt(x)."""
+    return elementwise("rsqrt", x)
+
+
+@_function
+def fast_max(a: Array, b: Array) -> Any:
+    """a > b ? a : b: faster than numpy.maximum, and another result where there is a NaN."""
+    return elementwise("fast_max", a, b)
+
+
+@_function
+def fast_min(a: Array, b: Array) -> Any:
+    """a < b ? a : b."""
+    return elementwise("fast_min", a, b)
+
+
+@_function
+def softmax(x: Array, axis: Axis = -1) -> Any:
+    """exp(x - max) / sum(exp(x - max)) along `axis`."""
+    return along("softmax", x, axis)
+
+
+@_function
+def log_softmax(x: Array, axis: Axis = -1) -> Any:
+    """The logarithm of softmax."""
+    return along("log_softmax", x, axis)
+
+
+@_function
+def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Any:
+    """log(sum(exp(x))), without overflow."""
+    return reduce("logsumexp", x, axis, keepdims)
+
+
+@_function
+def layernorm(x: Array, gamma: Array | None = None, beta: Array | None = None, axis: Axis = -1,
+              eps: float = 1e-5) -> Any:
+    """(x - mean) / sqrt(variance + eps) * gamma + beta."""
+    if gamma is None and beta is not None:
+        return elementwise("add", along("layernorm", x, axis, settings=f" eps={eps:.9g}"), beta)
+    others = [other for other in (gamma, beta) if other is not None]
+    return along("layernorm", x, axis, *others, settings=f" eps={eps:.9g}")
+
+
+@_function
+def rmsnorm(x: Array, gamma: Array | None = None, axis: Axis = -1, eps: float = 1e-5) -> Any:
+    """x / sqrt(mean(x^2) + eps) * gamma."""
+    return along("rmsnorm", x, axis, *([] if gamma is None else [gamma]), settings=f" eps={eps:.9g}")
+
+
+@_function
+def attention(q: Array, k: Array, v: Array, mask: Array | None = None, scale: float | None = None) -> Any:
+    """softmax(q k^T * scale + mask) v, of q[..,m,d], k[..,n,d] and v[..,n,e]; scale: 1/sqrt(d)."""
+    values = [whole("attention", x) for x in (q, k, v)]
+    shape = [*values[0].shape[:-1], values[2].shape[-1]]
+    inputs = values if mask is None else [*values, as_value(mask)]
+    return Traced("attention" + ("" if scale is None else f" scale={scale:.9g}"), inputs, shape,
+                  result_type("attention", inputs))
+
+
+def _pair(number: int | tuple[int, int]) -> tuple[int, int]:
+    return (number, number) if isinstance(number, int) else (int(number[0]), int(number[1]))
+
+
+def _windows(sizes: tuple[int, int], window: tuple[int, int], stride: tuple[int, int],
+             dilation: tuple[int, int]) -> list[int]:
+    spans = [(w - 1) * d + 1 for w, d in zip(window, dilation)]
+    if any(span > size for span, size in zip(spans, sizes)):
+        raise SpecError(Status.INVALID_SHAPE, f"windows of {spans} in {sizes}")
+    return [(size - span) // step + 1 for size, span, step in zip(sizes, spans, stride)]
+
+
+Padding = int | tuple[int, int] | tuple[tuple[int, int], tuple[int, int]]
+
+
+def _sides(padding: Padding) -> tuple[tuple[int, int], tuple[int, int]]:
+    """(above, below), (left, right)."""
+    if isinstance(padding, int):
+        return ((padding, padding), (padding, padding))
+    rows, columns = padding
+    return ((rows, rows) if isinstance(rows, int) else rows, (columns, columns) if isinstance(columns, int) else columns)
+
+
+def _settings(stride: tuple[int, int], dilation: tuple[int, int], sides: tuple[tuple[int, int], tuple[int, int]],
+              nhwc: bool) -> str:
+    (above, below), (left, right) = sides
+    padding = f" padding={above},{left},{below},{right}" if any((above, below, left, right)) else ""
+    return f" stride={listed(stride)} dilation={listed(dilation)}{padding}" + (" nhwc" if nhwc else "")
+
+
+@_function
+def conv2d(x: Array, w: Array, stride: int | tuple[int, int] = 1, dilation: int | tuple[int, int] = 1, groups: int = 1,
+           nhwc: bool = False, padding: Padding = 0) -> Any:
+    """x[n,c,h,w] by w[o,c/groups,r,s]; nhwc: x[n,h,w,c] by w[r,s,c/groups,o].
+
+    padding: zeros on all sides; (rows, columns); or ((above, below), (left, right)).
+    """
+    image, kernel = whole("conv2d", x), whole("conv2d", w)
+    if image.ndim != 4 or kernel.ndim != 4:
+        raise SpecError(Status.INVALID_SHAPE, f"conv2d of {image!r} and {kernel!r}: four axes each")
+    steps, gaps, sides = _pair(stride), _pair(dilation), _sides(padding)
+    batch, height, width = image.shape[0], *(image.shape[1:3] if nhwc else image.shape[2:])
+    window = kernel.shape[:2] if nhwc else kernel.shape[2:]
+    sizes = _windows((height + sum(sides[0]), width + sum(sides[1])), (window[0], window[1]), steps, gaps)
+    channels = kernel.shape[3] if nhwc else kernel.shape[0]
+    dtype = result_type("conv2d", [image, kernel])
+    return Traced(f"conv2d{_settings(steps, gaps, sides, nhwc)} groups={groups}", [image, kernel],
+                  [batch, *sizes, channels] if nhwc else [batch, channels, *sizes], dtype)
+
+
+def _pool(operation: str, x: Array, window: int | tuple[int, int], stride: int | tuple[int, int] | None,
+          dilation: int | tuple[int, int], nhwc: bool, padding: Padding) -> Traced:
+    image = whole(operation, x)
+    if image.ndim != 4:
+        raise SpecError(Status.INVALID_SHAPE, f"{operation} of {image!r}: four axes")
+    size, gaps, sides = _pair(window), _pair(dilation), _sides(padding)
+    steps = size if stride is None else _pair(stride)
+    n, c = image.shape[0], image.shape[3 if nhwc else 1]
+    height, width = image.shape[1:3] if nhwc else image.shape[2:]
+    places = _windows((height + sum(sides[0]), width + sum(sides[1])), size, steps, gaps)
+    return Traced(f"{operation} window={listed(size)}{_settings(steps, gaps, sides, nhwc)}", [image],
+                  [n, *places, c] if nhwc else [n, c, *places], result_type(operation, [image]))
+
+
+@_function
+def max_pool(x: Array, window: int | tuple[int, int], stride: int | tuple[int, int] | None = None,
+             dilation: int | tuple[int, int] = 1, nhwc: bool = False, padding: Padding = 0) -> Any:
+    """The greatest of each window of x[n,c,h,w], or nhwc; stride: that of the window; padding as conv2d()."""
+    return _pool("max_pool", x, window, stride, dilation, nhwc, padding)
+
+
+@_function
+def avg_pool(x: Array, window: int | tuple[int, int], stride: int | tuple[int, int] | None = None,
+             dilation: int | tuple[int, int] = 1, nhwc: bool = False, padding: Padding = 0) -> Any:
+    """The mean of each window, likewise; what is outside counts as zeros."""
+    return _pool("avg_pool", x, window, stride, dilation, nhwc, padding)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: MIT
+"""Kernels of functions that are written for JAX: its jaxpr, primitive by primitive."""
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import trace
+from .arrays import numpy_dtype
+from .functions import conv2d, max_pool
+from .jit import Jitted, _unflatten
+from .trace import Traced, as_traced, elementwise, reduce, unsupported
+
+_ELEMENTWISE = {
+    "add": "add", "add_any": "add", "sub": "sub", "mul": "mul", "div": "div", "max": "max", "min": "min", "neg": "neg",
+    "abs": "abs", "sqrt": "sqrt", "rsqrt": "rsqrt", "square": "square", "exp": "exp", "exp2": "exp2", "log": "log",
+    "tanh": "tanh", "logistic": "sigmoid", "erf": "erf", "floor": "floor", "ceil": "ceil",
+}
+_REDUCTIONS = {"reduce_sum": "reduce_sum", "reduce_max": "reduce_max", "reduce_min": "reduce_min"}
+_SAME = ("stop_gradient", "copy", "copy_p", "optimization_barrier", "sharding_constraint")
+_SHAPES = ("broadcast_in_dim", "convert_element_type", "reshape", "squeeze", "copy")
+_CALLS = ("pjit", "jit", "closed_call", "core_call", "remat", "checkpoint", "custom_jvp_call", "custom_vjp_call",
+          "custom_vjp_call_jaxpr")
+
+
+def jit_jax(function: Callable[..., Any], **options: Any) -> Jitted:
+    """As `jit`, of a function of jax.numpy and jax.nn, which is traced by jax.make_jaxpr. Returns NumPy arrays.
+
+    Unlike JAX, nothing is rounded to bf16 or f16 between operations, but where the function converts. Raises SpecError
+    with the name of a primitive that the Spec language does not have; ImportError without JAX.
+    """
+    import jax  # pylint: disable=import-outside-toplevel,unused-import  # noqa: F401
+    return Jitted(function, options, _trace)
+
+
+def _trace(function: Callable[..., Any], args: Any, leaves: Sequence[Traced]) -> Any:
+    import jax  # pylint: disable=import-outside-toplevel
+
+    def flat(*arrays: Any) -> Any:
+        positional, named = _unflatten(args, arrays)
+        return function(*positional, **named)
+    describe: Callable[..., Any] = jax.ShapeDtypeStruct
+    closed = jax.make_jaxpr(flat)(*(describe(leaf.shape, numpy_dtype(leaf.element)) for leaf in leaves))
+    results = _evaluate(closed, leaves)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _evaluate(closed: Any, inputs: Sequence[Any]) -> list[Any]:
+    """What a closed jaxpr comes to: traced values, and numbers."""
+    jaxpr = closed.jaxpr
+    values: dict[Any, Any] = dict(zip(jaxpr.constvars, map(_constant, closed.consts)))
+    values.update(zip(jaxpr.invars, inputs))
+
+    def read(atom: Any) -> Any:
+        return _constant(atom.val) if hasattr(atom, "val") else values[atom]
+    for equation in jaxpr.eqns:
+        operands = [read(atom) for atom in equation.invars]
+        results = _apply(equation, operands)
+        values.update(zip(equation.outvars, results))
+    return [read(atom) for atom in jaxpr.outvars]
+
+
+def _constant(value: Any) -> Any:
+    array = np.asarray(value)
+    return array.item() if array.ndim == 0 else trace.as_value(array)
+
+
+def _apply(equation: Any, operands: list[Any]) -> list[Any]:
+    name, params = equation.primitive.name, equation.params
+    if name in _CALLS:
+        inner = next(params[key] for key in ("jaxpr", "call_jaxpr", "fun_jaxpr") if key in params)
+        return _evaluate(inner if hasattr(inner, "consts") else _Closed(inner), operands)
+    if not any(isinstance(x, Traced) for x in operands):
+        return [_of_constants(equation, operands)]
+    if name in _ELEMENTWISE:
+        result = elementwise(_ELEMENTWISE[name], *operands)
+    elif name in _REDUCTIONS:
+        result = reduce(_REDUCTIONS[name], operands[0], params["axes"])
+    elif name in _SAME:
+        result = operands[0]
+    elif name in _PRIMITIVES:
+        result = _PRIMITIVES[name](params, *operands)
+    else:
+        raise _no_operation(equation)
+    return [result]
+
+
+class _Closed:
+    """A jaxpr that is not closed has no constants."""
+
+    def __init__(self, jaxpr: Any):
+        self.jaxpr = jaxpr
+        self.consts: tuple[Any, ...] = ()
+
+
+def _no_operation(equation: Any) -> Exception:
+    operands = ", ".join(str(atom.aval.str_short()) for atom in equation.invars)
+    return unsupported(f"JAX's primitive {equation.primitive.name!r} of {operands}: the Spec language has no such "
+                       "operation")
+
+
+def _of_constants(equation: Any, operands: list[Any]) -> Any:
+    """Of numbers alone: JAX computes it. A tensor of one number is that number."""
+    if equation.primitive.name in _SHAPES and operands:
+        return operands[0]
+    if all(isinstance(x, (int, float, bool)) for x in operands) and equation.outvars[0].aval.shape == ():
+        arrays = [np.asarray(x, atom.aval.dtype) for x, atom in zip(operands, equation.invars)]
+        return np.asarray(equation.primitive.bind(*arrays, **equation.params)).item()
+    raise _no_operation(equation)
+
+
+def _broadcast(params: Any, x: Any) -> Traced:
+    shape, axes = params["shape"], params["broadcast_dimensions"]
+    sizes = [1] * len(shape)
+    for axis, size in zip(axes, x.shape):
+        sizes[axis] = size
+    return trace.broadcast_to(trace.reshape(x, sizes), shape)
+
+
+def _dot_general(params: Any, a: Any, b: Any) -> Traced:
+    (left_sums, right_sums), (left_batch, right_batch) = params["dimension_numbers"]
+    letters = iter(string.ascii_letters)
+    left = [next(letters) for _ in a.shape]
+    right = [next(letters) for _ in b.shape]
+    for mine, other in ((left_sums, right_sums), (left_batch, right_batch)):
+        for i, j in zip(mine, other):
+            right[j] = left[i]
+    result = [left[i] for i in left_batch]
+    result += [letter for i, letter in enumerate(left) if i not in (*left_sums, *left_batch)]
+    result += [letter for i, letter in enumerate(right) if i not in (*right_sums, *right_batch)]
+    return trace.contract(f"{''.join(left)},{''.join(right)}->{''.join(result)}", a, b)
+
+
+def _round(params: Any, x: Any) -> Traced:
+    if int(params["rounding_method"]) != 1:
+        raise unsupported("JAX's primitive 'round' away from zero: the Spec language rounds ties to even")
+    return elementwise("round", x)
+
+
+def _clamp(_params: Any, low: Any, x: Any, high: Any) -> Traced:
+    return elementwise("clamp", x, low, high)
+
+
+# Where x, w and the result have batch (or output) channels, channels, height and width: NCHW with OIHW, NHWC with HWIO.
+_CONVOLUTIONS = {((0, 1, 2, 3),) * 3: False, ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2)): True}
+
+
+def _convolution(params: Any, x: Any, w: Any) -> Traced:
+    layout = tuple(tuple(spec) for spec in params["dimension_numbers"])
+    if layout not in _CONVOLUTIONS or min(width for sides in params["padding"] for width in sides) < 0 \
+            or set(params["lhs_dilation"]) != {1} or params["batch_group_count"] != 1:
+        raise unsupported("JAX's primitive 'conv_general_dilated': the Spec language has convolutions of NCHW by OIHW "
+                          "and of NHWC by HWIO, with padding of at least 0")
+    rows, columns = params["padding"]
+    return as_traced(conv2d(x, w, tuple(params["window_strides"]), tuple(params["rhs_dilation"]),
+                            params["feature_group_count"], _CONVOLUTIONS[layout], (tuple(rows), tuple(columns))))
+
+
+def _max_pool(params: Any, x: Any) -> Traced:
+    windows, steps, gaps, sides = (tuple(params[key]) for key in (
+        "window_dimensions", "window_strides", "window_dilation", "padding"))
+    if len(windows) == 4 and set(params["base_dilation"]) == {1}:
+        for nhwc, still, moved in ((False, [0, 1], slice(2, 4)), (True, [0, 3], slice(1, 3))):
+            if all(windows[i] == 1 and steps[i] == 1 and not any(sides[i]) for i in still):
+                rows, columns = sides[moved]
+                return as_traced(max_pool(x, windows[moved], steps[moved], gaps[moved], nhwc,
+                                          (tuple(rows), tuple(columns))))
+    raise unsupported("JAX's primitive 'reduce_window_max': the Spec language has windows over two axes of NCHW and NHWC")
+
+
+_PRIMITIVES: dict[str, Callable[..., Traced]] = {
+    "broadcast_in_dim": _broadcast,
+    "reshape": lambda params, x: trace.reshape(x, params["new_sizes"]),
+    "squeeze": lambda params, x: trace.squeeze(x, params["dimensions"]),
+    "expand_dims": lambda params, x: trace.expand_dims(x, params["dimensions"]),
+    "transpose": lambda params, x: trace.transpose(x, params["permutation"]),
+    "convert_element_type": lambda params, x: trace.astype(x, np.dtype(params["new_dtype"])),
+    "integer_pow": lambda params, x: trace.power(x, params["y"]),
+    "pow": lambda _params, x, y: trace.power(x, y),
+    "erfc": lambda _params, x: elementwise("sub", 1.0, elementwise("erf", x)),
+    "dot_general": _dot_general,
+    "conv_general_dilated": _convolution,
+    "reduce_window_max": _max_pool,
+    "round": _round,
+    "clamp": _clamp,
+}

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: MIT
+"""Kernels of Python functions: one for each set of shapes and element types, made when it is first needed."""
+from __future__ import annotations
+
+import array as arrays_of_python
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from . import dlpack
+from .arrays import Packed, dtype_of
+from .build import build
+from .context import Context
+from .enums import Dtype, Layout, Status
+from .errors import OperandError
+from .kernel import Kernel, compile as compile_spec
+from .spec import Spec
+from .tensor import Tensor, row_major
+from .trace import Traced, unsupported
+
+
+class _Leaf:
+    """The place of an array in nested arguments."""
+
+    def __init__(self, index: int):
+        self.index = index
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, (np.ndarray, Tensor, memoryview, bytearray, arrays_of_python.array)) \
+        or (hasattr(x, "__dlpack__") and not isinstance(x, np.generic))
+
+
+def _like(x: Any, items: list[Any]) -> Any:
+    """A list or tuple like x, which may be one with names."""
+    return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+
+
+def _flatten(x: Any, leaves: list[Any]) -> tuple[Any, Any]:
+    """(what can be a key, the same with a _Leaf for each array)."""
+    if _is_array(x):
+        leaves.append(x)
+        return "array", _Leaf(len(leaves) - 1)
+    if isinstance(x, (tuple, list)):
+        both = [_flatten(each, leaves) for each in x]
+        return (type(x), *(each[0] for each in both)), _like(x, [each[1] for each in both])
+    if isinstance(x, dict):
+        named = {key: _flatten(value, leaves) for key, value in x.items()}
+        return ("dict", *((key, value[0]) for key, value in named.items())), \
+            {key: value[1] for key, value in named.items()}
+    if isinstance(x, Packed):
+        raise OperandError(Status.INVALID_ARGUMENT, "a packed array is of use to its kernel only")
+    try:
+        hash(x)
+    except TypeError:
+        raise TypeError(f"an argument of type {type(x).__name__}: wants arrays, and hashable values, which are "
+                        "constants") from None
+    return (type(x), x), x
+
+
+def _unflatten(x: Any, leaves: Sequence[Any]) -> Any:
+    if isinstance(x, _Leaf):
+        return leaves[x.index]
+    if isinstance(x, (tuple, list)):
+        return _like(x, [_unflatten(each, leaves) for each in x])
+    if isinstance(x, dict):
+        return {key: _unflatten(value, leaves) for key, value in x.items()}
+    return x
+
+
+def _described(x: Any) -> tuple[Any, Tensor]:
+    """An array as a kernel can read it, copied if it must be, and its description."""
+    if isinstance(x, Tensor):
+        return x, x
+    if not isinstance(x, np.ndarray):
+        if hasattr(x, "__dlpack__"):
+            try:
+                found = dlpack.import_tensor(x)
+            except BufferError as error:
+                raise OperandError(Status.INVALID_ARGUMENT, str(error)) from error
+            if found.dtype is not None:
+                layout = _layout(found.shape, found.strides, found.dtype.size)
+                if layout is not None:
+                    return x, Tensor(found.dtype, found.shape, *layout)
+            x = np.from_dlpack(x)
+        else:
+            x = np.asarray(memoryview(x))
+    dtype = dtype_of(x.dtype)
+    if dtype is None:
+        raise OperandError(Status.UNKNOWN_DTYPE, f"an array of {x.dtype}: element types are "
+                                                 + ", ".join(each.text for each in Dtype))
+    layout = _layout(x.shape, x.strides, dtype.size)
+    if layout is None or not x.flags.aligned:
+        x, layout = np.array(x, order="C"), (Layout.ROW_MAJOR, None)
+    return x, Tensor(dtype, x.shape, *layout)
+
+
+def _layout(shape: tuple[int, ...], strides: tuple[int, ...],
+            size: int) -> tuple[Layout, tuple[int, ...] | None] | None:
+    """Where elements that lie densely in some order of the axes are; None: they do not."""
+    dense = row_major(shape)
+    if all(extent == 1 or stride == want * size for extent, stride, want in zip(shape, strides, dense)):
+        return Layout.ROW_MAJOR, None
+    order = sorted((axis for axis in range(len(shape)) if shape[axis] > 1), key=lambda axis: strides[axis])
+    step, found = 1, [1] * len(shape)
+    for axis in order:
+        if strides[axis] != step * size:
+            return None
+        found[axis] = step
+        step *= shape[axis]
+    return Layout.STRIDED, tuple(found)
+
+
+def trace_python(function: Callable[..., Any], args: Any, leaves: Sequence[Traced]) -> Any:
+    """Calls it with values that write down what is done with them."""
+    positional, named = _unflatten(args, leaves)
+    return function(*positional, **named)
+
+
+class _Entry:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.kernel: Kernel | None = None
+        self.operands: list[Any] = []
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        assert self.kernel is not None
+        return self.kernel(*[leaves[x] if type(x) is int else x for x in self.operands])
+
+
+class Jitted:
+    """A function whose calls run kernels: what `jit` returns. Any number of threads may call it at once; a kernel
+    that several wait for is made once."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any],
+                 trace: Callable[[Callable[..., Any], Any, Sequence[Traced]], Any] = trace_python):
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._options = options
+        self._trace = trace
+        self._lock = threading.Lock()
+        self._entries: dict[Any, _Entry] = {}
+        self._plain: dict[Any, _Entry] = {}  # of calls with nothing but NumPy arrays, none of which is copied
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        # NumPy arrays that have been seen before need no second look.
+        plain = not named and all([type(x) is np.ndarray for x in args])
+        key = tuple([(x.dtype, x.shape, x.strides) for x in args]) if plain else None
+        entry = self._plain.get(key)
+        if entry is not None:
+            try:
+                return entry(args)
+            except OperandError as error:
+                if error.status != Status.MISALIGNED:
+                    raise
+        if _has_traced((args, named)):
+            return self._function(*args, **named)  # a part of what is being traced
+        entry, leaves = self._entry(args, named)
+        if key is not None and all(leaf is x for leaf, x in zip(leaves, args)):
+            self._plain[key] = entry
+        return entry(leaves)
+
+    def kernel(self, *args: Any, **named: Any) -> Kernel:
+        """The kernel for these arguments, where arrays may be Tensors: it reads the arrays that the function reads, in
+        the order of the arguments, and then those that it captured."""
+        kernel = self._entry(args, named)[0].kernel
+        assert kernel is not None
+        return kernel
+
+    def spec(self, *args: Any, **named: Any) -> Spec:
+        """What would be compiled for these arguments."""
+        _, structure, leaves = self._arguments(args, named)
+        return self._traced(structure, [_described(leaf)[1] for leaf in leaves])[0]
+
+    def clear(self) -> None:
+        """Forgets all kernels."""
+        with self._lock:
+            self._entries.clear()
+            self._plain.clear()
+
+    def __len__(self) -> int:
+        """Kernels that there are."""
+        return len(self._entries)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"jit({getattr(self._function, '__qualname__', self._function)})"
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def _arguments(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
+        leaves: list[Any] = []
+        key, structure = _flatten((args, named), leaves)
+        return key, structure, leaves
+
+    def _entry(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[_Entry, list[Any]]:
+        key, structure, leaves = self._arguments(args, named)
+        described = [_described(leaf) for leaf in leaves]
+        tensors = [tensor for _, tensor in described]
+        key = key, tuple(tensors)
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                entry = self._entries[key] = _Entry()
+        if entry.kernel is None:
+            with entry.lock:
+                if entry.kernel is None:
+                    try:
+                        spec, entry.operands = self._traced(structure, tensors)
+                        entry.kernel = compile_spec(spec, **self._options)
+                    except BaseException:
+                        with self._lock:
+                            if self._entries.get(key) is entry:
+                                del self._entries[key]
+                        raise
+        return entry, [leaf for leaf, _ in described]
+
+    def _traced(self, structure: Any, tensors: Sequence[Tensor]) -> tuple[Spec, list[Any]]:
+        leaves = [Traced("input", (), tensor.shape, tensor.dtype) for tensor in tensors]
+        result = self._trace(self._function, structure, leaves)
+        if not isinstance(result, Traced):
+            raise unsupported(f"a function that returns a {type(result).__name__}: it has to return one array that it "
+                              "computes")
+        context: Context | None = self._options.get("context")
+        return build(result, list(zip(leaves, tensors)), context)
+
+
+def _has_traced(x: Any) -> bool:
+    if isinstance(x, (tuple, list)):
+        return any(_has_traced(each) for each in x)
+    if isinstance(x, dict):
+        return any(_has_traced(each) for each in x.values())
+    return isinstance(x, Traced)
+
+
+@overload
+def jit(function: Callable[..., Any], **options: Any) -> Jitted: ...
+@overload
+def jit(function: None = None, **options: Any) -> Callable[[Callable[..., Any]], Jitted]: ...
+
+
+def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Compiles a function of arrays: a decorator. The function is called once for each set of shapes and element
+    types, with values that write down what it does (`Traced`); what they come to is one graph, whose kernel then
+    runs in its place.
+
+    Arguments may be arrays, and tuples, lists and dicts of them; anything else is a constant. Arrays that the
+    function finds elsewhere are operands, as they were when it was traced. It returns one array. `options` are those
+    of `compile`. Raises SpecError where the Spec language has no such operation, or the graph is too large for one
+    kernel.
+    """
+    if function is None:
+        return lambda each: Jitted(each, options)
+    return Jitted(function, options)

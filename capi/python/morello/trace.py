@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: MIT
+"""Values that stand for arrays while a function is traced: each operation on them is written down."""
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Callable, Sequence
+from typing import Any, Union
+
+import numpy as np
+
+from .arrays import dtype_of, numpy_dtype
+from .enums import Dtype, Status
+from .errors import SpecError
+
+Axis = Union[int, Sequence[int], None]
+
+# Operations on integers that give floats.
+_FLOAT = frozenset("div sqrt recip exp exp2 log tanh sigmoid erf gelu gelu_tanh silu rsqrt mean softmax log_softmax "
+                   "logsumexp layernorm rmsnorm attention avg_pool pow".split())
+
+
+def unsupported(message: str) -> SpecError:
+    return SpecError(Status.UNSUPPORTED, message)
+
+
+class Traced:
+    """The value of an operation of the Spec language, not yet computed: what a function that `morello.jit` traces
+    gets in place of arrays. It has operators, NumPy's functions on arrays as far as the language has them, and
+    morello's own. `shape` is what it is for the program; `stored`, which has 1 in place of some sizes, is what is
+    computed before broadcasting.
+    """
+    __array_priority__ = 1000
+
+    def __init__(self, operation: str, inputs: Sequence[Any], shape: Sequence[int], dtype: Dtype,
+                 stored: Sequence[int] | None = None, array: Any = None):
+        self.operation = operation  # "input": a leaf; its array is there if it was captured
+        self.inputs = tuple(inputs)  # values and numbers
+        self.shape = tuple(int(size) for size in shape)
+        self.stored = self.shape if stored is None else tuple(stored)
+        self.element = dtype
+        self.array = array
+        self.final = False  # converted to integers, which only the result of a graph is
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return numpy_dtype(self.element)
+
+    @property
+    def T(self) -> Traced:  # pylint: disable=invalid-name
+        return transpose(self)
+
+    @property
+    def mT(self) -> Traced:  # pylint: disable=invalid-name
+        return swapaxes(self, -1, -2)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a scalar")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"Traced({self.element.text}[{','.join(map(str, self.shape))}])"
+
+    def _unknown(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(f"{self!r} stands for an array while a function is traced: its elements are not known, and it "
+                        "cannot be converted, compared or looped over")
+
+    __bool__ = __int__ = __float__ = __index__ = __iter__ = __array__ = _unknown
+    __lt__ = __le__ = __gt__ = __ge__ = __contains__ = __setitem__ = _unknown
+
+    def __add__(self, other: Any) -> Traced: return elementwise("add", self, other)
+    def __radd__(self, other: Any) -> Traced: return elementwise("add", other, self)
+    def __sub__(self, other: Any) -> Traced: return elementwise("sub", self, other)
+    def __rsub__(self, other: Any) -> Traced: return elementwise("sub", other, self)
+    def __mul__(self, other: Any) -> Traced: return elementwise("mul", self, other)
+    def __rmul__(self, other: Any) -> Traced: return elementwise("mul", other, self)
+    def __truediv__(self, other: Any) -> Traced: return elementwise("div", self, other)
+    def __rtruediv__(self, other: Any) -> Traced: return elementwise("div", other, self)
+    def __matmul__(self, other: Any) -> Traced: return matmul(self, other)
+    def __rmatmul__(self, other: Any) -> Traced: return matmul(other, self)
+    def __pow__(self, exponent: Any) -> Traced: return power(self, exponent)
+    def __neg__(self) -> Traced: return elementwise("neg", self)
+    def __pos__(self) -> Traced: return self
+    def __abs__(self) -> Traced: return elementwise("abs", self)
+
+    def __getitem__(self, index: Any) -> Traced:
+        """New axes only: x[:, None]."""
+        parts = list(index) if isinstance(index, tuple) else [index]
+        given = sum(1 for part in parts if part is not None and part is not Ellipsis)
+        if Ellipsis not in parts:
+            parts.append(Ellipsis)
+        shape, axis = [], 0
+        for part in parts:
+            if part is None:
+                shape.append(1)
+            elif part is Ellipsis:
+                count = self.ndim - given
+                shape += self.shape[axis:axis + count]
+                axis += count
+            elif part == slice(None):
+                shape.append(self.shape[axis])
+                axis += 1
+            else:
+                raise unsupported(f"{self!r}[{part!r}]: of indexing, the Spec language has new axes only, x[:, None]")
+        return reshape(self, shape)
+
+    def sum(self, axis: Axis = None, keepdims: bool = False) -> Traced:
+        return reduce("reduce_sum", self, axis, keepdims)
+
+    def max(self, axis: Axis = None, keepdims: bool = False) -> Traced:
+        return reduce("reduce_max", self, axis, keepdims)
+
+    def min(self, axis: Axis = None, keepdims: bool = False) -> Traced:
+        return reduce("reduce_min", self, axis, keepdims)
+
+    def mean(self, axis: Axis = None, keepdims: bool = False) -> Traced:
+        return reduce("mean", self, axis, keepdims)
+
+    def reshape(self, *shape: Any) -> Traced: return reshape(self, shape[0] if len(shape) == 1 else shape)
+    def ravel(self) -> Traced: return reshape(self, -1)
+    def squeeze(self, axis: Axis = None) -> Traced: return squeeze(self, axis)
+    def swapaxes(self, a: int, b: int) -> Traced: return swapaxes(self, a, b)
+    def clip(self, low: Any = None, high: Any = None) -> Traced: return clip(self, low, high)
+    def dot(self, other: Any) -> Traced: return dot(self, other)
+    def astype(self, dtype: Any, **_: Any) -> Traced: return astype(self, dtype)
+
+    def transpose(self, *axes: Any) -> Traced:
+        return transpose(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None)
+
+    def var(self, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Traced:
+        return variance(self, axis, keepdims, ddof)
+
+    def std(self, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Traced:
+        return elementwise("sqrt", variance(self, axis, keepdims, ddof))
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        from .numpy_functions import call_ufunc  # pylint: disable=import-outside-toplevel,cyclic-import
+        return call_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Callable[..., Any], _types: Any, args: Any, options: Any) -> Any:
+        from .numpy_functions import call_function  # pylint: disable=import-outside-toplevel,cyclic-import
+        return call_function(function, args, options)
+
+
+def as_value(x: Any) -> Any:
+    """A traced value or a number; arrays that the function found elsewhere become operands, as they are now."""
+    if isinstance(x, Traced):
+        if x.final:
+            raise unsupported("a graph has no conversion to integers but that of its result")
+        return x
+    if isinstance(x, (bool, int, np.bool_, np.integer)):
+        return int(x)
+    if isinstance(x, (float, np.floating)):
+        return float(x)
+    array = np.array(x, order="C")  # a copy
+    if array.ndim == 0 and array.dtype.kind in "biuf":
+        return array.item()
+    dtype = dtype_of(array.dtype)
+    if dtype is None:
+        raise unsupported(f"an array of {array.dtype}: element types are {', '.join(d.text for d in Dtype)}")
+    return Traced("input", (), array.shape, dtype, array=array)
+
+
+def as_traced(x: Any) -> Traced:
+    value = as_value(x)
+    if not isinstance(value, Traced):
+        raise unsupported("an operation on the axes of a number")
+    return value
+
+
+def result_type(operation: str, values: Sequence[Any]) -> Dtype:
+    """As the Spec language has it, where numbers have no type of their own."""
+    types = {value.element for value in values if isinstance(value, Traced)}
+    integers = all(dtype.is_integer for dtype in types)
+    if integers and (operation in _FLOAT or any(isinstance(value, float) for value in values)):
+        return Dtype.F32
+    if len(types) == 1:
+        return types.pop()
+    return Dtype.I32 if integers else Dtype.F32
+
+
+def elementwise(operation: str, *args: Any) -> Traced:
+    values = [as_value(x) for x in args]
+    traced = [value for value in values if isinstance(value, Traced)]
+    try:
+        shape = np.broadcast_shapes(*(value.shape for value in traced))
+        stored = np.broadcast_shapes(*(value.stored for value in traced))
+    except ValueError:
+        raise SpecError(Status.INVALID_SHAPE, f"{operation}: the shapes {', '.join(str(v.shape) for v in traced)} do "
+                                              "not broadcast to one") from None
+    return Traced(operation, values, shape, result_type(operation, values), stored)
+
+
+def whole(operation: str, x: Any) -> Traced:
+    """An operand of what does not broadcast."""
+    value = as_traced(x)
+    if not isinstance(value, Traced):
+        raise unsupported(f"{operation} of a number")
+    if value.stored != value.shape:
+        raise unsupported(f"{operation} of a value that is broadcast to {value.shape}: graphs broadcast operands of "
+                          "elementwise operations only")
+    return value
+
+
+def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
+    axes = range(ndim) if axis is None else [axis] if isinstance(axis, (int, np.integer)) else axis
+    found = []
+    for each in axes:
+        if not -ndim <= each < ndim:
+            raise SpecError(Status.INVALID_SHAPE, f"axis {each} of a value with {ndim} axes")
+        found.append(int(each) % ndim)
+    return tuple(sorted(found))
+
+
+def without(shape: Sequence[int], axes: Sequence[int], keep: bool) -> list[int]:
+    return [1 if i in axes else size for i, size in enumerate(shape) if keep or i not in axes]
+
+
+def listed(numbers: Sequence[int]) -> str:
+    return ",".join(map(str, numbers))
+
+
+def reduce(operation: str, x: Any, axis: Axis = None, keepdims: bool = False) -> Traced:
+    value = as_traced(x)
+    axes = axes_of(axis, value.ndim)
+    if not axes:
+        return elementwise("mul", value, 1)
+    dtype = result_type(operation, [value])
+    if operation == "reduce_sum" and value.element.is_integer:
+        dtype = Dtype.I32
+    text = f"{operation} axis={listed(axes)}" + (" keep" if keepdims else "")
+    repeated = math.prod(value.shape[i] for i in axes if value.stored[i] != value.shape[i])
+    result = Traced(text, [value], without(value.shape, axes, keepdims), dtype,
+                    without(value.stored, axes, keepdims))
+    return elementwise("mul", result, repeated) if operation == "reduce_sum" and repeated > 1 else result
+
+
+def variance(x: Any, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Traced:
+    value = as_traced(x)
+    count = math.prod(value.shape[i] for i in axes_of(axis, value.ndim))
+    centred = elementwise("sub", value, reduce("mean", value, axis, True))
+    result = reduce("mean", elementwise("square", centred), axis, keepdims)
+    return elementwise("mul", result, count / (count - ddof)) if ddof else result
+
+
+def along(operation: str, x: Any, axis: Axis, *others: Any, settings: str = "") -> Traced:
+    """An operation along axes that keeps the shape, such as softmax."""
+    value = whole(operation, x)
+    rest = [as_value(other) for other in others]
+    return Traced(f"{operation} axis={listed(axes_of(axis, value.ndim))}{settings}", [value, *rest], value.shape,
+                  result_type(operation, [value, *rest]))
+
+
+def reshape(x: Any, shape: Any) -> Traced:
+    value = as_traced(x)
+    sizes = [int(size) for size in (shape if isinstance(shape, (tuple, list)) else [shape])]
+    if sizes.count(-1) == 1:
+        rest = -math.prod(sizes)
+        sizes[sizes.index(-1)] = value.size // rest if rest else 0
+    if math.prod(sizes) != value.size or min(sizes, default=1) < 1:
+        raise SpecError(Status.INVALID_SHAPE, f"reshape of {value!r} to {shape}")
+    stored = sizes
+    if value.stored != value.shape:
+        # Only axes of size 1 come and go.
+        if [s for s in sizes if s > 1] != [s for s in value.shape if s > 1]:
+            whole("reshape", value)
+        long = iter([kept for kept, size in zip(value.stored, value.shape) if size > 1])
+        stored = [next(long) if size > 1 else 1 for size in sizes]
+    if tuple(sizes) == value.shape:
+        return value
+    return Traced(f"reshape shape={listed(stored)}", [value], sizes, value.element, stored)
+
+
+def squeeze(x: Any, axis: Axis = None) -> Traced:
+    value = as_traced(x)
+    axes = [i for i, size in enumerate(value.shape) if size == 1] if axis is None else axes_of(axis, value.ndim)
+    if any(value.shape[i] != 1 for i in axes):
+        raise SpecError(Status.INVALID_SHAPE, f"squeeze of axes {axis} of {value!r}, which are not of size 1")
+    return reshape(value, without(value.shape, axes, False))
+
+
+def expand_dims(x: Any, axis: Axis) -> Traced:
+    value = as_traced(x)
+    count = 1 if isinstance(axis, int) else len(axis or ())
+    axes = axes_of(axis, value.ndim + count)
+    sizes = iter(value.shape)
+    return reshape(value, [1 if i in axes else next(sizes) for i in range(value.ndim + count)])
+
+
+def broadcast_to(x: Any, shape: Sequence[int]) -> Traced:
+    value = as_traced(x)
+    shape = tuple(shape)
+    if np.broadcast_shapes(value.shape, shape) != shape:
+        raise SpecError(Status.INVALID_SHAPE, f"broadcast of {value!r} to {shape}")
+    value = reshape(value, [1] * (len(shape) - value.ndim) + list(value.shape))
+    return value if value.shape == shape else Traced("", [value], shape, value.element, value.stored)
+
+
+def transpose(x: Any, axes: Sequence[int] | None = None) -> Traced:
+    value = as_traced(x)
+    order = [int(i) % value.ndim for i in (reversed(range(value.ndim)) if axes is None else axes)]
+    if sorted(order) != list(range(value.ndim)):
+        raise SpecError(Status.INVALID_SHAPE, f"transpose of {value!r} by {axes}")
+    if order == sorted(order):
+        return value
+    return Traced(f"transpose perm={listed(order)}", [value], [value.shape[i] for i in order], value.element,
+                  [value.stored[i] for i in order])
+
+
+def swapaxes(x: Any, a: int, b: int) -> Traced:
+    order = list(range(x.ndim))
+    order[a], order[b] = order[b], order[a]
+    return transpose(x, order)
+
+
+def moveaxis(x: Any, source: int, destination: int) -> Traced:
+    order = [i for i in range(x.ndim) if i != source % x.ndim]
+    order.insert(destination % x.ndim, source % x.ndim)
+    return transpose(x, order)
+
+
+def contract(subscripts: str, a: Any, b: Any) -> Traced:
+    """A product of two values, summed over the letters that the result lacks."""
+    left, right = whole("einsum", a), whole("einsum", b)
+    terms, result = subscripts.split("->")
+    sizes: dict[str, int] = {}
+    for term, value in zip(terms.split(","), (left, right)):
+        if len(term) != value.ndim:
+            raise SpecError(Status.INVALID_SHAPE, f"einsum: {term!r} for {value!r}")
+        for letter, size in zip(term, value.shape):
+            if sizes.setdefault(letter, size) != size:
+                raise SpecError(Status.INVALID_SHAPE, f"{subscripts}: {letter} is {sizes[letter]} and {size}")
+    dtype = result_type("einsum", [left, right])
+    return Traced(f'einsum "{subscripts}"', [left, right], [sizes[letter] for letter in result],
+                  Dtype.I32 if dtype.is_integer else dtype)
+
+
+def einsum(subscripts: str, *operands: Any) -> Traced:
+    text = subscripts.replace(" ", "")
+    if len(operands) != 2 or "." in text:
+        raise unsupported(f"einsum {subscripts!r}: the Spec language has those of two operands, without '...'")
+    if "->" not in text:
+        text += "->" + "".join(sorted(letter for letter in set(text) - {","} if text.count(letter) == 1))
+    return contract(text, *operands)
+
+
+def matmul(a: Any, b: Any) -> Traced:
+    left, right = whole("matmul", a), whole("matmul", b)
+    if not left.shape or not right.shape:
+        raise SpecError(Status.INVALID_SHAPE, "matmul of a scalar")
+    if left.shape[-1] != right.shape[max(right.ndim - 2, 0)]:
+        raise SpecError(Status.INVALID_SHAPE, f"matmul of {left!r} and {right!r}: sizes that are summed differ")
+    if left.ndim == right.ndim >= 2 and left.shape[:-2] == right.shape[:-2]:
+        dtype = result_type("matmul", [left, right])
+        return Traced("matmul", [left, right], [*left.shape[:-1], right.shape[-1]],
+                      Dtype.I32 if dtype.is_integer else dtype)
+    letters = iter(string.ascii_lowercase)
+    inner, rows, columns = next(letters), next(letters), next(letters)
+    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    names = [next(letters) for _ in batch]
+    terms, values = [], []
+    for value, matrix in ((left, rows + inner if left.ndim > 1 else inner),
+                          (right, inner + columns if right.ndim > 1 else inner)):
+        outer = value.shape[:-2]
+        mine = names[len(names) - len(outer):]
+        kept = [i for i, size in enumerate(outer) if size == batch[len(batch) - len(outer) + i]]
+        values.append(reshape(value, [outer[i] for i in kept] + list(value.shape[len(outer):])))
+        terms.append("".join(mine[i] for i in kept) + matrix)
+    result = "".join(names) + (rows if left.ndim > 1 else "") + (columns if right.ndim > 1 else "")
+    return contract(f"{terms[0]},{terms[1]}->{result}", *values)
+
+
+def dot(a: Any, b: Any) -> Traced:
+    left, right = as_value(a), as_value(b)
+    if not getattr(left, "shape", ()) or not getattr(right, "shape", ()):
+        return elementwise("mul", left, right)
+    if right.ndim > 2:
+        raise unsupported("dot of more than two axes: write matmul or einsum")
+    return matmul(left, right)
+
+
+def power(x: Any, exponent: Any) -> Traced:
+    value = as_value(exponent)
+    if isinstance(value, Traced):
+        raise unsupported("powers whose exponent is no number")
+    return elementwise("square", x) if value == 2 else elementwise("pow", x, value)
+
+
+def clip(x: Any, low: Any = None, high: Any = None) -> Traced:
+    if low is not None and high is not None:
+        return elementwise("clamp", x, low, high)
+    if low is not None:
+        return elementwise("max", x, low)
+    return as_traced(x) if high is None else elementwise("min", x, high)
+
+
+def astype(x: Any, dtype: Any) -> Traced:
+    value = as_traced(x)
+    target = dtype if isinstance(dtype, Dtype) else dtype_of(np.dtype(dtype))
+    if target is None:
+        raise unsupported(f"conversion to {dtype}: element types are {', '.join(d.text for d in Dtype)}")
+    if target == value.element:
+        return value
+    if not target.is_integer:
+        return Traced(f"cast {target.text}", [value], value.shape, target, value.stored)
+    result = Traced("", [value], value.shape, target, value.stored)
+    result.final = not (value.element.is_integer and target == Dtype.I32)
+    return result

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""Functions that are written for JAX, against JAX."""
+import numpy as np
+import pytest
+
+import morello
+
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
+
+
+def layernorm(x, gamma, beta):
+    mean = jnp.mean(x, axis=-1, keepdims=True)
+    return (x - mean) * jax.lax.rsqrt(jnp.mean(jnp.square(x - mean), axis=-1, keepdims=True) + 1e-5) * gamma + beta
+
+
+@pytest.mark.parametrize("function, shapes", [
+    (lambda a, b: jax.nn.relu(a @ b + 1), [(8, 9), (9, 7)]),
+    (jax.nn.softmax, [(8, 33)]),
+    (lambda q, k, v: jax.nn.softmax(q @ k.T * 0.25) @ v, [(8, 16), (24, 16), (24, 8)]),
+    (layernorm, [(8, 32), (32,), (32,)]),
+    (lambda x, w: jax.nn.gelu(x @ w), [(4, 8), (8, 12)]),
+    (lambda x: jax.nn.gelu(x, approximate=False), [(4, 8)]),
+    (lambda x: jax.nn.silu(x) + jax.nn.sigmoid(x), [(4, 8)]),
+    (lambda x: jnp.sum(x, axis=0) - jnp.max(x, axis=0) + jnp.min(x, axis=0), [(4, 8)]),
+    (lambda x: jnp.transpose(x, (1, 0, 2)), [(2, 3, 4)]),
+    (lambda a, b: jnp.einsum("bmk,bnk->bmn", a, b), [(2, 5, 6), (2, 4, 6)]),
+    (lambda x: jnp.exp(jnp.tanh(x)) / jnp.sqrt(jnp.abs(x) + 1), [(3, 4)]),
+    (lambda x: jnp.clip(x, -1, 1) ** 3 + x ** 0.5, [(3, 4)]),
+    (lambda x: jnp.round(x) + jnp.floor(x) + jax.lax.erf(x), [(3, 4)]),
+    (lambda x, y: x[:, None] + jnp.squeeze(y.reshape(1, 3)), [(4,), (3,)]),
+    (lambda x: x * jnp.float32(2) + jnp.full((4,), 3), [(3, 4)]),
+])
+def test_against_jax(floats, function, shapes):
+    arrays = [abs(floats(*shape)) for shape in shapes]
+    result = morello.jit_jax(function)(*arrays)
+    np.testing.assert_allclose(result, np.asarray(function(*arrays)), rtol=1e-4, atol=1e-5)
+
+
+def convolve(x, w, layout, padding="VALID"):
+    return jax.lax.conv_general_dilated(x, w, (2, 1), padding, dimension_numbers=layout)
+
+
+def pool(x, window, padding="VALID"):
+    return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, window, padding)
+
+
+@pytest.mark.parametrize("function, shapes", [
+    (lambda x, w: convolve(x, w, ("NCHW", "OIHW", "NCHW")), [(2, 3, 7, 6), (4, 3, 3, 2)]),
+    (lambda x, w: jax.nn.relu(convolve(x, w, ("NHWC", "HWIO", "NHWC"))), [(2, 7, 6, 3), (3, 2, 3, 4)]),
+    (lambda x, w: convolve(x, w, ("NCHW", "OIHW", "NCHW"), "SAME"), [(2, 3, 7, 6), (4, 3, 3, 2)]),
+    (lambda x, w: convolve(x, w, ("NHWC", "HWIO", "NHWC"), ((0, 2), (1, 0))), [(2, 7, 6, 3), (3, 2, 3, 4)]),
+    (lambda x: pool(x, (1, 1, 2, 3), "SAME"), [(2, 3, 5, 8)]),
+    (lambda x: pool(x, (1, 1, 2, 3)), [(2, 3, 4, 6)]),
+    (lambda x: pool(x, (1, 2, 2, 1)), [(2, 4, 6, 3)]),
+])
+def test_windows(floats, function, shapes):
+    arrays = [floats(*shape) for shape in shapes]
+    result = morello.jit_jax(function)(*arrays)
+    np.testing.assert_allclose(result, np.asarray(function(*arrays)), rtol=1e-4, atol=1e-5)
+
+
+def test_captured_arrays_and_types(floats):
+    weights = jnp.asarray(floats(8, 5), jnp.bfloat16)
+    x = jnp.asarray(floats(4, 8), jnp.bfloat16)
+    result = morello.jit_jax(lambda x: (x @ weights).astype(jnp.float32))(x)
+    wanted = np.asarray(x, np.float32) @ np.asarray(weights, np.float32)
+    np.testing.assert_allclose(result, wanted, rtol=2e-2, atol=2e-2)
+
+
+def test_what_the_language_does_not_have(floats):
+    with pytest.raises(morello.SpecError, match=r"JAX's primitive 'sin' of (f32|float32)\[3,4\]"):
+        morello.jit_jax(jnp.sin)(floats(3, 4))
+    with pytest.raises(morello.SpecError, match="primitive 'sort'"):
+        morello.jit_jax(jnp.sort)(floats(3, 4))
+    with pytest.raises(morello.SpecError, match="padding of at least 0"):
+        morello.jit_jax(lambda x, w: convolve(x, w, ("NCHW", "OIHW", "NCHW"), ((-1, 0), (0, 0))))(
+            floats(1, 1, 5, 4), floats(1, 1, 3, 3))
+    with pytest.raises(morello.SpecError, match="returns a tuple"):
+        morello.jit_jax(lambda x: (x, x))(floats(3, 4))

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "actions/narrow.hh"
+
+#include <algorithm>
+#include <bit>
+
+#include "actions/placement.hh"
+#include "spec/ladder.hh"
+
+namespace morello {
+namespace {
+
+/// What differs between the spaces.
+struct Widths {
+  u32 ratio = 2;                              // of a tile for a cache and the next smaller one
+  u32 least_reduced = 1, most_reduced = ~0u;  // tiles along reduced dimensions, powers of two
+  u32 least_vectors = 1, most_vectors = 4;    // of a register tile's row
+  bool batches_first = false;
+};
+constexpr Widths kWidths[] = {
+    {},
+    {2, 128, 512, 1, 4},
+    {4, 128, 256, 2, 3, true},
+};
+static_assert(std::size(kWidths) == kBreadths);
+
+const Widths& widths(const ActionContext& context) {
+  return kWidths[static_cast<size_t>(context.breadth)];
+}
+
+/// Divisible by the rows and by the vectors of usual register tiles.
+constexpr u32 kLeastBlock = 48;
+/// Along other dimensions than the vectors', of a tile in L1: what a register tile has, or what
+/// shares lines.
+constexpr u32 kMostRows = 14, kMostInLines = 64, kMostRowVectors = 6;
+constexpr u64 kSmallOutputBytes = 8192;
+/// Products per result, up to which results and their way to memory are what counts.
+constexpr u64 kShallow = 32;
+
+bool is_shared(const Spec& spec, u8 dim) {
+  return both_have(spec, dim) && has_dim(spec.out().dims, dim);
+}
+
+/// Rows of results besides their vectors.
+u64 rows_of(const Spec& spec) {
+  DimMask rows = 0;
+  for (u8 d = 0; d < spec.rank; d++)
+    if (d != unit_dim(spec.out()) && !has_dim(spec.reduced(), d) && !is_shared(spec, d))
+      rows = static_cast<DimMask>(rows | 1u << d);
+  return points_of(spec, rows);
+}
+
+bool is_row_tile(const Spec& spec, u32 size, const ActionContext& context) {
+  const u8 v = unit_dim(spec.out());
+  const u32 lanes = computed_lanes(spec, *context.target);
+  const u32 vectors = v == kNoDim ? 1 : static_cast<u32>(ceil_div(spec.size[v], lanes));
+  // Rows are cut after vectors, so that there is one order, unless all of a row is written at once.
+  if (vectors > kMostRowVectors)
+    return points_of(spec, spec.reduced()) <= kShallow && (size == 4 || size == 6);
+  const u32 most = (context.target->vector_registers - 2) / vectors;
+  return size == most || size + 1 == most || 2 * size == most;
+}
+
+bool is_vector_tile(const Spec& spec, u32 size, const ActionContext& context) {
+  const u32 lanes = computed_lanes(spec, *context.target), vectors = size / lanes;
+  const u64 rows = rows_of(spec);
+  if (rows == 1 && size == 12) return true;  // results of dot products
+  if (size % lanes != 0) return false;
+  if (rows == 1 && (vectors == 8 || vectors == 12)) return true;
+  if (rows == 2 && vectors == 6) return true;
+  if (rows <= 3 && vectors == 4) return true;
+  return vectors >= widths(context).least_vectors && vectors <= widths(context).most_vectors;
+}
+
+/// For a cache: 48 times a power of the ratio, of the longest sides.
+bool is_block(const Spec& spec, u8 dim, u32 size, const ActionContext& context) {
+  if (size % kLeastBlock != 0 || !std::has_single_bit(size / kLeastBlock)) return false;
+  if (std::countr_zero(size / kLeastBlock) % std::countr_zero(widths(context).ratio) != 0)
+    return false;
+  for (u8 d = 0; d < spec.rank; d++)
+    if (!has_dim(spec.reduced(), d) && spec.size[d] > spec.size[dim]) return false;
+  return true;
+}
+
+bool is_in_l1(const Spec& spec) {
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].level <= Level::kL1 && spec.operand[o].dims != 0) return true;
+  return false;
+}
+
+/// The largest that gives all processors something to do.
+bool is_share(const Spec& spec, u8 dim, u32 size, const ActionContext& context) {
+  const u64 share = ceil_div(spec.size[dim], context.target->processors);
+  return size <= share && share < next_on_ladder(size);
+}
+
+}  // namespace
+
+bool is_chain_tile(const Spec& spec, ActionKind kind, u8 dim, u32 size,
+                   const ActionContext& context) {
+  if (!context.restricts(Restriction::kChainTiles)) return true;
+  if (kind == ActionKind::kParallelTile && is_share(spec, dim, size, context)) return true;
+  const u32 lanes = computed_lanes(spec, *context.target);
+  if (!combines(spec)) return size == 1 || size == 2 * lanes || size == 64 || size == 512;
+  if (size >= kLeastBlock && is_in_l1(spec)) return false;
+  if (has_dim(spec.reduced(), dim)) {
+    if (size == 1) return std::popcount(spec.reduced()) > 1;
+    return std::has_single_bit(size) && size >= widths(context).least_reduced &&
+           size <= widths(context).most_reduced;
+  }
+  if (size == 1) return true;
+  if (dim == unit_dim(spec.out())) {
+    if (is_vector_tile(spec, size, context)) return true;
+  } else if (size <= 16) {
+    return is_row_tile(spec, size, context);
+  }
+  return is_block(spec, dim, size, context);
+}
+
+bool is_usual_panel(u32 vectors, const ActionContext& context) {
+  return vectors == 2 || !context.restricts(Restriction::kFewLayouts);
+}
+
+bool comes_near(const Spec& spec, int operand, const ActionContext& context) {
+  if (!context.restricts(Restriction::kNearLast) || !combines(spec)) return true;
+  const Operand& x = spec.operand[operand];
+  if (points_of(spec, spec.reduced()) <= kShallow) return true;
+  if (operand == spec.out_index() && footprint(spec, x).bytes <= kSmallOutputBytes) return true;
+  const u8 v = unit_dim(spec.out());
+  const u32 row = kMostRowVectors * computed_lanes(spec, *context.target);
+  for (u8 d = 0; d < spec.rank; d++) {
+    if (!has_dim(x.dims, d) || has_dim(spec.reduced(), d)) continue;
+    if (spec.size[d] > (d == v ? row : d == unit_dim(x) ? kMostInLines : kMostRows)) return false;
+  }
+  return true;
+}
+
+bool stays_away(const Spec& spec, int operand, const ActionContext& context) {
+  if (!context.restricts(Restriction::kStepsFirst)) return false;
+  if (!contraction_of(spec) || !is_chain(spec) || operand == spec.out_index()) return false;
+  const auto factors = factors_of(spec);
+  return operand != factors[0] && operand != factors[1] &&
+         spec.operand[operand].dims == spec.out().dims;
+}
+
+bool needs_no_buffer(const Spec& spec, const ActionContext& context) {
+  return context.restricts(Restriction::kOneBuffer) && unit_dim(spec.out()) != kNoDim;
+}
+
+namespace {
+
+/// A small operand of a step, or none.
+std::optional<Action> step_nearer(const Spec& spec, const ActionContext& context) {
+  if (is_single(spec) || !context.restricts(Restriction::kStepsFirst)) return std::nullopt;
+  const Stage& head = head_of(spec);
+  for (u8 o = 0; o < spec.out_index(); o++) {
+    const Operand& x = spec.operand[o];
+    if (o == head.in[0] || o == head.in[1] || x.level <= Level::kL1) continue;
+    const u64 most = lines_of_code(limits_of(*context.target).at(Level::kL1)) / 8;
+    if (std::max(resident_lines(spec, x, Level::kL1), resident_lines(spec, x, Level::kL2)) <= most)
+      return Action{ActionKind::kView, o, {}, {}, 0};
+  }
+  return std::nullopt;
+}
+
+/// A batch whose elements share no lines, or none.
+std::optional<Action> batch_loop(const Spec& spec, const ActionContext& context) {
+  if (!widths(context).batches_first || !context.restricts(Restriction::kChainTiles))
+    return std::nullopt;
+  for (u8 d = 0; d < spec.rank; d++) {
+    if (spec.size[d] == 1 || !is_shared(spec, d)) continue;
+    bool fastest = false;
+    for (int o = 0; o < spec.operand_count; o++) fastest |= unit_dim(spec.operand[o]) == d;
+    if (!fastest && has_dim(parallel_dims(spec), d) && may_tile(spec, d, 1))
+      return Action{ActionKind::kTile, d, {}, {}, 1};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Action> sure_action(const Spec& spec, const ActionContext& context) {
+  if (context.breadth == Breadth::kWhole || !combines(spec) || !is_chain(spec)) return std::nullopt;
+  if (register_operand(spec) >= 0 || has_free_operand(spec)) return std::nullopt;
+  // Loops on several threads come before anything that stays on one core.
+  if (!spec.serial && context.target->processors > 1) return std::nullopt;
+  if (std::optional<Action> nearer = step_nearer(spec, context)) return nearer;
+  return batch_loop(spec, context);
+}
+
+}  // namespace morello

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// The restrictions that make narrower spaces of programs (Breadth): what is asked while actions are
+// listed there. docs/search.md says what each is for, and what it costs.
+#ifndef MORELLO_ACTIONS_NARROW_HH
+#define MORELLO_ACTIONS_NARROW_HH
+
+#include <optional>
+
+#include "actions/action.hh"
+
+namespace morello {
+
+/// Dimension `dim` in tiles of `size`: is it one of the few that caches and register tiles suggest?
+/// Those for caches divide one another, so that what they leave over are few sizes.
+bool is_chain_tile(const Spec& spec, ActionKind kind, u8 dim, u32 size,
+                   const ActionContext& context);
+
+/// Panels of so many vectors.
+bool is_usual_panel(u32 vectors, const ActionContext& context);
+
+/// May an operand come to L1, or does it wait until its tile is one of registers?
+bool comes_near(const Spec& spec, int operand, const ActionContext& context);
+/// An operand of a step that every result reads another element of: it is best where it is.
+bool stays_away(const Spec& spec, int operand, const ActionContext& context);
+/// One buffer of a chain's sums is enough: the output.
+bool needs_no_buffer(const Spec& spec, const ActionContext& context);
+
+/// The only action of a Spec, where one is as good as sure: small operands of steps come nearer,
+/// and batches are loops.
+std::optional<Action> sure_action(const Spec& spec, const ActionContext& context);
+
+}  // namespace morello
+
+#endif

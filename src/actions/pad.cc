@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Windows past the ends of an axis: the operand is copied into a buffer that has its borders, and
+// what reads it goes on from there.
+#include "actions/placement.hh"
+#include "spec/border.hh"
+
+namespace morello {
+namespace {
+
+Operand padded_at(const Spec& spec, const Action& a) {
+  return padded_operand(spec, a.arg, a.level);
+}
+
+u64 lines_of(const Spec& spec, const Action& a) {
+  return footprint(with_borders_inside(spec, a.arg), padded_at(spec, a)).lines;
+}
+
+void list_pad(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
+  const int operand = bordered_operand(spec);
+  if (operand < 0 || has_free_operand(spec)) return;
+  Action a{ActionKind::kPad, static_cast<u8>(operand), Level::kL1, {}, 0};
+  each_level(lines_of(spec, a), context, [&](Level level) {
+    a.level = level;
+    out.add(a);
+  });
+}
+
+bool derive_pad(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,
+                Derivation& d) {
+  const Operand padded = padded_at(spec, a);
+  Limits rest = limits;
+  d.level = a.level;
+  d.amount = lines_of(spec, a);
+  if (!subtract(rest, d.level, d.amount)) return false;
+  const PaddedPart parts[] = {border_fill(spec, a.arg, padded), border_copy(spec, a.arg, padded),
+                              border_rest(spec, a.arg, padded)};
+  for (const PaddedPart& part : parts) d.child[d.count++] = {part.spec, rest, 1, part.binding};
+  return true;
+}
+
+decltype(ImplNode::kind) pad_node(const Spec& spec, const Action& a, const ActionContext&) {
+  return Pad{a.arg, padded_at(spec, a)};
+}
+
+}  // namespace
+
+extern const Rewrite kPadRewrite = {ActionKind::kPad, list_pad, derive_pad,
+                                    pad_node,         nullptr,  true};
+
+}  // namespace morello

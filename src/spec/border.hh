@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Borders: windows that reach past the ends of their axis. What is there takes no part in the
+// reduction that reads it. Programs copy the operand into a buffer whose borders hold what changes
+// nothing, and go on without any.
+#ifndef MORELLO_SPEC_BORDER_HH
+#define MORELLO_SPEC_BORDER_HH
+
+#include "spec/spec.hh"
+
+namespace morello {
+
+inline bool is_bordered(const Window& w) { return (w.before | w.after) != 0; }
+inline bool is_bordered(const Spec& spec, const Operand& x) {
+  for (int w = 0; w < kMaxWindows; w++)
+    if (x.has_window(w) && is_bordered(spec.window[w])) return true;
+  return false;
+}
+/// The first operand that has borders; -1: none has.
+int bordered_operand(const Spec& spec);
+/// The dimensions of windows with borders, which cannot be tiled.
+DimMask bordered_dims(const Spec& spec);
+/// The stage that reads it. REQUIRES: a stage does.
+const Stage& reader_of(const Spec& spec, int operand);
+/// What elements outside of the operand are as if they were.
+double border_value(const Spec& spec, int operand);
+
+/// The same sizes, with the borders of the operand inside of its axes.
+Spec with_borders_inside(const Spec& spec, int operand);
+/// The operand with its borders, dense, in the same order; over the dimensions of
+/// with_borders_inside().
+Operand padded_operand(const Spec& spec, int operand, Level level);
+
+/// What makes the padded operand, new_buffer(0), and what reads it instead of the operand.
+/// REQUIRES: `padded` is as padded_operand() made it.
+struct PaddedPart {
+  Spec spec;
+  Binding binding;
+};
+PaddedPart border_fill(const Spec& spec, int operand, const Operand& padded);
+/// Into the inner part, which begins at inner_offset().
+PaddedPart border_copy(const Spec& spec, int operand, const Operand& padded);
+PaddedPart border_rest(const Spec& spec, int operand, const Operand& padded);
+/// Elements of the padded operand before the first that is copied.
+u64 inner_offset(const Spec& spec, int operand, const Operand& padded);
+
+}  // namespace morello
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// Searches with an effort: the same program whatever happens, never dearer with more of it, and no
+// influence on exact searches.
+#include "search/effort.hh"
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <string>
+
+#include "cost/bounds.hh"
+#include "spec/statement.hh"
+
+namespace morello {
+namespace {
+
+const Target& avx2() { return *fixed_target(Isa::kAvx2); }
+
+Spec spec_of(const std::string& text) {
+  Result<Statement> statement = parse(text);
+  REQUIRE_MESSAGE(statement.ok(), text);
+  return lower(*statement)->spec;
+}
+
+struct Found {
+  i64 cost = kInfinite;
+  std::string program;
+  SearchStats stats;
+};
+
+Found find(const Spec& spec, const SearchOptions& options) {
+  Found found;
+  const Result<ImplTree> tree = synthesize(spec, avx2(), options, &found.stats);
+  REQUIRE_MESSAGE(tree.ok(), (tree.ok() ? "" : tree.error().message));
+  CHECK(validate(*tree).empty());
+  found.cost = tree->nodes[0].cost;
+  found.program = print(*tree);
+  return found;
+}
+
+Found find(const Spec& spec, u64 effort) {
+  SearchOptions options;
+  options.effort = effort;
+  return find(spec, options);
+}
+
+constexpr u64 kQuick = 2000;
+
+const char* const kSpecs[] = {
+    "matmul f32[37,61] f32[61,29]", "matmul f32[50,40]{0,1} f32[40,70] + f32[70] -> relu",
+    "matmul f32[2,3,21,9]{2,1,3,0} f32[2,3,9,30] * f32[]",
+    "matmul u8[21,40] i8[40,30]{0,1} -> i32[21,30]", "softmax f32[30,50] axis=1"};
+
+}  // namespace
+
+TEST_SUITE("search") {
+  TEST_CASE("an effort finds the same program in every run, with any number of threads") {
+    for (const char* text : kSpecs) {
+      INFO(text);
+      const Spec spec = spec_of(text);
+      const Found first = find(spec, 300);
+      for (u32 threads : {1u, 4u}) {
+        SearchOptions options;
+        options.effort = 300;
+        options.search_threads = threads;
+        options.progress = [](const SearchProgress&) {};
+        options.progress_us = 1;
+        const Found again = find(spec, options);
+        CHECK(again.program == first.program);
+        CHECK(again.stats.expanded == first.stats.expanded);
+        CHECK(again.stats.bound == first.stats.bound);
+      }
+    }
+  }
+
+  TEST_CASE("more effort never finds less, and enough of it the cheapest") {
+    for (const char* text : kSpecs) {
+      INFO(text);
+      const Spec spec = spec_of(text);
+      const Found exact = find(spec, kExactEffort);
+      i64 before = kInfinite, bound = 0;
+      for (u64 effort : {u64{1}, u64{100}, u64{500}, kQuick, ~u64{0}}) {
+        const Found found = find(spec, effort);
+        CHECK(found.cost <= before);
+        CHECK(found.cost >= exact.cost);
+        CHECK(found.stats.bound <= exact.cost);
+        CHECK(found.stats.bound >= bound);
+        before = found.cost;
+        bound = found.stats.bound;
+        if (found.stats.optimal) CHECK(found.program == exact.program);
+        CHECK((effort != ~u64{0} || found.stats.optimal));
+      }
+    }
+  }
+
+  TEST_CASE("an effort ends the search, but for the narrowest space") {
+    const Spec spec = spec_of("matmul f32[100,300] f32[300,90]");
+    const u64 least = find(spec, 1).stats.expanded;
+    for (u64 effort : {least + 1, least + 100}) CHECK(find(spec, effort).stats.expanded == effort);
+    // In the whole space expansions count four times.
+    CHECK(find(spec, 20000).stats.expanded <= 20000);
+  }
+
+  TEST_CASE("an exact search does not know of quick ones before") {
+    const Spec spec = spec_of("matmul f32[60,33] f32[33,47]");
+    const Found alone = find(spec, kExactEffort);
+    CHECK_FALSE(find(spec, 1).stats.optimal);
+    const Found after = find(spec, kExactEffort);
+    CHECK(after.program == alone.program);
+    CHECK(after.stats.expanded == alone.stats.expanded);
+    CHECK(after.stats.optimal);
+  }
+
+  TEST_CASE("quick programs of random matmuls are near the cheapest") {
+    const u64 seed = 20261122;
+    std::mt19937_64 random(seed);
+    auto size = [&](u64 most) { return std::to_string(1 + random() % most); };
+    auto order = [&] { return random() % 2 == 0 ? "" : "{0,1}"; };
+    double sum = 0;
+    constexpr int kRounds = 12;
+    for (int i = 0; i < kRounds; i++) {
+      const std::string m = size(90), n = size(90), k = size(90);
+      const std::string text = "matmul f32[" + m + "," + k + "]" + order() + " f32[" + k + "," + n +
+                               "]" + order() + " -> f32[" + m + "," + n + "]" + order();
+      const Spec spec = spec_of(text);
+      const Found exact = find(spec, kExactEffort), quick = find(spec, kQuick);
+      INFO("seed " << seed << ", round " << i << ": " << text);
+      CHECK(quick.cost >= exact.cost);
+      const double ratio = static_cast<double>(quick.cost) / static_cast<double>(exact.cost);
+      CHECK(ratio <= 1.15);
+      sum += ratio;
+    }
+    CHECK(sum / kRounds <= 1.02);
+  }
+}
+
+}  // namespace morello
