@@ -16,16 +16,27 @@ Bounds::Bounds(const Target& target, Microkernels kernels)
 
 namespace {
 
-/// Stages that have fewer dimensions than the output may be computed once, into a buffer.
+/// A stage that has fewer dimensions than the output may be computed once, into a buffer of any
+/// layout.
+bool is_few(const Spec& spec, int stage) {
+  return !is_single(spec) && dims_of(spec, value_of(stage)) != spec.out().dims;
+}
+
 template <class Units>
 i64 units_of_all(const Spec& spec, Units units) {
   i64 all = 0;
-  for (int s = 0; s < spec.stage_count; s++) {
-    const Stage& stage = spec.stage[s];
-    const bool few = !is_single(spec) && dims_of(spec, value_of(s)) != spec.out().dims;
-    if (!few) all += units(stage.op, stage.dtype);
-  }
+  for (int s = 0; s < spec.stage_count; s++)
+    if (!is_few(spec, s)) all += units(spec.stage[s].op, spec.stage[s].dtype);
   return all;
+}
+
+/// Is the operand the output, or read by a stage that computes every element?
+bool meets_every_element(const Spec& spec, int operand) {
+  if (operand == spec.out_index()) return true;
+  for (int s = 0; s < spec.stage_count; s++)
+    for (Ref in : spec.stage[s].in)
+      if (in == operand && !is_few(spec, s)) return true;
+  return false;
 }
 
 }  // namespace
@@ -46,8 +57,8 @@ i64 Bounds::map(const Spec& spec) const {
   i64 alone = saturating_add(rates_.lone(duty, form), rates_.call(duty) + target_.prices.loop);
   form.fastest = v != kNoDim || spec.rank == 0;
   for (int o = 0; o < spec.operand_count; o++)
-    form.along &=
-        v == kNoDim || !has_dim(spec.operand[o].dims, v) || unit_dim(spec.operand[o]) == v;
+    form.along &= v == kNoDim || !has_dim(spec.operand[o].dims, v) ||
+                  unit_dim(spec.operand[o]) == v || !meets_every_element(spec, o);
   if (v == kNoDim || !form.along) {
     i64 one = rates_.lone(duty, form);
     if (spec.rank > 0) one = std::min(one, alone);

@@ -14,10 +14,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import documented
 
 TIMEOUT = 900
+SLOW = 4  # seconds that are worth a look
 CLEAN_ROOT = "changes the system, or compiles for minutes: clean_root.py runs it"
 THIS_TEST = "runs this test"
 RECORDS = "wants a program, and a machine where perf may record: tests/debuggers tries it"
@@ -156,6 +158,7 @@ def main():
                 else:
                     script += f"echo '+ {where.replace(chr(39), '')}' >&2\n{text}\n"
                     ran += 1
+            start = time.monotonic()
             try:
                 done = subprocess.run(["sh", "-c", script], cwd=work, stdin=subprocess.DEVNULL, text=True,
                                       env=with_installed if "pkg-config" in script else plain, timeout=TIMEOUT,
@@ -163,7 +166,10 @@ def main():
                 status, output = done.returncode, done.stdout
             except subprocess.TimeoutExpired as error:
                 status, output = "timeout", (error.stdout or b"").decode(errors="replace")
+            seconds = time.monotonic() - start
             print("".join(line for line in output.splitlines(True) if line.startswith("+ ")), end="", flush=True)
+            if seconds > SLOW:
+                print(f"  {seconds:.0f} s", flush=True)
             if status != 0:
                 failures.append(f"{key[0]}: exit {status}")
                 print(output, flush=True)

@@ -75,7 +75,8 @@ TEST_SUITE("search") {
          {"matmul f32[1,49] f32[49,64] -> relu -> f32[1,64]{strides=3136,49}",
           "matmul f32[41,64]{0,1} f32[64,41] + f32[] -> f32[41,41]",
           "matmul f32[12,20] f32[20,24] + f32[24]{strides=2} -> relu -> f32[12,24]",
-          "matmul f16[2,16] f16[16,16] -> f16[2,16]{strides=46,2}"})
+          "matmul f16[2,16] f16[16,16] -> f16[2,16]{strides=46,2}",
+          "fill inf -> max f32[1] / f32[6,5,1,1,4]{strides=0,4,4,1,1} += f32[6,5,1,1,4]"})
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
         for (u32 percent : {100u, 60u})
           CHECK_MESSAGE(
