@@ -71,6 +71,8 @@ CHANGED = {
     "build/bench/bench-functions --rounds 101": "build/bench/bench-functions --rounds 1 --sizes 4096",
     "build/bench/bench-search bench/problems/search.txt":
         "build/bench/bench-search bench/problems/search.txt --repetitions 1 --time-budget 0.01",
+    "build/bench/bench-effort --seed 1 --count 100":
+        "build/bench/bench-effort --seed 1 --count 5 --exact-seconds 1",
     "build/bench/bench-table 128": "build/bench/bench-table 8",
 }
 # What stands for something of the reader's.
