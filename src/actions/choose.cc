@@ -9,7 +9,9 @@ void list_choose(const Spec& spec, const Limits&, const ActionContext& context, 
   int o = 0;
   while (o < spec.operand_count && !spec.operand[o].free_layout) o++;
   if (o == spec.operand_count) return;
+  const bool windows = spec.operand[o].windows != 0;  // whose axes cannot be told apart
   each_layout(spec, o, context, [&](LayoutOption option, u32 panel) {
+    if (windows && option != LayoutOption::kSame) return;
     out.add({ActionKind::kChoose, static_cast<u8>(o), {}, option, panel});
   });
 }
@@ -26,6 +28,7 @@ bool derive_choose(const Spec& spec, const Limits& limits, const Action& a, cons
   d.child[0] = {spec, limits, 1, identity_binding()};
   d.child[0].spec.operand[a.arg] = chosen(spec, a);
   forget_pitch(d.child[0].spec.operand[a.arg]);
+  if (spec.operand[a.arg].windows != 0) drop_windows(d.child[0].spec);
   return true;
 }
 

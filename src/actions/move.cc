@@ -13,6 +13,7 @@ Child body_with(const Spec& spec, const Limits& limits, int index, const Operand
   Child c{spec, limits, 1, identity_binding()};
   c.spec.operand[index] = placed;
   forget_pitch(c.spec.operand[index]);
+  if (spec.operand[index].windows != placed.windows) drop_windows(c.spec);
   c.spec.serial = true;
   return c;
 }
@@ -84,7 +85,9 @@ Operand packed(const Spec& spec, const Action& a) {
   const Operand& from = spec.operand[a.arg];
   const Dtype type = a.kind == ActionKind::kWiden ? computed_dtype(spec) : from.dtype;
   Layout layout = layout_of(spec, a.arg, a.option, a.size).layout;
-  return dense_operand(spec, type, a.level, from.access, from.dims, layout, from.windows);
+  // Axes of windows are copied as they are; another order has each window's elements apart.
+  const u8 windows = a.option == LayoutOption::kSame ? from.windows : u8{0};
+  return dense_operand(spec, type, a.level, from.access, from.dims, layout, windows);
 }
 
 /// Do sums need a buffer of their own, for the output rounds them?
@@ -105,11 +108,12 @@ void list_packs(const Spec& spec, const Limits&, const ActionContext& context, A
   for (u8 o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];
     if (x.access != Access::kIn || x.layout.packed() || x.dims == 0) continue;
-    if (!has_plain_windows(spec, x) || (kWidens && !is_narrow_factor(spec, o))) continue;
+    if (kWidens && !is_narrow_factor(spec, o)) continue;
     for (Level level : {Level::kL1, Level::kL2}) {
       if (level >= x.level || (level == Level::kL1 && !comes_near(spec, o, context))) continue;
       each_layout(spec, o, context, [&](LayoutOption option, u32 panel) {
         if (!kWidens && option == LayoutOption::kSame && is_dense(x)) return;  // a view is cheaper
+        if (option == LayoutOption::kSame && !has_plain_windows(spec, x)) return;
         if (kWidens && option >= LayoutOption::kGrouped) return;  // lanes have one element each
         out.add({kKind, o, level, option, panel});
       });

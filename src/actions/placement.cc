@@ -34,7 +34,6 @@ LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 p
   Layout same = plain_layout(x.layout);
   if (option == LayoutOption::kSame) return {true, same};
 
-  if (x.windows) return {};  // its axes are no dimensions that could be ordered apart
   DimMask reduced = spec.reduced() & x.dims;
   u8 v = unit_dim(spec.out());
   DimMask parallel = static_cast<DimMask>(x.dims & ~reduced);

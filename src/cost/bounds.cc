@@ -275,12 +275,13 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
   Traffic once = traffic(spec);
   i64 c = saturating_add(once.l2, once.memory);
   u64 lanes = computed_lanes(spec, target_);
-  // Along a window elements serve more results than one, which bounds of chains do not know.
-  if (!is_chain(spec) || spec.window[0].used()) {
+  if (!is_chain(spec)) {
     c = saturating_add(c, stages(spec));
   } else if (contraction_of(spec)) {
+    // Along a window elements serve more results than one, which io_bound() does not know.
     const ContractionBound work(spec, target_, rates_);
-    c = quick ? saturating_add(c, work.units()) : blocked(spec, limits, work, once);
+    c = quick || spec.window[0].used() ? saturating_add(c, work.units())
+                                       : blocked(spec, limits, work, once);
   } else if (spec.reduced() != 0) {
     const Stage& head = head_of(spec);
     const Form form{op_units(head.op, head.dtype, target_),

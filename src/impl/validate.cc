@@ -279,7 +279,8 @@ class Validator {
     if (!require(move.operand < spec.operand_count, "moves an operand that does not exist")) return;
     const Operand& from = spec.operand[move.operand];
     const Operand& to = move.placed;
-    require(to.access == from.access && to.dims == from.dims && to.windows == from.windows &&
+    require(to.access == from.access && to.dims == from.dims &&
+                (to.windows == from.windows || (!move.view && (to.windows & ~from.windows) == 0)) &&
                 !to.free_layout && !from.free_layout,
             "the moved operand has another access or other dimensions");
     MoveChildren at = move_children(node);
@@ -321,6 +322,7 @@ class Validator {
     Spec expected = node.spec;
     expected.operand[operand] = placed;
     forget_pitch(expected.operand[operand]);
+    if (placed.windows != node.spec.operand[operand].windows) drop_windows(expected);
     Binding binding = identity_binding();
     if (is_buffer) binding.operand[operand] = new_buffer(0);
     check_child(node, c, expected, binding);
@@ -417,7 +419,8 @@ class Validator {
     const Operand& to = choose.placed;
     require(from.free_layout && !to.free_layout, "chooses a layout that is not free");
     Operand dense = dense_operand(node.spec, to.dtype, from.level, from.access, from.dims,
-                                  to.layout, from.windows);
+                                  to.layout, to.windows);
+    require((to.windows & ~from.windows) == 0, "the chosen layout has other windows");
     require(to == dense, "the chosen layout is not dense, or not canonical");
     check_body(node, 0, choose.operand, to, false);
   }

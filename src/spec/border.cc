@@ -53,9 +53,11 @@ Spec with_borders_inside(const Spec& spec, int operand) {
 }
 
 Operand padded_operand(const Spec& spec, int operand, Level level) {
-  const Operand& x = spec.operand[operand];
-  return dense_operand(with_borders_inside(spec, operand), x.dtype, level, Access::kIn, x.dims,
-                       x.layout, x.windows);
+  Operand x = spec.operand[operand];
+  x.level = level;
+  x.contig = static_cast<u8>(x.layout.count());
+  set_pitch(x, 0);
+  return x;
 }
 
 PaddedPart border_fill(const Spec& spec, int operand, const Operand& padded) {
@@ -98,34 +100,10 @@ PaddedPart border_copy(const Spec& spec, int operand, const Operand& padded) {
 PaddedPart border_rest(const Spec& spec, int operand, const Operand& padded) {
   PaddedPart rest{with_borders_inside(spec, operand), identity_binding()};
   rest.binding.operand[operand] = new_buffer(0);
-  const View view = dense_view(rest.spec, padded);
-  Operand& x = rest.spec.operand[operand];
-  x = padded;
-  x.windows = 0;
-  std::array<u8, kMaxDims> order{};
-  int count = 0;
-  for (u8 d = 0; d < spec.rank; d++)
-    if (has_dim(x.dims, d)) order[static_cast<size_t>(count++)] = d;
-  auto stride = [&](u8 d) { return view.dim[d].stride[0]; };
-  // As draft.cc has operands without borders.
-  std::stable_sort(order.begin(), order.begin() + count, [&](u8 a, u8 c) {
-    return stride(a) != stride(c) ? stride(a) > stride(c) : spec.size[a] < spec.size[c];
-  });
-  x.layout = {};
-  x.contig = 0;
-  for (int i = 0; i < count; i++) x.layout.append(order[static_cast<size_t>(i)]);
-  i64 run = 1;
-  for (int i = count - 1; i >= 0; i--, x.contig++) {
-    const u8 d = order[static_cast<size_t>(i)];
-    if (stride(d) != run) {
-      set_pitch(x, static_cast<u64>(stride(d)) * size_of(x.dtype));
-      break;
-    }
-    run *= spec.size[d];
-  }
-  forget_pitch(x);
+  rest.spec.operand[operand] = padded;
   Binding b;
-  drop_unit_dims(rest.spec, &b);  // what other operands had windows for, and order
+  drop_unit_dims(rest.spec, &b);
+  forget_pitch(rest.spec.operand[operand]);
   rest.binding.dim = b.dim;
   assert_canonical(rest.spec);
   return rest;

@@ -166,8 +166,9 @@ void judge_border(const Spec& spec, int w, Judge& judge) {
       const Stage& stage = spec.stage[s];
       if (stage.in[0] != o && stage.in[1] != o) continue;
       readers++;
-      judge.require(is_reduction(stage) && has_dim(stage.reduce, window.inner), "window ", w,
-                    " has borders, and stage ", s, " does not reduce them");
+      judge.require(is_reduction(stage) && (has_dim(stage.reduce, window.inner) ||
+                                            has_dim(stage.reduce, window.outer)),
+                    "window ", w, " has borders, and stage ", s, " does not reduce them");
     }
   }
   judge.require(owners == 1 && readers == 1, "window ", w, " has borders, and several readers");

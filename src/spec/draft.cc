@@ -2,7 +2,9 @@
 #include "spec/draft.hh"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <numeric>
 
 namespace morello {
 namespace {
@@ -61,39 +63,82 @@ void number_dims(Draft& draft) {
   draft.dims = std::move(dims);
 }
 
-/// Names the dimensions of bordered windows as they are numbered now.
+/// Names the dimensions of bordered windows as they are numbered now, in the order of layouts.
 void name_windows(const Draft& draft, Spec& spec) {
   for (size_t w = 0; w < draft.bordered.size(); w++) {
-    Window& window = spec.window[w] = draft.bordered[w].window;
-    for (u8 d = 0; d < draft.dims.size(); d++) {
-      if (draft.dims[d].window == 2 * w + 1) window.outer = d;
-      if (draft.dims[d].window == 2 * w + 2) window.inner = d;
+    const Draft::Bordered& bordered = draft.bordered[w];
+    Window& window = spec.window[w] = bordered.window;
+    for (u8 d : layout_order(draft, bordered.operand)) {
+      if (draft.dims[d].window != 2 * w + 1 && draft.dims[d].window != 2 * w + 2) continue;
+      window.inner = window.outer;
+      window.outer = d;  // the fastest at last
     }
+    if (draft.dims[window.outer].window == 2 * w + 2) std::swap(window.step, window.dilation);
   }
 }
 
-/// Of an operand that windows reach past: axes in place of dimensions.
-Operand make_bordered(const Draft& draft, const Spec& spec, int index, Operand o) {
-  struct Axis {
-    u8 dim;
-    i64 stride;
-  };
+/// What an operand has in its layout: a dimension, or a window under the name of its outer one.
+struct Axis {
+  u8 dim;
+  i64 stride;
+};
+
+/// The window of two dimensions that overlap: some of what one steps over the other does as well.
+/// Its number; -1: they do not, or there is no room for more windows.
+int overlap(const Draft& draft, Spec& spec, int operand, u8 slow, u8 fast) {
+  const Draft::Dim &a = draft.dims[fast], &b = draft.dims[slow];
+  const i64 apart = std::gcd(a.stride[operand], b.stride[operand]);
+  const i64 step = a.stride[operand] / apart, dilation = b.stride[operand] / apart;
+  if (dilation > std::numeric_limits<u16>::max()) return -1;
+  if (step * (a.size - 1) + dilation * (b.size - 1) + 1 >= a.size * b.size) return -1;
+  const Window window{fast, slow, static_cast<u16>(step), static_cast<u16>(dilation), 0, 0};
+  for (int w = 0; w < kMaxWindows; w++) {
+    if (spec.window[w].used() && spec.window[w] != window) continue;
+    spec.window[w] = window;
+    return w;
+  }
+  return -1;
+}
+
+/// From slow to fast; sets the operand's windows.
+std::vector<Axis> make_axes(const Draft& draft, Spec& spec, int index, Operand& o) {
+  const std::vector<u8> order = layout_order(draft, index);
   std::vector<Axis> axes;
-  for (u8 d : layout_order(draft, index)) {
-    const int window = draft.dims[d].window;
-    o.dims = static_cast<DimMask>(o.dims | 1u << d);
-    if (window == 0) {
-      axes.push_back({d, draft.dims[d].stride[index]});
+  for (size_t i = 0; i < order.size(); i++) {
+    const u8 d = order[i];
+    const i64 stride = draft.dims[d].stride[index];
+    if (const int window = draft.dims[d].window;
+        window != 0 && draft.bordered[static_cast<size_t>(window - 1) / 2].operand == index) {
+      const size_t w = static_cast<size_t>(window - 1) / 2;
+      o.windows = static_cast<u8>(o.windows | 1u << w);
+      if (spec.window[w].outer == d) axes.push_back({d, draft.bordered[w].stride});
       continue;
     }
-    const size_t w = static_cast<size_t>(window - 1) / 2;
+    const bool may = index + 1 < draft.operands && !o.free_layout && i + 1 < order.size() &&
+                     draft.dims[order[i + 1]].window == 0;
+    const int w = may ? overlap(draft, spec, index, d, order[i + 1]) : -1;
+    if (w < 0) {
+      axes.push_back({d, stride});
+      continue;
+    }
+    i++;
     o.windows = static_cast<u8>(o.windows | 1u << w);
-    if (window % 2 == 1) axes.push_back({d, draft.bordered[w].stride});
+    axes.push_back({order[i], std::gcd(stride, draft.dims[order[i]].stride[index])});
   }
   std::stable_sort(axes.begin(), axes.end(),
                    [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
+  return axes;
+}
+
+Operand make_operand(const Draft& draft, Spec& spec, int index, const Tensor& tensor) {
+  Operand o;
+  o.dtype = tensor.dtype;
+  for (u8 d = 0; d < draft.dims.size(); d++)
+    if (draft.has(index, d)) o.dims = static_cast<DimMask>(o.dims | 1u << d);
+  o.free_layout = tensor.kind == Tensor::Kind::kFree && std::popcount(o.dims) > 1;
+  const std::vector<Axis> axes = make_axes(draft, spec, index, o);
   for (const Axis& axis : axes) o.layout.append(axis.dim);
-  i64 run = 1;
+  i64 run = 1;  // elements of the contiguous run
   for (size_t i = axes.size(); i-- > 0; o.contig++) {
     if (axes[i].stride != run) {
       set_pitch(o, static_cast<u64>(axes[i].stride) * size_of(o.dtype));
@@ -101,27 +146,7 @@ Operand make_bordered(const Draft& draft, const Spec& spec, int index, Operand o
     }
     run *= axis_size(spec, o, axes[i].dim);
   }
-  return o;
-}
-
-Operand make_operand(const Draft& draft, const Spec& spec, int index, const Tensor& tensor) {
-  Operand o;
-  o.dtype = tensor.dtype;
-  for (const Draft::Bordered& b : draft.bordered)
-    if (b.operand == index) return make_bordered(draft, spec, index, o);
-  std::vector<u8> order = layout_order(draft, index);
-  o.free_layout = tensor.kind == Tensor::Kind::kFree && order.size() > 1;  // else nothing to choose
-  o.layout = layout_in_order(order);
-  i64 run = 1;  // elements of the contiguous run
-  for (size_t i = order.size(); i-- > 0; o.contig++) {
-    const Draft::Dim& dim = draft.dims[order[i]];
-    if (dim.stride[index] != run) {
-      set_pitch(o, static_cast<u64>(dim.stride[index]) * size_of(tensor.dtype));
-      break;
-    }
-    run *= dim.size;
-  }
-  for (u8 d : order) o.dims = static_cast<DimMask>(o.dims | 1u << d);
+  forget_steps(spec, o);
   return o;
 }
 

@@ -47,6 +47,15 @@ struct Layout {
     dim[at] = d;
     block[at] = b;
   }
+  /// REQUIRES: there is room.
+  void insert(int index, u8 d) {
+    for (int i = kMaxPhysical - 1; i > index; i--) {
+      dim[i] = dim[i - 1];
+      block[i] = block[i - 1];
+    }
+    dim[index] = d;
+    block[index] = 0;
+  }
   void erase(int index) {
     for (int i = index; i + 1 < kMaxPhysical; i++) {
       dim[i] = dim[i + 1];

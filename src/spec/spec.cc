@@ -53,14 +53,24 @@ void normalise_blocks(const Spec& spec, Operand& operand) {
   }
 }
 
-/// Windows of which one dimension has size 1 are ordinary axes, whose elements may be apart.
+/// The elements of a window that its dimensions leave apart: no two of their pairs meet.
+bool meets_itself(const Spec& spec, const Window& window) {
+  const u64 outer = spec.size[window.outer], inner = spec.size[window.inner];
+  return window.step * (outer - 1) + window.dilation * (inner - 1) + 1 < outer * inner;
+}
+
+/// Windows of which one dimension has size 1, or whose elements are each met once, are ordinary
+/// dimensions, whose elements may be apart.
 void normalise_windows(const Spec& spec, Operand& operand) {
   if (operand.windows == 0) return;
   for (int w = 0; w < kMaxWindows; w++) {
     if (!operand.has_window(w)) continue;
     const Window& window = spec.window[w];
     const u32 outer = spec.size[window.outer], inner = spec.size[window.inner];
-    if (outer != 1 && inner != 1) continue;
+    const bool one = outer == 1 || inner == 1;
+    // Layouts with blocks have no room for one entry more.
+    if (!one && (is_bordered(window) || meets_itself(spec, window) || operand.layout.packed()))
+      continue;
     Layout& l = operand.layout;
     int at = 0;
     while (l.dim[at] != window.outer) at++;
@@ -68,51 +78,50 @@ void normalise_windows(const Spec& spec, Operand& operand) {
     const PhysicalDims p = physical_dims(spec, operand);
     for (int i = at + 1; i < p.count; i++) inside *= p.size[i];
     operand.windows = static_cast<u8>(operand.windows & ~(1u << w));
-    const u32 apart = inner == 1 ? window.step : window.dilation;
     const u32 faster = static_cast<u32>(l.count() - 1 - at);
-    if (inner != 1) l.dim[at] = window.inner;
-    if (apart > 1 && operand.contig > faster && outer * inner != 1) {
+    const bool in_run = operand.contig > faster;
+    // What is left of it may go next: runs that were far apart before meet in the same sets still.
+    auto end_run = [&](u32 entries, u64 apart) {
+      const u8 alias = operand.contig < l.count() ? operand.alias : u8{0};
       set_pitch(operand, apart * inside);
-      operand.contig = static_cast<u8>(faster);
+      operand.alias = std::max(operand.alias, alias);
+      operand.contig = static_cast<u8>(entries);
       forget_pitch(operand);
+    };
+    if (one) {
+      const u32 apart = inner == 1 ? window.step : window.dilation;
+      if (inner != 1) l.dim[at] = window.inner;
+      if (apart > 1 && in_run && outer * inner != 1) end_run(faster, apart);
+      continue;
     }
+    const bool in_order = window.step < window.dilation;
+    const u8 slow = in_order ? window.inner : window.outer;
+    const u8 fast = in_order ? window.outer : window.inner;
+    const u32 near = std::min(window.step, window.dilation);
+    const u32 far = std::max(window.step, window.dilation);
+    l.dim[at] = slow;
+    l.insert(at + 1, fast);
+    if (!in_run) continue;
+    operand.contig++;
+    if (near > 1)
+      end_run(faster, near);
+    else if (far != spec.size[fast])
+      end_run(faster + 1, far);
+    else
+      forget_pitch(operand);
   }
 }
 
 void drop_unit_dims_of(const Spec& spec, Operand& operand) {
-  normalise_windows(spec, operand);
   normalise_blocks(spec, operand);
+  normalise_windows(spec, operand);
   Layout& l = operand.layout;
   for (int i = 0; i < kMaxPhysical && l.dim[i] != kNoDim;)
     if (axis_size(spec, operand, l.dim[i]) != 1)
       i++;
     else
       drop_entry(operand, i);
-  // Neighbours along the outer dimension of a window are steps apart. Borders are copied as axes.
-  for (int w = 0; w < kMaxWindows; w++)
-    if (operand.contig != 0 && operand.has_window(w) && spec.window[w].step != 1 &&
-        l.fastest() == spec.window[w].outer && !is_bordered(spec, operand)) {
-      operand.contig = 0;
-      set_pitch(operand, 0);
-    }
-}
-
-/// Windows that no operand has are gone.
-void drop_windows(Spec& spec) {
-  u8 used = 0;
-  for (int o = 0; o < spec.operand_count; o++)
-    used = static_cast<u8>(used | spec.operand[o].windows);
-  int kept = 0;
-  for (int w = 0; w < kMaxWindows; w++) {
-    if (!(used >> w & 1)) continue;
-    if (kept != w) {
-      spec.window[kept] = spec.window[w];
-      for (Operand& x : spec.operand)
-        x.windows = static_cast<u8>((x.windows & ~(1u << w)) | (x.has_window(w) ? 1u << kept : 0));
-    }
-    kept++;
-  }
-  for (; kept < kMaxWindows; kept++) spec.window[kept] = {};
+  forget_steps(spec, operand);
 }
 
 /// Where a tile is one block of the output, its dimensions are no longer in order.
@@ -214,6 +223,15 @@ void forget_pitch(Operand& operand) {
   if (inside) operand.contig = std::min(operand.contig, static_cast<u8>(inside));
 }
 
+void forget_steps(const Spec& spec, Operand& operand) {
+  for (int w = 0; w < kMaxWindows; w++)
+    if (operand.contig != 0 && operand.has_window(w) && spec.window[w].step != 1 &&
+        operand.layout.fastest() == spec.window[w].outer && !is_bordered(spec, operand)) {
+      operand.contig = 0;
+      set_pitch(operand, 0);
+    }
+}
+
 u64 hash_of(const Spec& spec, u64 seed) {
   for (int s = 0; s < spec.stage_count; s++) {
     u64 first;
@@ -225,6 +243,23 @@ u64 hash_of(const Spec& spec, u64 seed) {
 }
 
 Binding identity_binding() { return {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7}}; }
+
+void drop_windows(Spec& spec) {
+  u8 used = 0;
+  for (int o = 0; o < spec.operand_count; o++)
+    used = static_cast<u8>(used | spec.operand[o].windows);
+  int kept = 0;
+  for (int w = 0; w < kMaxWindows; w++) {
+    if (!(used >> w & 1)) continue;
+    if (kept != w) {
+      spec.window[kept] = spec.window[w];
+      for (Operand& x : spec.operand)
+        x.windows = static_cast<u8>((x.windows & ~(1u << w)) | (x.has_window(w) ? 1u << kept : 0));
+    }
+    kept++;
+  }
+  for (; kept < kMaxWindows; kept++) spec.window[kept] = {};
+}
 
 void drop_unit_dims(Spec& spec, Binding* binding) {
   std::array<u8, kMaxDims> now{};
@@ -317,7 +352,12 @@ Operand dense_operand(const Spec& spec, Dtype dtype, Level level, Access access,
   o.dims = dims;
   o.windows = windows;
   o.layout = layout;
-  o.contig = static_cast<u8>(layout.count());
+  if (windows != 0) {  // what they leave out is not there
+    normalise_blocks(spec, o);
+    normalise_windows(spec, o);
+    set_pitch(o, 0);
+  }
+  o.contig = static_cast<u8>(o.layout.count());
   drop_unit_dims_of(spec, o);
   return o;
 }
@@ -384,20 +424,28 @@ Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding*
   Binding b;
   std::array<u8, kMaxDims> now{};
   const Layout& order = m.operand[1].layout;
+  const u8 apart = static_cast<u8>(from.windows & ~to.windows);
   for (int i = 0, n = order.count(); i < n; i++) {
     if (order.block[i] != 0) continue;
     const u8 d = order.dim[i];
     now[d] = m.rank;
-    b.dim[m.rank] = dim_of_axis(spec, from, d);
-    m.size[m.rank++] = axis_size(spec, from, d);
+    b.dim[m.rank] = dim_of_axis(spec, to, d);
+    m.size[m.rank++] = axis_size(spec, to, d);
   }
   for (int o = 0; o < 2; o++) {
     Operand& operand = m.operand[o];
     operand.dims = m.all_dims();
-    operand.windows = 0;
+    operand.windows = static_cast<u8>(operand.windows & apart);
     for (u8& d : operand.layout.dim)
       if (d != kNoDim) d = now[d];
   }
+  for (int w = 0; w < kMaxWindows; w++) {
+    if (!(apart >> w & 1)) continue;
+    m.window[w] = spec.window[w];
+    m.window[w].outer = now[spec.window[w].outer];
+    m.window[w].inner = now[spec.window[w].inner];
+  }
+  if (apart != 0) drop_windows(m);
   b.operand[in ? 0 : 1] = static_cast<u8>(index);
   b.operand[in ? 1 : 0] = new_buffer(0);
   if (binding) *binding = b;

@@ -52,7 +52,9 @@ struct Operand {
 };
 
 /// Two dimensions that index one axis of an operand, at step * outer + dilation * inner - before.
-/// The axis has its place in the layout, in whole, under the name of `outer`. Unused: all 0.
+/// The axis has its place in the layout, in whole, under the name of `outer`: without borders the
+/// one with the smaller step, and of equal steps the longer one when the window was made.
+/// Unused: all 0.
 struct Window {
   u8 outer = 0, inner = 0;
   u16 step = 0, dilation = 0;
@@ -183,6 +185,9 @@ struct Binding {
 };
 Binding identity_binding();
 
+/// Windows that no operand has are gone.
+void drop_windows(Spec& spec);
+
 /// Removes dimensions of size 1 and renumbers the others, keeping their order. `binding`, if given,
 /// receives which they were before.
 void drop_unit_dims(Spec& spec, Binding* binding);
@@ -202,6 +207,9 @@ Operand dense_operand(const Spec& spec, Dtype dtype, Level level, Access access,
 /// The dimensions in the order of their slowest entries, in whole.
 Layout plain_layout(const Layout& layout);
 
+/// Neighbours along the outer dimension of a window are steps apart, which makes no run. Borders
+/// are copied as axes.
+void forget_steps(const Spec& spec, Operand& operand);
 /// Elements along an axis of an operand: the size of its dimension, or what a window spans.
 u32 axis_size(const Spec& spec, const Operand& operand, int dim);
 /// The dimension along which an axis moves by one: of a window, one of its two.
@@ -215,9 +223,9 @@ struct PhysicalDims {
 PhysicalDims physical_dims(const Spec& spec, const Operand& operand);
 
 /// The Spec of copying operand `index` of `spec` to `to` (or back, if !in), canonical: operands
-/// {source, destination}. The binding names operand `index` and the new buffer. Windows are copied
-/// as the axes that they are.
-/// REQUIRES: has_plain_windows(spec, spec.operand[index]).
+/// {source, destination}. The binding names operand `index` and the new buffer. Windows that
+/// both have are copied as the axes that they are; of the others each gets elements of its own.
+/// REQUIRES: has_plain_windows(spec, to).
 Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding* binding);
 /// Of each window of the operand, one of the two dimensions steps its axis by one.
 bool has_plain_windows(const Spec& spec, const Operand& operand);

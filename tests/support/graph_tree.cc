@@ -126,19 +126,21 @@ class GraphTreeMaker {
     Spec body = spec;
     Binding binding = identity_binding();
     if (!move.view) {
-      if (!has_plain_windows(spec, from)) return;
+      const bool axes_only = from.windows != 0 && chance(random_, 60);
+      if (axes_only && !has_plain_windows(spec, from)) return;
+      const u8 windows = axes_only ? from.windows : u8{0};
       Layout layout = plain_layout(from.layout);
       if (!last) {
         DimMask outer = 0, axes = from.dims;
         for (int w = 0; w < kMaxWindows; w++)
-          if (from.has_window(w)) {
+          if (windows >> w & 1) {
             outer = static_cast<DimMask>(outer | 1u << spec.window[w].outer);
             axes = static_cast<DimMask>(axes & ~(1u << spec.window[w].inner));
           }
         layout = random_blocks(spec, axes, outer, random_);
       }
       move.placed = dense_operand(spec, buffer_dtype(spec, index), to, from.access, from.dims,
-                                  layout, from.windows);
+                                  layout, windows);
       binding.operand[index] = new_buffer(0);
       counts_.copies++;
       counts_.windows += from.windows != 0;
@@ -147,6 +149,7 @@ class GraphTreeMaker {
     }
     body.operand[index] = move.placed;
     forget_pitch(body.operand[index]);
+    drop_windows(body);
     tree_.nodes[id].kind = move;
     Binding copy;
     if (!move.view && from.access != Access::kOut) {

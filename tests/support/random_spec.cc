@@ -66,6 +66,7 @@ class SpecMaker {
     number_dims();
     draw_windows();
     for (int o = 0; o < spec().operand_count; o++) place(o);
+    drop_windows(spec());  // that meet no element twice
     spec().serial = chance(random_, 50);
     return true;
   }

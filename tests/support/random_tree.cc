@@ -206,6 +206,7 @@ class TreeMaker {
     }
     body.operand[index] = move.placed;
     forget_pitch(body.operand[index]);
+    drop_windows(body);
     tree_.nodes[id].kind = move;
     Binding copy;
     if (!move.view && from.access != Access::kOut) {
