@@ -17,15 +17,25 @@ Bounds::Bounds(const Target& target, Microkernels kernels)
 namespace {
 
 /// Stages that have fewer dimensions than the output may be computed once, into a buffer.
+bool has_few_dims(const Spec& spec, int stage) {
+  return !is_single(spec) && dims_of(spec, value_of(stage)) != spec.out().dims;
+}
+
 template <class Units>
 i64 units_of_all(const Spec& spec, Units units) {
   i64 all = 0;
-  for (int s = 0; s < spec.stage_count; s++) {
-    const Stage& stage = spec.stage[s];
-    const bool few = !is_single(spec) && dims_of(spec, value_of(s)) != spec.out().dims;
-    if (!few) all += units(stage.op, stage.dtype);
-  }
+  for (int s = 0; s < spec.stage_count; s++)
+    if (!has_few_dims(spec, s)) all += units(spec.stage[s].op, spec.stage[s].dtype);
   return all;
+}
+
+/// Is it read by a stage of all points? Whatever layout other operands have, buffers have their
+/// own.
+bool is_read_often(const Spec& spec, int operand) {
+  bool read = operand == spec.out_index();
+  for (int s = 0; s < spec.stage_count; s++)
+    for (Ref in : spec.stage[s].in) read |= in == operand && !has_few_dims(spec, s);
+  return read;
 }
 
 }  // namespace
@@ -46,8 +56,8 @@ i64 Bounds::map(const Spec& spec) const {
   i64 alone = saturating_add(rates_.lone(duty, form), rates_.call(duty) + target_.prices.loop);
   form.fastest = v != kNoDim || spec.rank == 0;
   for (int o = 0; o < spec.operand_count; o++)
-    form.along &=
-        v == kNoDim || !has_dim(spec.operand[o].dims, v) || unit_dim(spec.operand[o]) == v;
+    form.along &= v == kNoDim || !has_dim(spec.operand[o].dims, v) ||
+                  unit_dim(spec.operand[o]) == v || !is_read_often(spec, o);
   if (v == kNoDim || !form.along) {
     i64 one = rates_.lone(duty, form);
     if (spec.rank > 0) one = std::min(one, alone);

@@ -97,8 +97,15 @@ MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar) 
       r.narrow = static_cast<u8>(std::max(u32{r.narrow}, rounding));
     }
     const bool combines = is_binary(stage.op) && stage.in[1] != kNoRef;
-    const Recipe* recipe = combines || is_unary(stage.op) ? recipe_of(stage.op, held) : nullptr;
+    const bool takes_all = combines || is_unary(stage.op) || is_ternary(stage.op);
+    const Recipe* recipe = takes_all ? recipe_of(stage.op, held) : nullptr;
     if (recipe) r.temporaries = std::max(r.temporaries, recipe->temporaries);
+    if (is_ternary(stage.op)) {  // the third of them has the value's
+      const auto fetched = std::count_if(stage.in.begin(), stage.in.end(),
+                                         [&](Ref input) { return is_fetched(input, held); });
+      r.other |= fetched > 0;
+      r.spare |= fetched > 1;
+    }
     if (combines) {
       const bool second = is_fetched(stage.in[1], held);
       if (second && (recipe || !folds(stage.in[1], held))) r.other = true;

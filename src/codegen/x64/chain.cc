@@ -85,7 +85,7 @@ void Chain::compute_stage(int index) {
   std::array<RecipeRegisters, kMostSideBySide> registers;
   for (vector_ = 0; vector_ < vectors_.size(); vector_++) {
     if (recipe)
-      registers[vector_] = {in_register(stage.in[0], to()), 0, to(), temporaries()};
+      registers[vector_] = {in_register(stage.in[0], to()), 0, 0, to(), temporaries()};
     else
       previous() = this->stage(index, to());
   }
@@ -114,11 +114,13 @@ u32 Chain::stage(int index, u32 to) {
     if (!accumulates(call_.spec, stage)) return in_register(in0, to);
     in1 = std::exchange(in0, static_cast<Ref>(call_.spec.out_index()));
   }
+  if (stage.in[2] != kNoRef) return ternary(stage, to);
   if (const Recipe* recipe = recipe_of(stage.op, held_)) {
     // While the second input is in a register, that may be `to`.
     const u32 x = in_register(in0, in1 != kNoRef && needs_.spare && !is_fetched(in1) ? spare_ : to);
     const u32 y = in1 == kNoRef ? 0 : in_register(in1, other_);
-    emit_recipe(as_, *recipe, lanes_.width, std::array{RecipeRegisters{x, y, to, temporaries()}});
+    emit_recipe(as_, *recipe, lanes_.width,
+                std::array{RecipeRegisters{x, y, 0, to, temporaries()}});
     return to;
   }
   switch (stage.op) {
@@ -181,10 +183,30 @@ u32 Chain::stage(int index, u32 to) {
     case Op::kGeluTanh:
     case Op::kSilu:
     case Op::kRsqrt:
+    case Op::kLess:
+    case Op::kLessEqual:
+    case Op::kGreater:
+    case Op::kGreaterEqual:
+    case Op::kEqual:
+    case Op::kNotEqual:
+    case Op::kSelect:
     case Op::kMulAdd:
       break;
   }
   throw Xbyak::Error(Xbyak::ERR_INTERNAL);  // no elementwise operation
+}
+
+/// What is fetched has a register of its own each, for another input may be in `to`: but if all are
+/// fetched, none is.
+u32 Chain::ternary(const Stage& stage, u32 to) {
+  const std::array<u32, kMaxInputs> own = {other_, spare_, to};
+  std::array<u32, kMaxInputs> in{};
+  size_t fetched = 0;
+  for (size_t i = 0; i < kMaxInputs; i++)
+    in[i] = in_register(stage.in[i], is_fetched(stage.in[i]) ? own[fetched++] : 0);
+  emit_recipe(as_, *recipe_of(stage.op, held_), lanes_.width,
+              std::array{RecipeRegisters{in[0], in[1], in[2], to, temporaries()}});
+  return to;
 }
 
 /// Does an input come from memory, or from a register where it is in another element type?

@@ -53,6 +53,7 @@ class Chain {
   u32 further() const { return shared_ + 1 + static_cast<u32>(vector_ - 1) * own_registers(); }
   void compute_stage(int index);
   u32 stage(int index, u32 to);
+  u32 ternary(const Stage& stage, u32 to);
   bool is_fetched(Ref input) const;
   u32 in_register(Ref input, u32 to);
   template <class F>
