@@ -312,7 +312,16 @@ typedef enum morello_op {
   MORELLO_OP_MAX = 20,      /**< NaN if a or b is, and +0 is above -0; also a reduction */
   MORELLO_OP_MIN = 21,      /**< NaN if a or b is, and -0 is below +0; also a reduction */
   MORELLO_OP_FAST_MAX = 22, /**< a > b ? a : b, so a NaN in a gives b; also a reduction */
-  MORELLO_OP_FAST_MIN = 23  /**< a < b ? a : b; also a reduction */
+  MORELLO_OP_FAST_MIN = 23, /**< a < b ? a : b; also a reduction */
+  /** 1 or 0. With a NaN 0, but for NOT_EQUAL. @since 0.1 */
+  MORELLO_OP_LESS = 28,
+  MORELLO_OP_LESS_EQUAL = 29,
+  MORELLO_OP_GREATER = 30,
+  MORELLO_OP_GREATER_EQUAL = 31,
+  MORELLO_OP_EQUAL = 32,
+  MORELLO_OP_NOT_EQUAL = 33,
+  /** a != 0 ? b : c, of three inputs: in texts and graphs. @since 0.1 */
+  MORELLO_OP_SELECT = 34
 } morello_op;
 
 /** Builders: the same Specs without text. Errors as morello_spec_parse(), without line and column.

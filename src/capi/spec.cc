@@ -70,7 +70,7 @@ double flops(const Spec& s) noexcept {
     for (int d = 0; d < s.rank; d++)
       if (has_dim(dims, d)) points *= s.size[d];
     if (stage.op == Op::kMulAdd) sum += 2 * points;
-    if (is_unary(stage.op) || is_binary(stage.op)) sum += points;
+    if (elementwise_inputs(stage.op) > 0) sum += points;
   }
   return sum;
 }

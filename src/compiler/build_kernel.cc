@@ -225,6 +225,7 @@ void append_head(std::string& name, const Statement& s) {
       return append_einsum(name, s);
     case Head::kUnary:
     case Head::kBinary:
+    case Head::kTernary:
       name += name_of(s.op);
       break;
     case Head::kReduce:

@@ -139,6 +139,7 @@ void ContractionBound::find_steps() {
   on_tile_ = fixed(p.on_tile);
   in_row_ = fixed(p.row) / static_cast<i64>(row);
   alone_ = fixed(p.alone);
+  in_vectors_ = fixed(p.vector);
   on_lone_ = fixed(std::min(p.on_lone, p.alone));
   in_memory_ = alone_;
   if (v_ != kNoDim) in_memory_ = std::min(alone_, fixed(p.vector) / static_cast<i64>(width(v_)));
@@ -158,8 +159,7 @@ i64 ContractionBound::steps_of_vectors(u64 vecs, u64 columns) const {
 /// The cheapest of the ways that cost so much per result. Fixed point.
 i64 ContractionBound::per_other_result() const {
   const bool rounded = out_.dtype != computed_dtype(spec_);
-  const bool buffered = (chain_ || rounded) && out_.level > Level::kL1;
-  i64 best = buffered ? per_buffered_result() : kInfinite;
+  i64 best = chain_ || rounded ? per_buffered_result() : kInfinite;
   for (const MemoryWay& way : rates_.memory_ways())
     best = std::min(best, per_result_in_memory(way));
   const i64 products = sums(rates_.rate(results_, 1), true);
@@ -201,7 +201,7 @@ i64 ContractionBound::per_result_in_memory(const MemoryWay& way) const {
 
 /// A chain, or sums that the output rounds, may be kept in a buffer, which is dense whatever the
 /// output is: vectors may run along any of its dimensions, and the steps go to the output one by
-/// one.
+/// one; or along the same vectors into another buffer, of which the output is a relayout.
 i64 ContractionBound::per_buffered_result() const {
   const i64 visit = std::min(moves_.vector, rates_.moves(false).vector);
   i64 best = kInfinite;
@@ -211,9 +211,14 @@ i64 ContractionBound::per_buffered_result() const {
     i64 c = sums(rates_.rate(results_ / size, row), true);
     c = saturating_add(c, fixed(visit)) / static_cast<i64>(width(d));
     i64 relayout = rates_.tiles_along() ? repack(d) : 0;
-    best = std::min(best, saturating_add(c, share(fixed(relayout), results_)));
+    c = saturating_add(c, share(fixed(relayout), results_));
+    i64 steps = alone_;
+    if (chain_)
+      steps = std::min(steps, saturating_add(in_vectors_ / static_cast<i64>(width(d)),
+                                             fixed(rates_.relayout(out_.dtype))));
+    best = std::min(best, saturating_add(c, steps));
   }
-  return saturating_add(best, alone_);
+  return best;
 }
 
 /// Units of bringing factors into a layout that vectors along a dimension are read from, if they

@@ -69,6 +69,7 @@ class ContractionBound {
   /// Of the steps, in fixed point: on a vector of a tile, and of a row in memory; on a result that
   /// has a register of its own, is in a vector in memory, or by itself there.
   i64 on_tile_ = 0, in_row_ = 0, on_lone_ = 0, in_memory_ = 0, alone_ = 0;
+  i64 in_vectors_ = 0;  // on a vector in memory
   u64 depth_ = 1;
   ProductPrice plain_, grouped_;  // without groups of neighbours that share lanes, and with them
   u64 results_ = 1, rows_ = 1, columns_ = 1;

@@ -13,7 +13,7 @@
 namespace morello {
 namespace {
 
-bool is_map(const Spec& spec) { return !combines(spec) && is_chain(spec); }
+bool is_map(const Spec& spec) { return !combines(spec) && (is_chain(spec) || is_web(spec)); }
 
 /// Vectors, or single elements, that one pass over the iteration space handles.
 u64 steps(const Spec& spec, u8 along, u32 lanes) {

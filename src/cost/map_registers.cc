@@ -27,7 +27,44 @@ bool needs_value(const Spec& spec) {
   return from.level != Level::kRegister || from.dtype != held_in(spec, first);
 }
 
+/// Is its value where that of another stage is?
+bool is_alias(const Stage& stage) {
+  const bool rounds = stage.op == Op::kFloor || stage.op == Op::kCeil || stage.op == Op::kRound;
+  return stage.op == Op::kCopy || (rounds && is_integer(stage.dtype));
+}
+
 }  // namespace
+
+bool is_web(const Spec& spec) {
+  if (is_single(spec) || is_chain(spec)) return false;
+  for (int s = 0; s < spec.stage_count; s++) {
+    const Stage& stage = spec.stage[s];
+    const Ref out = s + 1 < spec.stage_count ? kNoRef : static_cast<Ref>(spec.out_index());
+    if (is_reduction(stage) || is_alias(stage) || stage.reduce != 0 || stage.out != out ||
+        computed_in(stage.dtype) != computed_dtype(spec))
+      return false;
+    if (is_unary(stage.op) && recipe_of(stage.op, stage.dtype)) return false;
+  }
+  return register_operand(spec) < 0;
+}
+
+ValueRegisters value_registers(const Spec& spec) {
+  ValueRegisters r;
+  if (is_chain(spec)) return r;
+  std::array<int, kMaxStages> last{};  // stage that reads the value
+  for (int s = 0; s < spec.stage_count; s++)
+    for (Ref in : spec.stage[s].in)
+      if (is_value(in)) last[static_cast<size_t>(stage_of(in))] = s;
+  std::array<int, kMaxStages> holds{};  // of each register: the last stage that needs it
+  for (int s = 0; s < spec.stage_count; s++) {
+    u8 free = 0;
+    while (free < r.count && holds[free] > s) free++;
+    r.count = std::max<u8>(r.count, static_cast<u8>(free + 1));
+    r.of[static_cast<size_t>(s)] = free;
+    holds[free] = last[static_cast<size_t>(s)];
+  }
+  return r;
+}
 
 u32 MapRegisters::count() const {
   return static_cast<u32>(value + other + spare + narrow + mask + temporaries +
@@ -79,7 +116,7 @@ MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar) 
     if (!out_in_registers) r.narrow = narrowing();
     return r;
   }
-  r.value = needs_value(spec);
+  if (needs_value(spec)) r.value = value_registers(spec).count;
   if (!out_in_registers) r.narrow = narrowing();
   bool loads = false;
   for (int s = 0; s < spec.stage_count; s++) {
@@ -97,8 +134,15 @@ MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar) 
       r.narrow = static_cast<u8>(std::max(u32{r.narrow}, rounding));
     }
     const bool combines = is_binary(stage.op) && stage.in[1] != kNoRef;
-    const Recipe* recipe = combines || is_unary(stage.op) ? recipe_of(stage.op, held) : nullptr;
+    const bool takes_all = combines || is_unary(stage.op) || is_ternary(stage.op);
+    const Recipe* recipe = takes_all ? recipe_of(stage.op, held) : nullptr;
     if (recipe) r.temporaries = std::max(r.temporaries, recipe->temporaries);
+    if (is_ternary(stage.op)) {  // the third of them has the value's
+      const auto fetched = std::count_if(stage.in.begin(), stage.in.end(),
+                                         [&](Ref input) { return is_fetched(input, held); });
+      r.other |= fetched > 0;
+      r.spare |= fetched > 1;
+    }
     if (combines) {
       const bool second = is_fetched(stage.in[1], held);
       if (second && (recipe || !folds(stage.in[1], held))) r.other = true;

@@ -4,6 +4,7 @@
 #ifndef MORELLO_COST_MAP_REGISTERS_HH
 #define MORELLO_COST_MAP_REGISTERS_HH
 
+#include <array>
 #include <optional>
 
 #include "spec/spec.hh"
@@ -13,7 +14,7 @@ namespace morello {
 
 /// Which registers the chain needs besides those of its register operands.
 struct MapRegisters {
-  bool value = false;  // of stages that cannot be computed in the output's registers
+  u8 value = 0;        // of stages that cannot be computed in the output's registers
   bool other = false;  // a second input that is no memory operand of an instruction
   bool spare =
       false;          // a first input while the output's register is busy; upper half of odd stores
@@ -24,6 +25,17 @@ struct MapRegisters {
 
   u32 count() const;
 };
+
+/// Elementwise stages between operands in memory and one output, each of which may read the value
+/// of any stage before it, all of one type: as a chain, but values may have to wait in registers.
+/// Functions are left to chains, which have these registers for vectors side by side.
+bool is_web(const Spec& spec);
+/// The register of each stage's value, of `count`. REQUIRES: a chain, which has one, or is_web().
+struct ValueRegisters {
+  std::array<u8, kMaxStages> of{};
+  u8 count = 1;
+};
+ValueRegisters value_registers(const Spec& spec);
 
 /// What a stage needs in every lane of a register, if it needs something: its constant, or what the
 /// instructions of relu, neg, abs, recip do.

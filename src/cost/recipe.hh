@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Recipes: elementwise operations in f32 that take several instructions, as data. A recipe is
+// Recipes: elementwise operations that take several instructions, as data. A recipe is
 // straight code on lanes, the same on every target and for any number of lanes, so an
 // operation has the same bits everywhere. codegen/x64/recipe.hh makes instructions of it; registers
 // and prices follow from its length.
@@ -38,16 +38,28 @@ enum class LaneOp : u8 {
   kShiftLeft,  // by `extra` bits; so kShiftRight (zeros come in), kShiftRightSigned
   kShiftRight,
   kShiftRightSigned,
-  kWhere,   // the mask `to` = a `extra` b; `extra`: a Relation
-  kSelect,  // to = mask `extra` ? b : a
+  kWhere,         // the mask `to` = a `extra` b; `extra`: a Relation
+  kWhereInteger,  // the same of i32, of which `extra` is kEqual or kGreater
+  kSelect,        // to = mask `extra` ? b : a
 };
 enum class Rounding : u8 { kNearest = 0, kDown = 1, kUp = 2, kTruncate = 3 };
-enum class Relation : u8 { kEqual = 0, kLess = 1, kUnordered = 3, kNotLess = 5 };
+/// Those of vcmpps. With a NaN all but kUnordered and those that negate are false.
+enum class Relation : u8 {
+  kEqual = 0,
+  kLess = 1,
+  kLessEqual = 2,
+  kUnordered = 3,
+  kNotEqual = 4,
+  kNotLess = 5,
+  kGreaterEqual = 13,
+  kGreater = 14,
+};
 
 /// Where an instruction finds its lanes: a register of this enumeration, one of the temporaries
 /// behind it, or a constant.
 using LaneRef = u8;
-inline constexpr LaneRef kInputX = 0, kInputY = 1, kResult = 2, kTemporary = 3, kLaneConstant = 64;
+inline constexpr LaneRef kInputX = 0, kInputY = 1, kInputZ = 2, kResult = 3, kTemporary = 4,
+                         kLaneConstant = 64;
 
 struct LaneInstruction {
   LaneOp op;

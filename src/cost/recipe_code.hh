@@ -16,7 +16,7 @@ class RecipeCode {
   struct Lanes {
     LaneRef ref;
   };
-  static constexpr Lanes x{kInputX}, y{kInputY}, out{kResult};
+  static constexpr Lanes x{kInputX}, y{kInputY}, z{kInputZ}, out{kResult};
 
   /// Temporary `i`, from 0 on.
   constexpr Lanes t(int i) {
@@ -40,6 +40,9 @@ class RecipeCode {
   }
   constexpr void where(Lanes mask, Lanes a, Relation relation, Lanes b) {
     add(LaneOp::kWhere, mask, a, b, static_cast<u8>(relation));
+  }
+  constexpr void where_integer(Lanes mask, Lanes a, Relation relation, Lanes b) {
+    add(LaneOp::kWhereInteger, mask, a, b, static_cast<u8>(relation));
   }
   constexpr void select(Lanes to, Lanes mask, Lanes if_not, Lanes if_so) {
     add(LaneOp::kSelect, to, if_not, if_so, mask.ref);

@@ -4,6 +4,7 @@
 // beginning, in an order that lets NaN pass; signs are taken off and put back.
 #include <limits>
 
+#include "cost/choices.hh"
 #include "cost/recipe_code.hh"
 
 namespace morello {
@@ -339,18 +340,6 @@ constexpr Recipe rounding_recipe(Rounding way) {
   return c.recipe();
 }
 
-/// Both orders give the same unless both numbers are zeros, of which bits decide, or one is NaN.
-constexpr Recipe extreme(LaneOp choose, LaneOp zeros) {
-  Code c;
-  const auto one = c.t(0), other = c.t(1);
-  c.add(choose, one, c.x, c.y);
-  c.add(choose, other, c.y, c.x);
-  c.add(zeros, one, one, other);
-  c.where(other, c.x, Relation::kUnordered, c.y);
-  c.select(c.out, other, one, c.bits(0x7fc00000));
-  return c.recipe();
-}
-
 constexpr Recipe kExp = exp_recipe(), kExp2 = exp2_recipe(), kLog = log_recipe();
 constexpr Recipe kTanh = tanh_recipe(), kSigmoid = sigmoid_recipe(), kSilu = silu_recipe();
 constexpr Recipe kErf = erf_recipe(), kRsqrt = rsqrt_recipe();
@@ -360,6 +349,17 @@ constexpr Recipe kGeluTanh = gelu_tanh_recipe();
 constexpr Recipe kGelu = gelu_recipe();
 constexpr Recipe kMaximum = extreme(LaneOp::kGreater, LaneOp::kAnd);
 constexpr Recipe kMinimum = extreme(LaneOp::kLess, LaneOp::kOr);
+constexpr Recipe kLess = comparison(Relation::kLess), kLessEqual = comparison(Relation::kLessEqual),
+                 kGreater = comparison(Relation::kGreater),
+                 kGreaterEqual = comparison(Relation::kGreaterEqual),
+                 kEqual = comparison(Relation::kEqual), kNotEqual = comparison(Relation::kNotEqual);
+constexpr Recipe kLessI32 = integer_comparison(Relation::kGreater, true, false),
+                 kLessEqualI32 = integer_comparison(Relation::kGreater, false, true),
+                 kGreaterI32 = integer_comparison(Relation::kGreater, false, false),
+                 kGreaterEqualI32 = integer_comparison(Relation::kGreater, true, true),
+                 kEqualI32 = integer_comparison(Relation::kEqual, false, false),
+                 kNotEqualI32 = integer_comparison(Relation::kEqual, false, true);
+constexpr Recipe kSelect = select_recipe(false), kSelectI32 = select_recipe(true);
 
 OpClass class_of(LaneOp op) {
   return op == LaneOp::kDiv    ? OpClass::kDivide
@@ -418,6 +418,41 @@ constexpr const Recipe* in_f32(Op op) {
       return &kGeluTanh;
     case Op::kGelu:
       return &kGelu;
+    case Op::kLess:
+      return &kLess;
+    case Op::kLessEqual:
+      return &kLessEqual;
+    case Op::kGreater:
+      return &kGreater;
+    case Op::kGreaterEqual:
+      return &kGreaterEqual;
+    case Op::kEqual:
+      return &kEqual;
+    case Op::kNotEqual:
+      return &kNotEqual;
+    case Op::kSelect:
+      return &kSelect;
+    default:
+      return nullptr;
+  }
+}
+
+constexpr const Recipe* in_i32(Op op) {
+  switch (op) {
+    case Op::kLess:
+      return &kLessI32;
+    case Op::kLessEqual:
+      return &kLessEqualI32;
+    case Op::kGreater:
+      return &kGreaterI32;
+    case Op::kGreaterEqual:
+      return &kGreaterEqualI32;
+    case Op::kEqual:
+      return &kEqualI32;
+    case Op::kNotEqual:
+      return &kNotEqualI32;
+    case Op::kSelect:
+      return &kSelectI32;
     default:
       return nullptr;
   }
@@ -433,7 +468,7 @@ static_assert(all_have_recipes());
 }  // namespace
 
 const Recipe* recipe_of(Op op, Dtype computed) {
-  return computed == Dtype::kF32 ? in_f32(op) : nullptr;
+  return computed == Dtype::kF32 ? in_f32(op) : computed == Dtype::kI32 ? in_i32(op) : nullptr;
 }
 
 i64 op_units(Op op, Dtype computed, const Target& target) {

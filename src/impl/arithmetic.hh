@@ -35,27 +35,30 @@ inline double product_of_integers(double x, double y) {
                           static_cast<u32>(static_cast<i64>(y)));
 }
 
-/// Calls f(g), where g(x, y) is what `op` makes of one element of each input: of a multiply-add,
+/// Calls f(g), where g(x, y, z) is what `op` makes of one element of each input: of a multiply-add,
 /// the product.
 template <class F>
 void with_function(Op op, Dtype computed, F&& f) {
   if (computed == Dtype::kI32) {  // products past the digits of a double
-    if (op == Op::kMul || op == Op::kMulAdd) return f(product_of_integers);
-    if (op == Op::kSquare) return f([](double x, double) { return product_of_integers(x, x); });
+    if (op == Op::kMul || op == Op::kMulAdd)
+      return f([](double x, double y, double) { return product_of_integers(x, y); });
+    if (op == Op::kSquare)
+      return f([](double x, double, double) { return product_of_integers(x, x); });
   }
   switch (op) {
-#define MORELLO_ELEMENTWISE(constant, name, number, inputs, price, ...)                            \
-  case Op::constant:                                                                               \
-    f([]([[maybe_unused]] double x, [[maybe_unused]] double y) -> double { return __VA_ARGS__; }); \
+#define MORELLO_ELEMENTWISE(constant, name, number, inputs, price, ...) \
+  case Op::constant:                                                    \
+    f([]([[maybe_unused]] double x, [[maybe_unused]] double y,          \
+         [[maybe_unused]] double z) -> double { return __VA_ARGS__; }); \
     break;
 #include "spec/elementwise.def"
 #undef MORELLO_ELEMENTWISE
     case Op::kMulAdd:
-      f([](double x, double y) { return x * y; });
+      f([](double x, double y, double) { return x * y; });
       break;
     case Op::kCopy:
     case Op::kFill:
-      f([](double x, double) { return x; });
+      f([](double x, double, double) { return x; });
       break;
   }
 }

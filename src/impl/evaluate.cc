@@ -182,8 +182,9 @@ class ChainEvaluator {
     }
     load(stage, stage.in[0], offsets, x_);
     if (stage.in[1] != kNoRef) load(stage, stage.in[1], offsets, y_);
+    if (stage.in[2] != kNoRef) load(stage, stage.in[2], offsets, z_);
     with_function(stage.op, stage.dtype, [&](auto f) {
-      for (u32 j = 0; j < length_; j++) value_[j] = f(x_[j], y_[j]);
+      for (u32 j = 0; j < length_; j++) value_[j] = f(x_[j], y_[j], z_[j]);
     });
   }
 
@@ -247,7 +248,7 @@ class ChainEvaluator {
   u32 length_ = 0;                                       // of the current line
   std::array<std::array<i64, kLine>, kMaxOperands> at_;  // offsets along it
   std::array<bool, kMaxOperands> broadcast_{}, contiguous_{};
-  Line value_{}, x_{}, y_{};
+  Line value_{}, x_{}, y_{}, z_{};
 };
 
 }  // namespace

@@ -117,9 +117,10 @@ class ValueEvaluator {
     if (stage.op == Op::kFill) return constant_of(stage);
     const double x = input(stage, 0, index);
     const double y = stage.in[1] == kNoRef ? 0 : input(stage, 1, index);
+    const double z = stage.in[2] == kNoRef ? 0 : input(stage, 2, index);
     if (is_reduction(stage) && stage.op != Op::kMulAdd) return x;
     double result = 0;
-    with_function(stage.op, stage.dtype, [&](auto f) { result = f(x, y); });
+    with_function(stage.op, stage.dtype, [&](auto f) { result = f(x, y, z); });
     return result;
   }
 

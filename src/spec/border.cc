@@ -35,7 +35,10 @@ DimMask bordered_dims(const Spec& spec) {
 
 const Stage& reader_of(const Spec& spec, int operand) {
   int s = 0;
-  while (spec.stage[s].in[0] != operand && spec.stage[s].in[1] != operand) s++;
+  auto reads = [&](const Stage& stage) {
+    return std::find(stage.in.begin(), stage.in.end(), operand) != stage.in.end();
+  };
+  while (!reads(spec.stage[s])) s++;
   return spec.stage[s];
 }
 

@@ -60,8 +60,9 @@ void judge_stage(const Spec& spec, int index, Judge& judge) {
       judge.require((in - kFirstValue) % 4 == 0 && stage_of(in) < index, "stage ", index,
                     " reads the value of no earlier stage");
     else if (in == kConstant)
-      judge.require(inputs == 2 && stage.op != Op::kMulAdd && stage.in[1 - i] != kConstant,
-                    "stage ", index, " reads a constant, and not one of two inputs");
+      judge.require(inputs >= 2 && stage.op != Op::kMulAdd &&
+                        std::count(stage.in.begin(), stage.in.end(), kConstant) == 1,
+                    "stage ", index, " reads a constant, and not as one of several inputs");
     else
       judge.require(in < spec.operand_count, "stage ", index, " reads no operand");
   }
@@ -164,7 +165,7 @@ void judge_border(const Spec& spec, int w, Judge& judge) {
                   " has borders, and an axis of its operand moves by one along no dimension");
     for (int s = 0; s < spec.stage_count; s++) {
       const Stage& stage = spec.stage[s];
-      if (stage.in[0] != o && stage.in[1] != o) continue;
+      if (std::find(stage.in.begin(), stage.in.end(), o) == stage.in.end()) continue;
       readers++;
       judge.require(is_reduction(stage) && (has_dim(stage.reduce, window.inner) ||
                                             has_dim(stage.reduce, window.outer)),

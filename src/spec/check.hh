@@ -17,12 +17,12 @@
 
 namespace morello {
 
-/// An operation that can begin a Statement. The elementwise ones are named like their Op, and can
-/// be steps as well.
+/// An operation that can begin a Statement. The elementwise ones are named like their Op, and those
+/// of one or two inputs can be steps as well.
 struct HeadName {
   std::string_view name;
   Statement::Head head;
-  Op op = Op::kCopy;  // of kUnary, kBinary, kReduce
+  Op op = Op::kCopy;  // of kUnary, kBinary, kTernary, kReduce
   bool is_step() const {
     return head == Statement::Head::kUnary || head == Statement::Head::kBinary;
   }
@@ -50,6 +50,8 @@ constexpr int head_inputs(Statement::Head head) {
     case Head::kEinsum:
     case Head::kBinary:
       return 2;
+    case Head::kTernary:
+      return 3;
   }
   return 0;
 }

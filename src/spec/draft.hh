@@ -38,10 +38,11 @@ struct Draft {
 MaybeFault place_operands(const Statement& statement, const std::vector<int>& arguments,
                           Draft& draft, Lowered& lowered);
 
-inline Stage make_stage(Op op, Ref first = kNoRef, Ref second = kNoRef, DimMask reduced = 0) {
+inline Stage make_stage(Op op, Ref first = kNoRef, Ref second = kNoRef, DimMask reduced = 0,
+                        Ref third = kNoRef) {
   Stage stage;
   stage.op = op;
-  stage.in = {first, second, kNoRef};
+  stage.in = {first, second, third};
   stage.reduce = reduced;
   return stage;
 }

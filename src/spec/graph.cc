@@ -197,10 +197,13 @@ Value GraphBuilder::classic(Statement s, const std::vector<Value>& inputs) {
   stage.op = s.head == Head::kMatmul || s.head == Head::kEinsum ? Op::kMulAdd : s.op;
   bool integer = true;
   std::optional<Dtype> dtype;  // numbers have none of their own
+  // The condition of a select has no part in it, unless it selects from numbers.
+  const bool selects = s.head == Head::kTernary;
+  const size_t first = selects && !(inputs[1].is_number() && inputs[2].is_number()) ? 1 : 0;
   for (size_t i = 0; i < inputs.size(); i++) {
     stage.in[i] = inputs[i].source;
     integer &= is_integer(inputs[i].dtype);
-    if (inputs[i].is_number()) continue;
+    if (inputs[i].is_number() || i < first) continue;
     if (!dtype)
       dtype = inputs[i].dtype;
     else if (*dtype != inputs[i].dtype)
@@ -241,6 +244,31 @@ Value GraphBuilder::binary(Op op, const Value& x, const Value& y) {
   s.head = Head::kBinary;
   s.op = op;
   return classic(std::move(s), {x, y});
+}
+
+/// A stage has one constant: of two numbers one is selected first, where zero stands for the other.
+Value GraphBuilder::ternary(Op op, const Value& x, const Value& y, const Value& z) {
+  if (failed()) return {};
+  if (x.is_number())
+    return fail(MORELLO_UNSUPPORTED, here(Place::Kind::kInput), name_of(op),
+                " by a number; write what it selects");
+  if (y.is_number() && z.is_number()) {
+    const double one = y.source.number, other = z.source.number;
+    if (one != 0) {
+      const Value part = ternary(op, x, y, x);
+      return ternary(op, part, part, z);
+    }
+    if (other == 0 && !same_bits(one, other))
+      return fail(MORELLO_UNSUPPORTED, here(), name_of(op),
+                  " of two zeros; multiply by one of them");
+    const Value zero = binary(Op::kEqual, x, number(0));
+    const Value part = ternary(op, zero, z, zero);
+    return ternary(op, part, part, y);
+  }
+  Statement s;
+  s.head = Head::kTernary;
+  s.op = op;
+  return classic(std::move(s), {x, y, z});
 }
 
 Value GraphBuilder::reduce(Op op, const Value& x, const std::vector<int>& axes, bool keep) {

@@ -35,7 +35,7 @@ struct Source {
 /// A step of a draft: a Stage whose dimensions are not numbered yet.
 struct GraphStage {
   Op op = Op::kCopy;
-  std::array<Source, 2> in;
+  std::array<Source, kMaxInputs> in;
   std::vector<int> reduce;      // dimensions
   std::optional<Dtype> rounds;  // of a cast: to this type
 };
@@ -76,6 +76,7 @@ class GraphBuilder {
   static Value number(double value);
   Value unary(Op op, const Value& x);
   Value binary(Op op, const Value& x, const Value& y);
+  Value ternary(Op op, const Value& x, const Value& y, const Value& z);
   Value reduce(Op op, const Value& x, const std::vector<int>& axes, bool keep);
   Value matmul(const Value& a, const Value& b);
   Value einsum(const std::string& subscripts, const Value& a, const Value& b);

@@ -195,6 +195,9 @@ void simplify_graph(Statement& s) {
     case Operation::kBinary:
       plain.head = Head::kBinary;
       break;
+    case Operation::kTernary:
+      plain.head = Head::kTernary;
+      break;
     case Operation::kMove:
       plain.head = Head::kMove;
       break;

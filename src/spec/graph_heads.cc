@@ -42,6 +42,7 @@ Value GraphBuilder::apply(const Node& node) {
     if (input.kind == Node::Input::Kind::kNumber) {
       const bool takes =
           node.operation == Operation::kBinary || node.operation == Operation::kUnary ||
+          node.operation == Operation::kTernary ||
           ((node.operation == Operation::kClamp || node.operation == Operation::kPow) && i > 0);
       if (!takes)
         return fail(MORELLO_INVALID_ARGUMENT, here(Place::Kind::kInput, i),
@@ -64,6 +65,8 @@ Value GraphBuilder::apply(const Node& node) {
       return unary(node.op, in[0]);
     case Operation::kBinary:
       return binary(node.op, in[0], in[1]);
+    case Operation::kTernary:
+      return ternary(node.op, in[0], in[1], in[2]);
     case Operation::kReduce:
       return reduce(node.op, in[0], axes_of(node, in[0]), keep);
     case Operation::kMove:

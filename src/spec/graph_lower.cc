@@ -67,7 +67,7 @@ class Lowering {
 
   /// What a stage comes to that changes nothing.
   std::optional<Source> unchanged(const GraphStage& stage) const {
-    const auto& [x, y] = stage.in;
+    const Source &x = stage.in[0], &y = stage.in[1];
     if (stage.rounds) {
       // f32 holds all floats.
       const bool same =
@@ -85,7 +85,7 @@ class Lowering {
 
   /// One way to write what can be written in several.
   static void normalise(GraphStage& stage) {
-    auto& [x, y] = stage.in;
+    Source &x = stage.in[0], &y = stage.in[1];
     const bool commutes = stage.op == Op::kAdd || stage.op == Op::kMul || stage.op == Op::kMax ||
                           stage.op == Op::kMin;
     auto rank = [](const Source& s) {
@@ -169,14 +169,14 @@ class Lowering {
             first.op == Op::kSquare || (first.op == Op::kMul && first.in[1].kind != Kind::kNumber);
         if (!product) continue;
         stage.op = Op::kMulAdd;
-        stage.in = {first.in[0], first.op == Op::kSquare ? first.in[0] : first.in[1]};
+        stage.in = {first.in[0], first.op == Op::kSquare ? first.in[0] : first.in[1], {}};
         return true;
       }
       if (stage.op == Op::kMul && stage.in[1].kind == Kind::kNumber && first.op == Op::kMul &&
           first.in[1].kind == Kind::kNumber && dtype_of(inner) == Dtype::kF32) {
         const double factor = rounded(Dtype::kF32, stage.in[1].number * first.in[1].number);
         if (!std::isnormal(static_cast<float>(factor))) continue;
-        stage.in = {first.in[0], Source{Kind::kNumber, 0, factor}};
+        stage.in = {first.in[0], Source{Kind::kNumber, 0, factor}, {}};
         return true;
       }
     }
@@ -202,7 +202,7 @@ class Lowering {
       result_.index = now[static_cast<size_t>(result_.index)];
     } else {
       operand_of(result_.index);
-      ordered.push_back({Op::kCopy, {result_, {}}, {}, {}});
+      ordered.push_back({Op::kCopy, {result_}, {}, {}});
       dtypes.push_back(copied_in(dtype_of(result_), statement_.tensors.back().dtype));
       result_ = {Kind::kStage, 0, 0};
     }
@@ -337,7 +337,7 @@ class Lowering {
       for (size_t d = 0; d < draft.dims.size(); d++)
         if (draft.dims[d].roles & 2u << 2 * s) reduce = static_cast<DimMask>(reduce | 1u << d);
       Stage& stage = spec.stage[s] =
-          make_stage(from.op, ref_of(from.in[0]), ref_of(from.in[1]), reduce);
+          make_stage(from.op, ref_of(from.in[0]), ref_of(from.in[1]), reduce, ref_of(from.in[2]));
       stage.dtype = computed_[s];
       for (const Source& in : from.in)
         if (in.kind == Kind::kNumber) stage.constant = bits_of_number(stage.dtype, in.number);

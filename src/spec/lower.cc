@@ -44,6 +44,8 @@ Stage head_stage(const Statement& s, DimMask reduced) {
       return make_stage(s.op, 0);
     case Head::kBinary:
       return make_stage(s.op, 0, 1);
+    case Head::kTernary:
+      return make_stage(s.op, 0, 1, 0, 2);
     case Head::kReduce:
       return make_stage(s.op, 0, kNoRef, reduced);
     case Head::kMove:

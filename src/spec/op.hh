@@ -37,7 +37,7 @@ inline constexpr Elementwise kElementwise[] = {
 #undef MORELLO_ELEMENTWISE
 };
 
-/// 1 or 2 for elementwise operations, 0 for others and for numbers of none.
+/// 1 to 3 for elementwise operations, 0 for others and for numbers of none.
 constexpr int elementwise_inputs(Op op) {
   switch (op) {
 #define MORELLO_ELEMENTWISE(constant, name, number, inputs, ...) \
@@ -64,6 +64,7 @@ constexpr OpClass class_of(Op op) {
 }
 /// With one input and reduced dimensions they are reductions, if can_reduce().
 constexpr bool is_binary(Op op) { return elementwise_inputs(op) == 2; }
+constexpr bool is_ternary(Op op) { return elementwise_inputs(op) == 3; }
 constexpr bool is_greatest(Op op) { return op == Op::kMax || op == Op::kFastMax; }
 constexpr bool is_least(Op op) { return op == Op::kMin || op == Op::kFastMin; }
 constexpr bool can_reduce(Op op) { return op == Op::kAdd || is_greatest(op) || is_least(op); }
@@ -79,7 +80,7 @@ constexpr double identity_of(Op op, Dtype computed) {
 /// Can it be computed in integers? Roots, quotients and other functions cannot; integers are their
 /// own floor.
 constexpr bool has_integers(Op op) {
-  if (op == Op::kFloor || op == Op::kCeil || op == Op::kRound || is_binary(op))
+  if (op == Op::kFloor || op == Op::kCeil || op == Op::kRound || elementwise_inputs(op) > 1)
     return op != Op::kDiv;
   return class_of(op) == OpClass::kSimple && op != Op::kRecip;
 }

@@ -70,8 +70,10 @@ constexpr auto kRows = [] {
   for (size_t i = 0; i < kOwn; i++) rows[i] = kOwnRows[i];
   for (size_t i = 0; i < std::size(kElementwise); i++) {
     const Elementwise& e = kElementwise[i];
-    rows[kOwn + i] = {e.name, e.inputs == 1 ? Operation::kUnary : Operation::kBinary, e.op,
-                      e.inputs, e.inputs};
+    const Operation operation = e.inputs == 1   ? Operation::kUnary
+                                : e.inputs == 2 ? Operation::kBinary
+                                                : Operation::kTernary;
+    rows[kOwn + i] = {e.name, operation, e.op, e.inputs, e.inputs};
   }
   return rows;
 }();

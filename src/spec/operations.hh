@@ -27,7 +27,7 @@ const ParameterRow& row_of(Parameter parameter);
 struct OperationRow {
   std::string_view name;
   Operation operation;
-  Op op = Op::kCopy;              // of kUnary, kBinary, kReduce
+  Op op = Op::kCopy;              // of kUnary, kBinary, kTernary, kReduce
   int least = 1, most = 1;        // inputs
   u32 allowed = 0, required = 0;  // bits of parameters
 };

@@ -99,7 +99,7 @@ struct Stage {
   DimMask reduce = 0;
   Ref out = kNoRef;  // the operand that the value is written to, or nothing
   u8 reserved = 0;
-  u32 constant = 0;  // bits in `dtype`: of a fill its value; of binary operations what kConstant is
+  u32 constant = 0;  // bits in `dtype`: of a fill its value; of others what kConstant is
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 /// Does it combine values over reduced dimensions, of which tiling may have left none?
@@ -108,7 +108,9 @@ constexpr bool is_reduction(const Stage& stage) {
 }
 
 constexpr bool reads_constant(const Stage& stage) {
-  return stage.in[0] == kConstant || stage.in[1] == kConstant;
+  for (Ref in : stage.in)
+    if (in == kConstant) return true;
+  return false;
 }
 
 /// Canonical form: not_canonical() in spec/canonical.hh has every rule. Equal problems have equal

@@ -36,6 +36,7 @@ enum class Operation : u8 {
   kEinsum,
   kUnary,
   kBinary,
+  kTernary,
   kReduce,
   kMove,
   kTranspose,
@@ -86,7 +87,7 @@ struct Node {
     friend bool operator==(const Setting&, const Setting&) = default;
   };
   Operation operation = Operation::kMove;
-  Op op = Op::kCopy;          // of kUnary, kBinary, kReduce
+  Op op = Op::kCopy;          // of kUnary, kBinary, kTernary, kReduce
   Dtype dtype = Dtype::kF32;  // of kCast
   std::string subscripts;     // of kEinsum
   std::vector<Input> inputs;
@@ -100,6 +101,7 @@ struct Statement {
     kEinsum,
     kUnary,
     kBinary,
+    kTernary,
     kReduce,
     kMove,
     kTranspose,
@@ -107,7 +109,7 @@ struct Statement {
     kGraph
   };
   Head head = Head::kMove;
-  Op op = Op::kCopy;             // of kUnary, kBinary, kReduce
+  Op op = Op::kCopy;             // of kUnary, kBinary, kTernary, kReduce
   std::string subscripts;        // of kEinsum, such as "bmk,bkn->bmn"
   std::vector<u32> permutation;  // of kTranspose
   u32 axis = 0;                  // of kReduce

@@ -28,7 +28,8 @@ constexpr HeadName kOwnNames[] = {
 };
 
 bool has_op(Head head) {
-  return head == Head::kUnary || head == Head::kBinary || head == Head::kReduce;
+  return head == Head::kUnary || head == Head::kBinary || head == Head::kTernary ||
+         head == Head::kReduce;
 }
 
 /// A field that the head does not use must have its default, or print() would lose it.
@@ -72,6 +73,11 @@ Dtype common(Dtype a, Dtype b) {
 Dtype result_dtype(const Statement& s) {
   Dtype dtype = s.tensors[0].dtype;
   if (head_inputs(s.head) == 2) dtype = common(dtype, s.tensors[1].dtype);
+  if (s.head == Head::kTernary) {  // what is selected from, computed in floats if the condition is
+    const bool integer = is_integer(dtype);
+    dtype = common(s.tensors[1].dtype, s.tensors[2].dtype);
+    if (!integer && is_integer(dtype)) dtype = Dtype::kF32;
+  }
   const bool sums = s.head == Head::kMatmul || s.head == Head::kEinsum ||
                     (s.head == Head::kReduce && s.op == Op::kAdd);
   if (sums && is_integer(dtype)) dtype = Dtype::kI32;
@@ -91,13 +97,18 @@ Dtype result_dtype(const Statement& s) {
 std::vector<HeadName> head_names() {
   std::vector<HeadName> names(std::begin(kOwnNames), std::end(kOwnNames));
   for (const Elementwise& e : kElementwise)
-    names.push_back({e.name, e.inputs == 1 ? Head::kUnary : Head::kBinary, e.op});
+    names.push_back({e.name,
+                     e.inputs == 1   ? Head::kUnary
+                     : e.inputs == 2 ? Head::kBinary
+                                     : Head::kTernary,
+                     e.op});
   return names;
 }
 
 std::string_view head_name(Head head, Op op) {
   if (head == Head::kUnary) return is_unary(op) ? name_of(op) : "";
   if (head == Head::kBinary) return is_binary(op) ? name_of(op) : "";
+  if (head == Head::kTernary) return is_ternary(op) ? name_of(op) : "";
   for (const HeadName& row : kOwnNames)
     if (row.head == head && (row.op == op || head != Head::kReduce)) return row.name;
   return "";

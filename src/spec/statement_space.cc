@@ -148,7 +148,7 @@ MaybeFault broadcast_shape(const Statement& s, std::vector<i64>& shape) {
       i64& size = shape[axis + shift];
       if (size != next[axis] && size != 1 && next[axis] != 1)
         return fault(MORELLO_INVALID_SHAPE, size_place(i, static_cast<int>(axis)), "axis ", axis,
-                     " of input ", i, " has size ", next[axis], ", but the other input has size ",
+                     " of input ", i, " has size ", next[axis], ", but another input has size ",
                      size, " there; they must be equal, or one of them 1");
       size = std::max(size, next[axis]);
     }
@@ -208,6 +208,7 @@ MaybeFault make_result(const Statement& s, bool has_output, Space& space) {
       break;
     case Head::kUnary:
     case Head::kBinary:
+    case Head::kTernary:
     case Head::kMove:
     case Head::kFill:
     case Head::kGraph:  // has a space of its own

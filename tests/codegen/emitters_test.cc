@@ -203,12 +203,12 @@ TEST_SUITE("codegen") {
   }
 
   TEST_CASE("map: every operation, in memory") {
-    std::vector<Stage> unary = {stage_of_op(Op::kCopy, 0)}, binary;
-    for (const Elementwise& e : kElementwise)
-      if (e.inputs == 1)
-        unary.push_back(stage_of_op(e.op, 0));
-      else
-        binary.push_back(stage_of_op(e.op, 0, 1));
+    std::vector<Stage> unary = {stage_of_op(Op::kCopy, 0)}, binary, ternary;
+    for (const Elementwise& e : kElementwise) {
+      std::vector<Stage>& list = e.inputs == 1 ? unary : e.inputs == 2 ? binary : ternary;
+      list.push_back(stage_of_op(e.op, 0, e.inputs > 1 ? Ref{1} : kNoRef));
+      if (e.inputs == 3) list.back().in[2] = 2;
+    }
     for (MicrokernelId id : {MicrokernelId::kMap, MicrokernelId::kScalarMap})
       for (u32 n : kColumns)
         for (u32 m : {1u, 3u}) {
@@ -223,6 +223,14 @@ TEST_SUITE("codegen") {
               std::swap(swapped.in[0], swapped.in[1]);
               check_leaf(problem_of({m, n}, {gap, other, row}, {swapped}, Access::kOut, n), id);
             }
+          for (const Stage& s : ternary)
+            for (const Form& other : {row, Form{{1}}, Form{{0}}, Form{{}}})
+              for (std::array<Ref, 3> in : {std::array<Ref, 3>{0, 1, 2}, {1, 2, 0}, {2, 0, 1}}) {
+                Stage turned = s;
+                turned.in = in;
+                check_leaf(problem_of({m, n}, {gap, other, row, row}, {turned}, Access::kOut, n),
+                           id);
+              }
         }
   }
 
@@ -243,6 +251,38 @@ TEST_SUITE("codegen") {
         check_leaf(problem_of({2, m, 2, n}, {{{3, 0, 2, 1}, 2, 3}, {{1, 2, 3, 0}, 3, 1}},
                               {stage_of_op(Op::kCopy, 0)}, Access::kOut, n),
                    MicrokernelId::kScalarMap);
+      }
+  }
+
+  TEST_CASE("map: three inputs, of memory, registers, and values before") {
+    auto select = [](Ref c, Ref x, Ref y) {
+      Stage s = stage_of_op(Op::kSelect, c, x);
+      s.in[2] = y;
+      return s;
+    };
+    const Stage less = stage_of_op(Op::kLess, 0, 1);
+    for (u32 n : kColumns)
+      for (u32 m : {1u, 3u}) {
+        std::vector<Form> forms = {{{0, 1}}, {{1}}, {{0, 1}, 1, 2}, {{0}}, {{0, 1}, 1, 1}};
+        for (const Stage& s : {select(kPrevious, 2, 3), select(2, kPrevious, 3),
+                               select(3, 2, kPrevious), select(kPrevious, kPrevious, 2)}) {
+          std::vector<Form> used = forms;
+          const bool all = s.in[0] != kPrevious || s.in[1] != kPrevious;
+          if (!all) used.erase(used.begin() + 3);
+          for (MicrokernelId id : {MicrokernelId::kMap, MicrokernelId::kScalarMap})
+            check_leaf(problem_of({m, n}, used, {less, s}, Access::kOut, n), id);
+        }
+        // The tile is read and overwritten.
+        for (std::array<Ref, 3> in : {std::array<Ref, 3>{0, 1, 2}, {2, 0, 1}, {1, 2, 0}}) {
+          check_in_registers(problem_of({m, n}, {{{1}}, {{0, 1}, 1, 3}, {{0, 1}}},
+                                        {select(in[0], in[1], in[2])}, Access::kInOut, n),
+                             MicrokernelId::kMap, 0);
+          if (in[0] == 2) continue;
+          check_in_registers(problem_of({m, n}, {{{1}}, {{0, 1}, 1, 3}, {{0, 1}}},
+                                        {stage_of_op(Op::kLess, 0, 2), select(kPrevious, 1, 2)},
+                                        Access::kInOut, n),
+                             MicrokernelId::kMap, 0);
+        }
       }
   }
 

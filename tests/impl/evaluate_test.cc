@@ -111,6 +111,14 @@ TEST_CASE("evaluate keeps to IEEE 754 at special values") {
   CHECK(scalar(Op::kMul, 1e-30f, 1e-15f) == 1e-30f * 1e-15f);  // denormal
   CHECK(std::isnan(scalar(Op::kSub, kInf, kInf)));
   CHECK(scalar(Op::kDiv, 1, 3) == 1.0f / 3.0f);
+  for (Op op : {Op::kLess, Op::kLessEqual, Op::kGreater, Op::kGreaterEqual, Op::kEqual}) {
+    CHECK(scalar(op, kNan, 1) == 0);
+    CHECK(scalar(op, kNan, kNan) == 0);
+  }
+  CHECK(scalar(Op::kNotEqual, kNan, kNan) == 1);
+  CHECK(scalar(Op::kEqual, 0.0f, -0.0f) == 1);
+  CHECK(scalar(Op::kLess, 1, 2) == 1);
+  CHECK(scalar(Op::kGreaterEqual, 1, 2) == 0);
 }
 
 TEST_CASE("evaluate sums in double") {

@@ -166,6 +166,14 @@ TEST_CASE("graphs that people write") {
       "avg_pool f32[1,3,9,9] window=3 padding=1,1,0,0",
       "matmul u8[5,40] i8[40,20] * 0.0078125 -> round -> clamp -7 7 -> i8[5,20]",
       "sub 1 f32[40] -> exp -> mul 0.5",
+      "c = less x f32[5,37] 0; m = mul x 0.125; select c m x",
+      "c = greater x f32[3,70] 0; e = exp x - 1; select c x e",
+      "y = matmul f32[7,19] f32[19,33] + f32[33]; c = less y 0; m = mul y 0.25; select c m y",
+      "c = less_equal a f32[7,40] b f32[40]; select c f32[7,1] -1 -> reduce_sum axis=1",
+      "c = greater_equal f32[50] 0.5; select c 0 -3 -> f32[50]",
+      "c = not_equal i32[50] i8[50]; select c 2 0 -> i32[50]",
+      "m = select u8[9,17] s f32[9,17] -1000; softmax m axis=1",
+      "a = add x f32[40] 3 -> clamp 0 6; mul x a / 6",
   };
   for (morello_isa isa : usable_isas())
     for (const std::string& text : texts) {

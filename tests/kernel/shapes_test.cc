@@ -77,19 +77,23 @@ TEST_CASE("matmuls of larger sizes") {
 }
 
 TEST_CASE("elementwise operations of every length, at special values") {
-  for (int inputs : {1, 2}) {
+  for (int inputs : {1, 2, 3}) {
     std::vector<std::string> ops;
     for (const Elementwise& e : kElementwise)
       if (e.inputs == inputs) ops.emplace_back(e.name);
     for (u32 n = 1; n <= 70; n++) {
-      std::string x = f32({n}), second = inputs == 2 ? ' ' + x : "";
-      check(ops[n % ops.size()] + ' ' + x + second + " -> " + x, Values::kSpecial);
+      std::string x = f32({n}), all;
+      for (int i = 0; i < inputs; i++) all += ' ' + x;
+      check(ops[n % ops.size()] + all + " -> " + x, Values::kSpecial);
     }
     for (const std::string& op : ops) {
       std::string x = f32({5, 37}), row = f32({37}), column = f32({5, 1});
       if (inputs == 1) check(op + ' ' + x + " -> " + x, Values::kSpecial);
       if (inputs == 2) check(op + ' ' + x + ' ' + row + " -> " + x, Values::kSpecial);
       if (inputs == 2) check(op + ' ' + column + ' ' + x + " -> " + x, Values::kSpecial);
+      if (inputs == 3)
+        check(op + ' ' + row + ' ' + column + ' ' + x + " -> " + x, Values::kSpecial);
+      if (inputs == 3) check(op + ' ' + x + ' ' + row + ' ' + row + " -> " + x, Values::kSpecial);
     }
   }
 }

@@ -73,6 +73,11 @@ TEST_SUITE("search") {
   TEST_CASE("bounds that were above a cost") {
     for (const char* text :
          {"matmul f32[1,49] f32[49,64] -> relu -> f32[1,64]{strides=3136,49}",
+          "recip f32[2,5,6]{0,1,2} -> square + f32[4,2,5,6] -> f32[4,2,5,6]",
+          "max f32[47] f32[47]{strides=2} += f32[3,47]",
+          "v = tanh f32[1,4,2] -> matmul f32[1,2,8] -> transpose -> square -> reshape shape=32; "
+          "w = max v 0.75 -> mul f32[32]; r = relu w; d = mul w 2; m = add r d -> max "
+          "f32[32]{strides=2}; tanh v - m -> f32[32]",
           "matmul f32[41,64]{0,1} f32[64,41] + f32[] -> f32[41,41]",
           "matmul f32[12,20] f32[20,24] + f32[24]{strides=2} -> relu -> f32[12,24]",
           "matmul f16[2,16] f16[16,16] -> f16[2,16]{strides=46,2}",

@@ -138,6 +138,12 @@ constexpr std::string_view kGraphs[] = {
     "s = exp f32[3,4]; mul s 2 += f32[3,4]",
     "s = matmul f32[3,4]{*} f32[4,5]{*}; matmul s f32[5,2]{*}",
     "matmul f32[1,4] f32[4,1] -> softmax axis=1",
+    "c = less x f32[4,6] 0; m = mul x 0.5; select c m x",
+    "select u8[4,1] f32[6] 2 -> f32[4,6]",
+    "greater f32[9] 0 -> select 3 -0.5",
+    "equal i32[9] 3 -> select 0 -2",
+    "c = not_equal i8[9] i32[9]; select c 1 0",
+    "c = greater_equal 0 f32[9]; select f32[9] c f32[1]",
 };
 
 TEST_CASE("graph: they compute what their nodes mean, and print as themselves") {

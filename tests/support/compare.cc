@@ -73,8 +73,31 @@ Interval function_interval(Op op, Interval a) {
   return widened({value, error});
 }
 
-/// The result of one correctly rounded operation on a and b, in f32.
-Interval apply(Op op, Interval a, Interval b) {
+/// 1 or 0, where all numbers that a and b may be agree.
+Interval comparison(Op op, Interval a, Interval b) {
+  auto holds = [op](double x, double y) {
+    switch (op) {
+      case Op::kLess:
+        return x < y;
+      case Op::kLessEqual:
+        return x <= y;
+      case Op::kGreater:
+        return x > y;
+      case Op::kGreaterEqual:
+        return x >= y;
+      case Op::kEqual:
+        return x == y;
+      default:
+        return x != y;
+    }
+  };
+  const bool apart = a.value + a.error < b.value - b.error || b.value + b.error < a.value - a.error;
+  if (a.error + b.error > 0 && !apart) return {0, kInfinity};
+  return {holds(a.value, b.value) ? 1.0 : 0.0, 0};
+}
+
+/// The result of one correctly rounded operation on a, b and c, in f32.
+Interval apply(Op op, Interval a, Interval b, Interval c = {}) {
   double x = a.value, y = b.value;
   Interval r;
   switch (op) {
@@ -94,6 +117,16 @@ Interval apply(Op op, Interval a, Interval b) {
       return {x > y ? x : y, std::max(a.error, b.error)};
     case Op::kFastMin:
       return {x < y ? x : y, std::max(a.error, b.error)};
+    case Op::kLess:
+    case Op::kLessEqual:
+    case Op::kGreater:
+    case Op::kGreaterEqual:
+    case Op::kEqual:
+    case Op::kNotEqual:
+      return comparison(op, a, b);
+    case Op::kSelect:
+      if (a.error > 0 && std::fabs(x) <= a.error) return {0, kInfinity};
+      return x != 0 ? b : c;
     case Op::kFloor:
     case Op::kCeil:
     case Op::kRound:
@@ -144,7 +177,7 @@ Interval apply(Op op, Interval a, Interval b) {
 i32 wrap(i64 value) { return static_cast<i32>(static_cast<u32>(static_cast<u64>(value))); }
 
 /// The same in i32, modulo 2^32.
-i32 apply(Op op, i64 x, i64 y) {
+i32 apply(Op op, i64 x, i64 y, i64 z = 0) {
   switch (op) {
     case Op::kRelu:
       return static_cast<i32>(std::max<i64>(x, 0));
@@ -167,6 +200,20 @@ i32 apply(Op op, i64 x, i64 y) {
     case Op::kMin:
     case Op::kFastMin:
       return static_cast<i32>(std::min(x, y));
+    case Op::kLess:
+      return x < y;
+    case Op::kLessEqual:
+      return x <= y;
+    case Op::kGreater:
+      return x > y;
+    case Op::kGreaterEqual:
+      return x >= y;
+    case Op::kEqual:
+      return x == y;
+    case Op::kNotEqual:
+      return x != y;
+    case Op::kSelect:
+      return static_cast<i32>(x != 0 ? y : z);
     case Op::kFill:
     case Op::kCopy:
     case Op::kSqrt:
@@ -312,13 +359,13 @@ class Judge {
 
   Interval elementwise(int s, Interval previous) const {
     const Stage& stage = spec_.stage[s];
-    const Interval a = input(s, 0, previous), b = input(s, 1, previous);
+    const Interval a = input(s, 0, previous), b = input(s, 1, previous), c = input(s, 2, previous);
     if (stage.op == Op::kFill) return {decoded(stage.dtype, stage.constant), 0};
-    if (stage.dtype == Dtype::kF32) return apply(stage.op, a, b);
-    assert(a.error == 0 && b.error == 0);
-    return {
-        static_cast<double>(apply(stage.op, static_cast<i64>(a.value), static_cast<i64>(b.value))),
-        0};
+    if (stage.dtype == Dtype::kF32) return apply(stage.op, a, b, c);
+    assert(a.error == 0 && b.error == 0 && c.error == 0);
+    return {static_cast<double>(apply(stage.op, static_cast<i64>(a.value),
+                                      static_cast<i64>(b.value), static_cast<i64>(c.value))),
+            0};
   }
 
   /// What stage `s` reads, as it computes with it: i32 is rounded to f32.

@@ -101,6 +101,18 @@ double scalar(Op op, double x, double y) {
       return x > y ? x : y;
     case Op::kFastMin:
       return x < y ? x : y;
+    case Op::kLess:
+      return x < y;
+    case Op::kLessEqual:
+      return x <= y;
+    case Op::kGreater:
+      return x > y;
+    case Op::kGreaterEqual:
+      return x >= y;
+    case Op::kEqual:
+      return x == y;
+    case Op::kNotEqual:
+      return x != y;
     default:
       return function_value(op, x);
   }
@@ -114,6 +126,13 @@ Array binary(Op op, const Array& x, const Array& y) {
       size = std::max(size, in->shape[a]);
     }
   return make(shape, [&](const Shape& i) { return scalar(op, broadcast(x, i), broadcast(y, i)); });
+}
+
+Array select(const Array& c, const Array& x, const Array& y) {
+  const Array shape = binary(Op::kAdd, binary(Op::kAdd, c, x), y);
+  return make(shape.shape, [&](const Shape& i) {
+    return broadcast(c, i) != 0 ? broadcast(x, i) : broadcast(y, i);
+  });
 }
 
 Array unary(Op op, const Array& x) {
@@ -320,6 +339,8 @@ Array outcome(const Node& node, const std::vector<Array>& in) {
       return unary(node.op, in[0]);
     case Operation::kBinary:
       return binary(node.op, in[0], in[1]);
+    case Operation::kTernary:
+      return select(in[0], in[1], in[2]);
     case Operation::kReduce:
       return reduce(node.op, in[0], *axes, keep);
     case Operation::kMove:

@@ -31,7 +31,7 @@ Code leaf_code(const Target& target, MicrokernelId leaf, Op op, const std::vecto
   const bool integers = std::all_of(types.begin(), types.end(), is_integer);
   spec.stage[0] = {op,
                    integers ? Dtype::kI32 : Dtype::kF32,
-                   {0, inputs == 2 ? Ref{1} : kNoRef, kNoRef},
+                   {0, inputs > 1 ? Ref{1} : kNoRef, inputs > 2 ? Ref{2} : kNoRef},
                    0,
                    static_cast<Ref>(inputs)};
   std::array<View, kMaxOperands> views;

@@ -86,7 +86,7 @@ class Generator {
     const int x = any();
     const Shape shape = shape_[static_cast<size_t>(x)];
     const auto rank = static_cast<u32>(shape.size());
-    switch (pick(random_, 0, 9)) {
+    switch (pick(random_, 0, 10)) {
       case 0:
         return add(Operation::kUnary, kUnary[pick(random_, 0, 5)], {node(x)}, shape);
       case 1:
@@ -120,6 +120,8 @@ class Generator {
         Shape turned(shape.rbegin(), shape.rend());
         return add(Operation::kTranspose, Op::kCopy, {node(x)}, turned);
       }
+      case 9:
+        return choose(x);
       default: {
         i64 all = 1;
         for (i64 n : shape) all *= n;
@@ -163,6 +165,29 @@ class Generator {
     std::vector<Input> inputs = {node(x), other};
     if (chance(random_, 20)) std::swap(inputs[0], inputs[1]);
     add(Operation::kBinary, op, inputs, shape);
+  }
+
+  /// What is near may compare otherwise: where it matters, inputs are compared, and numbers where
+  /// both choices are near.
+  void choose(int x) {
+    constexpr Op kOps[] = {Op::kLess,         Op::kLessEqual, Op::kGreater,
+                           Op::kGreaterEqual, Op::kEqual,     Op::kNotEqual};
+    const Shape shape = shape_[static_cast<size_t>(x)];
+    if (s_.tensors.size() + 2 >= kMaxOperands - 2 || chance(random_, 50)) {
+      add(Operation::kBinary, kOps[pick(random_, 0, 3)], {node(x), {Input::Kind::kNumber, 0, 0}},
+          shape);
+      const int condition = static_cast<int>(shape_.size()) - 1;
+      add(Operation::kBinary, Op::kMul, {node(x), number()}, shape);
+      std::vector<Input> inputs = {node(condition), node(condition + 1), node(x)};
+      if (chance(random_, 50)) std::swap(inputs[1], inputs[2]);
+      return add(Operation::kTernary, Op::kSelect, inputs, shape);
+    }
+    const Shape part = part_of(shape);
+    add(Operation::kBinary, kOps[pick(random_, 0, 5)],
+        {tensor(part), chance(random_, 50) ? number() : tensor(part)}, part);
+    std::vector<Input> inputs = {node(static_cast<int>(shape_.size()) - 1), node(x), number()};
+    if (chance(random_, 50)) std::swap(inputs[1], inputs[2]);
+    add(Operation::kTernary, Op::kSelect, inputs, shape);
   }
 
   static bool broadcast(Shape& shape, const Shape& other) {

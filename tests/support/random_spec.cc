@@ -145,12 +145,14 @@ class SpecMaker {
         s.op = kElementwise[below(std::size(kElementwise))].op;
         break;
     }
-    const int inputs = s.op == Op::kFill                                      ? 0
-                       : s.op == Op::kMulAdd || (!reduces && is_binary(s.op)) ? 2
-                                                                              : 1;
+    const int inputs = s.op == Op::kFill     ? 0
+                       : s.op == Op::kMulAdd ? 2
+                       : reduces             ? 1
+                                             : std::max(1, elementwise_inputs(s.op));
     bool integers = true;
-    const int constant =
-        inputs == 2 && s.op != Op::kMulAdd && chance(random_, 20) ? static_cast<int>(below(2)) : -1;
+    const int constant = inputs >= 2 && s.op != Op::kMulAdd && chance(random_, 20)
+                             ? static_cast<int>(below(static_cast<size_t>(inputs)))
+                             : -1;
     for (int i = 0; i < inputs; i++) {
       if (i == constant) {
         s.in[static_cast<size_t>(i)] = kConstant;
@@ -163,7 +165,8 @@ class SpecMaker {
       s.dtype = Dtype::kI32;
     else if (!reduces && chance(random_, 30))
       s.dtype = chance(random_, 50) ? Dtype::kBf16 : Dtype::kF16;
-    DimMask dims = static_cast<DimMask>(dims_of_ref(s.in[0]) | dims_of_ref(s.in[1]));
+    DimMask dims = 0;
+    for (Ref in : s.in) dims = static_cast<DimMask>(dims | dims_of_ref(in));
     if (reduces) {
       s.reduce = static_cast<DimMask>(some_dims() & dims);
       // Nothing has the dimension: the same is added as often as it says.
@@ -308,7 +311,7 @@ class SpecMaker {
     bool reduces = false;
     for (int s = 0; s < problem_.spec.stage_count; s++) {
       const Stage& stage = problem_.spec.stage[s];
-      if (stage.in[0] != operand && stage.in[1] != operand) continue;
+      if (std::find(stage.in.begin(), stage.in.end(), operand) == stage.in.end()) continue;
       readers++;
       reduces = is_reduction(stage) && has_dim(stage.reduce, dim);
     }

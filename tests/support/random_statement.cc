@@ -8,6 +8,8 @@
 #include <limits>
 #include <numeric>
 
+#include "spec/check.hh"
+
 namespace morello::testing {
 namespace {
 
@@ -186,7 +188,8 @@ Shape Generator::transpose() {
 Shape Generator::head() {
   constexpr Head kHeads[] = {Head::kMatmul, Head::kMatmul, Head::kMatmul,    Head::kMatmul,
                              Head::kEinsum, Head::kUnary,  Head::kBinary,    Head::kReduce,
-                             Head::kReduce, Head::kMove,   Head::kTranspose, Head::kFill};
+                             Head::kReduce, Head::kMove,   Head::kTranspose, Head::kFill,
+                             Head::kTernary};
   constexpr float kValues[] = {0.0f,  -0.0f,  1.0f,
                                -1.5f, 1e-30f, std::numeric_limits<float>::infinity()};
   s_.head = kHeads[below(std::size(kHeads))];
@@ -206,6 +209,9 @@ Shape Generator::head() {
     case Head::kBinary:
       s_.op = elementwise(2);
       break;
+    case Head::kTernary:
+      s_.op = elementwise(3);
+      break;
     case Head::kFill:
       s_.fill_value = kValues[below(std::size(kValues))];
       return shape(0, 5);
@@ -215,7 +221,7 @@ Shape Generator::head() {
   }
   out = shape(0, 5);
   add(broadcast_part(out));
-  if (s_.head == Head::kBinary) add(broadcast_part(out));
+  for (int i = 1; i < head_inputs(s_.head); i++) add(broadcast_part(out));
   return out;
 }
 

@@ -70,7 +70,7 @@ double extreme(bool greatest, double x, double y) {
   return below == greatest ? y : x;
 }
 
-double elementwise(Op op, double x, double y) {
+double elementwise(Op op, double x, double y, double z = 0) {
   switch (op) {
     case Op::kRelu:
       return x < 0 ? 0 : x;
@@ -117,12 +117,26 @@ double elementwise(Op op, double x, double y) {
       return std::ceil(x);
     case Op::kRound:
       return std::nearbyint(x);
+    case Op::kLess:
+      return x < y;
+    case Op::kLessEqual:
+      return x <= y;
+    case Op::kGreater:
+      return x > y;
+    case Op::kGreaterEqual:
+      return x >= y;
+    case Op::kEqual:
+      return x == y;
+    case Op::kNotEqual:
+      return x != y;
+    case Op::kSelect:
+      return x != 0 ? y : z;
     default:
       return x;
   }
 }
 
-i64 elementwise_i64(Op op, i64 x, i64 y) {
+i64 elementwise_i64(Op op, i64 x, i64 y, i64 z = 0) {
   switch (op) {
     case Op::kRelu:
       return x < 0 ? 0 : x;
@@ -145,6 +159,20 @@ i64 elementwise_i64(Op op, i64 x, i64 y) {
     case Op::kMin:
     case Op::kFastMin:
       return x < y ? x : y;
+    case Op::kLess:
+      return x < y;
+    case Op::kLessEqual:
+      return x <= y;
+    case Op::kGreater:
+      return x > y;
+    case Op::kGreaterEqual:
+      return x >= y;
+    case Op::kEqual:
+      return x == y;
+    case Op::kNotEqual:
+      return x != y;
+    case Op::kSelect:
+      return x != 0 ? y : z;
     default:
       return x;
   }
@@ -325,10 +353,12 @@ class Evaluation {
     if (stage.op == Op::kFill) return decoded(stage.dtype, stage.constant);
     const double x = input(stage, 0, index);
     const double y = with_one_input(stage) ? 0 : input(stage, 1, index);
+    const double z = stage.in[2] == kNoRef ? 0 : input(stage, 2, index);
     if (reduces(stage) && stage.op != Op::kMulAdd) return x;
     if (stage.dtype == Dtype::kI32)
-      return wrap(elementwise_i64(stage.op, static_cast<i64>(x), static_cast<i64>(y)));
-    return elementwise(stage.op, x, y);
+      return wrap(
+          elementwise_i64(stage.op, static_cast<i64>(x), static_cast<i64>(y), static_cast<i64>(z)));
+    return elementwise(stage.op, x, y, z);
   }
 
   double combine(const Stage& stage, double a, double b) const {

@@ -11,6 +11,7 @@ from .arrays import Array
 from .enums import Status
 from .errors import SpecError
 from .jit import jit
+from . import trace
 from .trace import Axis, Traced, along, as_value, elementwise, listed, reduce, result_type, whole
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -79,6 +80,12 @@ def fast_max(a: Array, b: Array) -> Any:
 def fast_min(a: Array, b: Array) -> Any:
     """a < b ? a : b."""
     return elementwise("fast_min", a, b)
+
+
+@_function
+def where(condition: Array, x: Array, y: Array) -> Any:
+    """x where the condition is not 0, else y; the condition may be a comparison, or an array of bool."""
+    return trace.where(condition, x, y)
 
 
 @_function

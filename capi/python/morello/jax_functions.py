@@ -19,6 +19,10 @@ _ELEMENTWISE = {
     "abs": "abs", "sqrt": "sqrt", "rsqrt": "rsqrt", "square": "square", "exp": "exp", "exp2": "exp2", "log": "log",
     "tanh": "tanh", "logistic": "sigmoid", "erf": "erf", "floor": "floor", "ceil": "ceil",
 }
+_COMPARISONS = {
+    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
+}
+_TRUTH: dict[str, Callable[..., Traced]] = {"and": trace.both, "or": trace.either, "not": trace.negated}
 _REDUCTIONS = {"reduce_sum": "reduce_sum", "reduce_max": "reduce_max", "reduce_min": "reduce_min"}
 _SAME = ("stop_gradient", "copy", "copy_p", "optimization_barrier", "sharding_constraint")
 _SHAPES = ("broadcast_in_dim", "convert_element_type", "reshape", "squeeze", "copy")
@@ -77,6 +81,10 @@ def _apply(equation: Any, operands: list[Any]) -> list[Any]:
         return [_of_constants(equation, operands)]
     if name in _ELEMENTWISE:
         result = elementwise(_ELEMENTWISE[name], *operands)
+    elif name in _COMPARISONS:
+        result = trace.compare(_COMPARISONS[name], *operands)
+    elif name in _TRUTH and equation.outvars[0].aval.dtype == np.bool_:
+        result = _TRUTH[name](*operands)
     elif name in _REDUCTIONS:
         result = reduce(_REDUCTIONS[name], operands[0], params["axes"])
     elif name in _SAME:
@@ -144,6 +152,17 @@ def _clamp(_params: Any, low: Any, x: Any, high: Any) -> Traced:
     return elementwise("clamp", x, low, high)
 
 
+def _select(_params: Any, which: Any, *cases: Any) -> Traced:
+    if len(cases) != 2:
+        raise unsupported(f"JAX's primitive 'select_n' of {len(cases)} cases: the Spec language selects from two")
+    return trace.where(which, cases[1], cases[0])
+
+
+def _convert(params: Any, x: Any) -> Traced:
+    target = np.dtype(params["new_dtype"])
+    return trace.compare("not_equal", x, 0) if target == np.bool_ else trace.astype(x, target)
+
+
 # Where x, w and the result have batch (or output) channels, channels, height and width: NCHW with OIHW, NHWC with HWIO.
 _CONVOLUTIONS = {((0, 1, 2, 3),) * 3: False, ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2)): True}
 
@@ -177,10 +196,12 @@ _PRIMITIVES: dict[str, Callable[..., Traced]] = {
     "squeeze": lambda params, x: trace.squeeze(x, params["dimensions"]),
     "expand_dims": lambda params, x: trace.expand_dims(x, params["dimensions"]),
     "transpose": lambda params, x: trace.transpose(x, params["permutation"]),
-    "convert_element_type": lambda params, x: trace.astype(x, np.dtype(params["new_dtype"])),
+    "convert_element_type": _convert,
+    "select_n": _select,
     "integer_pow": lambda params, x: trace.power(x, params["y"]),
     "pow": lambda _params, x, y: trace.power(x, y),
     "erfc": lambda _params, x: elementwise("sub", 1.0, elementwise("erf", x)),
+    "expm1": lambda _params, x: elementwise("sub", elementwise("exp", x), 1.0),
     "dot_general": _dot_general,
     "conv_general_dilated": _convolution,
     "reduce_window_max": _max_pool,

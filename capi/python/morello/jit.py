@@ -88,6 +88,8 @@ def _described(x: Any) -> tuple[Any, Tensor]:
             x = np.from_dlpack(x)
         else:
             x = np.asarray(memoryview(x))
+    if x.dtype == np.bool_:
+        x = x.view(np.uint8)
     dtype = dtype_of(x.dtype)
     if dtype is None:
         raise OperandError(Status.UNKNOWN_DTYPE, f"an array of {x.dtype}: element types are "

@@ -17,6 +17,14 @@ _ELEMENTWISE = {
     np.reciprocal: "recip", np.exp: "exp", np.exp2: "exp2", np.log: "log", np.tanh: "tanh", np.floor: "floor",
     np.ceil: "ceil", np.rint: "round",
 }
+_COMPARISONS = {
+    np.less: "less", np.less_equal: "less_equal", np.greater: "greater", np.greater_equal: "greater_equal",
+    np.equal: "equal", np.not_equal: "not_equal",
+}
+_TRUTH: dict[Any, Callable[..., Any]] = {
+    np.logical_and: trace.both, np.bitwise_and: trace.both, np.logical_or: trace.either, np.bitwise_or: trace.either,
+    np.logical_not: trace.negated, np.invert: trace.negated, np.isnan: lambda x: trace.compare("not_equal", x, x),
+}
 _REDUCTIONS = {np.add: "reduce_sum", np.maximum: "reduce_max", np.minimum: "reduce_min"}
 
 
@@ -26,6 +34,10 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Map
     if method == "__call__" and not options:
         if ufunc in _ELEMENTWISE:
             return elementwise(_ELEMENTWISE[ufunc], *inputs)
+        if ufunc in _COMPARISONS:
+            return trace.compare(_COMPARISONS[ufunc], *inputs)
+        if ufunc in _TRUTH:
+            return _TRUTH[ufunc](*inputs)
         if ufunc is np.matmul:
             return trace.matmul(*inputs)
         if ufunc in (np.power, np.float_power):
@@ -67,6 +79,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.expand_dims: lambda a, axis: trace.expand_dims(a, axis),
     np.broadcast_to: lambda array, shape: trace.broadcast_to(array, shape),
     np.dot: trace.dot,
+    np.where: lambda condition, x, y: trace.where(condition, x, y),
     np.einsum: trace.einsum,
     np.outer: lambda a, b: elementwise("mul", trace.reshape(a, (-1, 1)), trace.reshape(b, (1, -1))),
     np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a: a.size,

@@ -41,6 +41,8 @@ class Traced:
         self.element = dtype
         self.array = array
         self.final = False  # converted to integers, which only the result of a graph is
+        # 1 or 0: what NumPy has as bool
+        self.truth: bool = operation.partition(" ")[0] in ("", "reshape", "transpose") and self.inputs[0].truth
 
     @property
     def ndim(self) -> int:
@@ -75,7 +77,7 @@ class Traced:
                         "cannot be converted, compared or looped over")
 
     __bool__ = __int__ = __float__ = __index__ = __iter__ = __array__ = _unknown
-    __lt__ = __le__ = __gt__ = __ge__ = __contains__ = __setitem__ = _unknown
+    __contains__ = __setitem__ = _unknown
 
     def __add__(self, other: Any) -> Traced: return elementwise("add", self, other)
     def __radd__(self, other: Any) -> Traced: return elementwise("add", other, self)
@@ -91,6 +93,18 @@ class Traced:
     def __neg__(self) -> Traced: return elementwise("neg", self)
     def __pos__(self) -> Traced: return self
     def __abs__(self) -> Traced: return elementwise("abs", self)
+    def __lt__(self, other: Any) -> Traced: return compare("less", self, other)
+    def __le__(self, other: Any) -> Traced: return compare("less_equal", self, other)
+    def __gt__(self, other: Any) -> Traced: return compare("greater", self, other)
+    def __ge__(self, other: Any) -> Traced: return compare("greater_equal", self, other)
+    def __eq__(self, other: Any) -> Traced: return compare("equal", self, other)  # type: ignore[override]
+    def __ne__(self, other: Any) -> Traced: return compare("not_equal", self, other)  # type: ignore[override]
+    def __and__(self, other: Any) -> Traced: return both(self, other)
+    def __rand__(self, other: Any) -> Traced: return both(other, self)
+    def __or__(self, other: Any) -> Traced: return either(self, other)
+    def __ror__(self, other: Any) -> Traced: return either(other, self)
+    def __invert__(self) -> Traced: return negated(self)
+    __hash__ = object.__hash__
 
     def __getitem__(self, index: Any) -> Traced:
         """New axes only: x[:, None]."""
@@ -162,6 +176,8 @@ def as_value(x: Any) -> Any:
     if isinstance(x, (float, np.floating)):
         return float(x)
     array = np.array(x, order="C")  # a copy
+    if array.dtype == np.bool_ and array.ndim > 0:
+        array = array.view(np.uint8)
     if array.ndim == 0 and array.dtype.kind in "biuf":
         return array.item()
     dtype = dtype_of(array.dtype)
@@ -198,6 +214,50 @@ def elementwise(operation: str, *args: Any) -> Traced:
         raise SpecError(Status.INVALID_SHAPE, f"{operation}: the shapes {', '.join(str(v.shape) for v in traced)} do "
                                               "not broadcast to one") from None
     return Traced(operation, values, shape, result_type(operation, values), stored)
+
+
+def compare(operation: str, a: Any, b: Any) -> Traced:
+    """1 or 0, in the element type that both have."""
+    result = elementwise(operation, a, b)
+    result.truth = True
+    return result
+
+
+def where(condition: Any, x: Any, y: Any) -> Traced:
+    """x where the condition is not 0, else y. The condition has no part in the element type of the result."""
+    values = [as_value(each) for each in (condition, x, y)]
+    if not isinstance(values[0], Traced):
+        shapes = [value.shape for value in values[1:] if isinstance(value, Traced)]
+        return broadcast_to(values[1 if values[0] else 2], np.broadcast_shapes(*shapes))
+    result = elementwise("select", *values)
+    chosen = [value for value in values[1:] if isinstance(value, Traced)] or values[:1]
+    integers = values[0].element.is_integer
+    dtype = result_type("select", chosen + [value for value in values[1:] if isinstance(value, float)])
+    result.element = dtype if integers or not dtype.is_integer else Dtype.F32
+    return result
+
+
+def _truth(x: Any) -> Any:
+    value = as_value(x)
+    if isinstance(value, Traced) and not value.truth:
+        raise unsupported("and, or and not of what is no comparison")
+    return value
+
+
+def both(a: Any, b: Any) -> Traced:
+    result = elementwise("mul", _truth(a), _truth(b))
+    result.truth = True
+    return result
+
+
+def either(a: Any, b: Any) -> Traced:
+    result = elementwise("fast_max", _truth(a), _truth(b))
+    result.truth = True
+    return result
+
+
+def negated(x: Any) -> Traced:
+    return compare("equal", _truth(x), 0)
 
 
 def whole(operation: str, x: Any) -> Traced:

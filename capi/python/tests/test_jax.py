@@ -30,6 +30,12 @@ def layernorm(x, gamma, beta):
     (lambda x: jnp.round(x) + jnp.floor(x) + jax.lax.erf(x), [(3, 4)]),
     (lambda x, y: x[:, None] + jnp.squeeze(y.reshape(1, 3)), [(4,), (3,)]),
     (lambda x: x * jnp.float32(2) + jnp.full((4,), 3), [(3, 4)]),
+    (lambda x: jax.nn.leaky_relu(x - 1), [(3, 4)]),
+    (lambda x: jax.nn.elu(x - 1), [(3, 4)]),
+    (lambda x: jax.nn.hard_tanh(x - 1) + jax.nn.relu6(x * 9), [(3, 4)]),
+    (lambda x: jax.nn.hard_swish(x - 1), [(3, 4)]),
+    (lambda x, y: jnp.where((x < y) & (x != 1) | ~(y >= 0.5), x, y), [(3, 4), (4,)]),
+    (lambda x, y: jnp.where(x == y, 1.0, 0.0) + (x > y).astype(jnp.float32) + (x <= 1), [(3, 4), (4,)]),
 ])
 def test_against_jax(floats, function, shapes):
     arrays = [abs(floats(*shape)) for shape in shapes]

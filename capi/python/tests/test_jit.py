@@ -60,6 +60,15 @@ WEIGHTS = np.linspace(-1, 1, 96, dtype=np.float32).reshape(12, 8)
     (lambda x: np.shape(x)[0] * x / len(x) + x.ndim - x.size, [(3, 4)]),
     (lambda x: x, [(3, 4)]),
     (lambda x: softmax(x @ x.T) @ x, [(6, 4)]),
+    (lambda x: np.where(x < 0, x * np.float32(0.1), x), [(5, 7)]),
+    (lambda x: np.where(x > 0, x, np.exp(x) - 1), [(5, 7)]),
+    (lambda x, y: np.where((x < y) & (x != 0.5) | ~(y >= 0), x, y), [(5, 7), (7,)]),
+    (lambda x, y: np.where(np.logical_not(x <= y), x, np.float32(2)), [(5, 7), (5, 1)]),
+    (lambda x: np.where(x == x, np.float32(1), np.float32(-1)) - np.where(np.isnan(x), np.float32(0), x), [(5, 7)]),
+    (lambda x: np.where(0 < x, np.float32(3), x).sum(axis=0), [(5, 7)]),
+    (lambda x: x * np.clip(x + 3, 0, 6) / 6, [(5, 7)]),
+    (lambda x: np.where(np.arange(7) % 2 == 0, x, -x), [(5, 7)]),
+    (lambda x, w: (lambda y: np.where(y > 0, y, y * np.float32(0.25)))(x @ w), [(5, 7), (7, 9)]),
 ])
 def test_against_numpy(floats, function, shapes):
     arrays = [floats(*shape) for shape in shapes]
@@ -116,6 +125,8 @@ def test_random_functions(request, floats, round_number):
     (morello.erf, lambda x: np.vectorize(__import__("math").erf)(x), [(7,)]),
     (lambda x: morello.rsqrt(morello.fast_max(x, 1)), lambda x: 1 / np.sqrt(np.maximum(x, 1)), [(7,)]),
     (morello.fast_min, np.minimum, [(7,), (7,)]),
+    (lambda x, y: morello.where(x < y, x, y), np.minimum, [(7,), (7,)]),
+    (lambda x, y: morello.where(x, y, x), lambda x, y: y, [(7,), (7,)]),
     (morello.conv2d, lambda x, w: np.einsum("nchwrs,ocrs->nohw", np.lib.stride_tricks.sliding_window_view(
         x, (3, 3), (2, 3)), w), [(1, 2, 6, 7), (4, 2, 3, 3)]),
     (lambda x: morello.max_pool(x, 2), lambda x: x.reshape(1, 2, 3, 2, 4, 2).max((3, 5)), [(1, 2, 6, 8)]),
@@ -146,6 +157,29 @@ def test_element_types(rng):
     assert result.dtype == np.float32 and (result == half.astype(np.float32) + 1).all()
     with pytest.raises(morello.SpecError, match="but that of its result"):
         morello.jit(lambda a: a.astype(np.uint8) + 1)(half)
+
+
+def test_conditions(rng, floats):
+    x, y, mask = floats(5, 6), floats(5, 6), rng.integers(0, 2, (5, 6)) == 1
+    for call in (morello.where, morello.jit(np.where)):
+        np.testing.assert_array_equal(call(mask, x, y), np.where(mask, x, y))
+    np.testing.assert_array_equal(morello.jit(lambda x: np.where(mask, x, 0))(x), np.where(mask, x, 0))
+    result = morello.jit(lambda x, y: x > y)(x, y)
+    assert result.dtype == np.float32 and (result == (x > y)).all()
+    i, j = rng.integers(-5, 5, (2, 9)).astype(np.int32)
+    result = morello.jit(lambda i, j: np.where(i < j, i, j * 3))(i, j)
+    assert result.dtype == np.int32 and (result == np.where(i < j, i, j * 3)).all()
+    half = x.astype(np.float16)
+    result = morello.jit(lambda x, m: np.where(m, x, 0))(half, mask)
+    assert result.dtype == np.float16 and (result == np.where(mask, half, 0)).all()
+    result = morello.jit(lambda x, i: np.where(x > 0, i, 1))(x[0], i[:6])
+    assert result.dtype == np.float32 and (result == np.where(x[0] > 0, i[:6], 1)).all()
+    x[0, :3] = np.nan
+    with np.errstate(invalid="ignore"):
+        for op in (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal):
+            assert (morello.jit(op)(x, y) == op(x, y)).all()
+    with pytest.raises(morello.SpecError, match="no comparison"):
+        morello.jit(lambda x: ~x)(x)
 
 
 def test_one_kernel_for_each_set_of_shapes(floats):

@@ -11,9 +11,13 @@
 namespace morello::x64 {
 
 Chain::Chain(Vectors& as, const PlanCall& call, bool scalar)
-    : as_(as), call_(call), needs_(map_registers(call.spec, as.target(), scalar)) {
+    : as_(as),
+      call_(call),
+      needs_(map_registers(call.spec, as.target(), scalar)),
+      values_(value_registers(call.spec)) {
   u32 next = call.first_free;
-  if (needs_.value) value_ = next++;
+  value_ = next;
+  next += needs_.value;
   if (needs_.other) other_ = next++;
   if (needs_.spare) spare_ = next++;
   narrow_ = needs_.narrow ? next : spare_;
@@ -51,25 +55,26 @@ void Chain::compute(Lanes l, std::span<const Sources> vectors) {
     const Dtype before = held_;
     held_ = held_in(spec, spec.stage[s]);
     for (vector_ = 0; s > 0 && before != held_ && vector_ < vectors.size(); vector_++) {
-      as_.convert(value(), previous(), l.width, before, held_);
-      previous() = value();
+      as_.convert(value(s - 1), place(s - 1), l.width, before, held_);
+      place(s - 1) = value(s - 1);
     }
     compute_stage(s);
   }
+  const int last = spec.stage_count - 1;
   for (vector_ = 0; vector_ < vectors.size(); vector_++) {
     const Source& out = sources()[spec.out_index()];
     if (!out.in_register)
-      as_.store(previous(), l, spec.out().dtype, held_, out.base, out.bytes, narrow_);
-    else if (previous() != out.index)
-      as_.vmovaps(as_.vec(out.index, l.width), as_.vec(previous(), l.width));
+      as_.store(place(last), l, spec.out().dtype, held_, out.base, out.bytes, narrow_);
+    else if (place(last) != out.index)
+      as_.vmovaps(as_.vec(out.index, l.width), as_.vec(place(last), l.width));
   }
 }
 
-/// Where the values of the vector at hand are made.
-u32 Chain::value() const {
+/// Where the value of a stage is made, of the vector at hand.
+u32 Chain::value(int stage) const {
   const Source& out = sources()[call_.spec.out_index()];
   if (out.in_register && !needs_.value) return out.index;
-  return vector_ == 0 ? value_ : further();
+  return (vector_ == 0 ? value_ : further()) + values_.of[static_cast<size_t>(stage)];
 }
 
 u32 Chain::temporaries() const { return vector_ == 0 ? temporaries_ : further() + needs_.value; }
@@ -78,25 +83,25 @@ void Chain::compute_stage(int index) {
   const Spec& spec = call_.spec;
   auto to = [&] {
     const Source& out = sources()[spec.out_index()];
-    return out.in_register && index + 1 == spec.stage_count ? out.index : value();
+    return out.in_register && index + 1 == spec.stage_count ? out.index : value(index);
   };
   const Stage& stage = spec.stage[index];
   const Recipe* recipe = is_unary(stage.op) ? recipe_of(stage.op, held_) : nullptr;
   std::array<RecipeRegisters, kMostSideBySide> registers;
   for (vector_ = 0; vector_ < vectors_.size(); vector_++) {
     if (recipe)
-      registers[vector_] = {in_register(stage.in[0], to()), 0, to(), temporaries()};
+      registers[vector_] = {in_register(stage.in[0], to()), 0, 0, to(), temporaries()};
     else
-      previous() = this->stage(index, to());
+      place(index) = this->stage(index, to());
   }
   if (rounds_lanes(spec, stage))  // a copy
     for (vector_ = 0; vector_ < vectors_.size(); vector_++) {
-      as_.round_lanes(to(), previous(), lanes_.width, stage.dtype, narrow_);
-      previous() = to();
+      as_.round_lanes(to(), place(index), lanes_.width, stage.dtype, narrow_);
+      place(index) = to();
     }
   if (!recipe) return;
   emit_recipe(as_, *recipe, lanes_.width, {registers.data(), vectors_.size()}, shared_);
-  for (vector_ = 0; vector_ < vectors_.size(); vector_++) previous() = to();
+  for (vector_ = 0; vector_ < vectors_.size(); vector_++) place(index) = to();
 }
 
 /// Computes a stage, in register `to` if it has to be written anywhere; returns where it is.
@@ -114,11 +119,13 @@ u32 Chain::stage(int index, u32 to) {
     if (!accumulates(call_.spec, stage)) return in_register(in0, to);
     in1 = std::exchange(in0, static_cast<Ref>(call_.spec.out_index()));
   }
+  if (stage.in[2] != kNoRef) return ternary(stage, to);
   if (const Recipe* recipe = recipe_of(stage.op, held_)) {
     // While the second input is in a register, that may be `to`.
     const u32 x = in_register(in0, in1 != kNoRef && needs_.spare && !is_fetched(in1) ? spare_ : to);
     const u32 y = in1 == kNoRef ? 0 : in_register(in1, other_);
-    emit_recipe(as_, *recipe, lanes_.width, std::array{RecipeRegisters{x, y, to, temporaries()}});
+    emit_recipe(as_, *recipe, lanes_.width,
+                std::array{RecipeRegisters{x, y, 0, to, temporaries()}});
     return to;
   }
   switch (stage.op) {
@@ -181,10 +188,30 @@ u32 Chain::stage(int index, u32 to) {
     case Op::kGeluTanh:
     case Op::kSilu:
     case Op::kRsqrt:
+    case Op::kLess:
+    case Op::kLessEqual:
+    case Op::kGreater:
+    case Op::kGreaterEqual:
+    case Op::kEqual:
+    case Op::kNotEqual:
+    case Op::kSelect:
     case Op::kMulAdd:
       break;
   }
   throw Xbyak::Error(Xbyak::ERR_INTERNAL);  // no elementwise operation
+}
+
+/// What is fetched has a register of its own each, for another input may be in `to`: but if all are
+/// fetched, none is.
+u32 Chain::ternary(const Stage& stage, u32 to) {
+  const std::array<u32, kMaxInputs> own = {other_, spare_, to};
+  std::array<u32, kMaxInputs> in{};
+  size_t fetched = 0;
+  for (size_t i = 0; i < kMaxInputs; i++)
+    in[i] = in_register(stage.in[i], is_fetched(stage.in[i]) ? own[fetched++] : 0);
+  emit_recipe(as_, *recipe_of(stage.op, held_), lanes_.width,
+              std::array{RecipeRegisters{in[0], in[1], in[2], to, temporaries()}});
+  return to;
 }
 
 /// Does an input come from memory, or from a register where it is in another element type?
@@ -195,7 +222,7 @@ bool Chain::is_fetched(Ref input) const {
 
 /// The register that holds an input: its own, or `to` after fetching it.
 u32 Chain::in_register(Ref input, u32 to) {
-  if (is_value(input)) return previous();
+  if (is_value(input)) return place(stage_of(input));
   if (input == kConstant) return own_;
   const Source& source = sources()[input];
   const Dtype from = call_.spec.operand[input].dtype;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Chain: the scalar stages of an elementwise Spec, computed on one vector at a time.
+// Chain: the scalar stages of an elementwise Spec, a chain or a web, computed on one vector at a
+// time.
 #ifndef MORELLO_CODEGEN_X64_CHAIN_HH
 #define MORELLO_CODEGEN_X64_CHAIN_HH
 
@@ -45,14 +46,15 @@ class Chain {
 
  private:
   const Sources& sources() const { return vectors_[vector_]; }
-  u32& previous() { return previous_[vector_]; }
-  u32 value() const;
+  u32& place(int stage) { return place_[vector_][static_cast<size_t>(stage)]; }
+  u32 value(int stage) const;
   u32 temporaries() const;
-  u32 own_registers() const { return needs_.value + u32{needs_.temporaries}; }
+  u32 own_registers() const { return u32{needs_.value} + needs_.temporaries; }
   /// The first of the registers of a vector other than the first.
   u32 further() const { return shared_ + 1 + static_cast<u32>(vector_ - 1) * own_registers(); }
   void compute_stage(int index);
   u32 stage(int index, u32 to);
+  u32 ternary(const Stage& stage, u32 to);
   bool is_fetched(Ref input) const;
   u32 in_register(Ref input, u32 to);
   template <class F>
@@ -61,16 +63,17 @@ class Chain {
   Vectors& as_;
   const PlanCall& call_;
   MapRegisters needs_;
-  // Registers of all vectors, but for the value and the temporaries, which are the first's.
+  ValueRegisters values_;
+  // Registers of all vectors, but for values and the temporaries, which are the first's.
   u32 value_ = 0, other_ = 0, spare_ = 0, narrow_ = 0, mask_ = 0, temporaries_ = 0, shared_ = 0;
   std::array<u32, kMaxStages> constant_{};
   u32 own_ = 0;  // the constant of the stage that is computed
   Lanes lanes_;
   Dtype held_{};  // in the stage at hand
-  // The vector at hand, and where its last value is.
+  // The vector at hand, and where the values of its stages are.
   std::span<const Sources> vectors_;
   size_t vector_ = 0;
-  std::array<u32, kMostSideBySide> previous_{};
+  std::array<std::array<u32, kMaxStages>, kMostSideBySide> place_{};
 };
 
 }  // namespace morello::x64

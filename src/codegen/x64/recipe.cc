@@ -98,6 +98,7 @@ class RecipeEmitter {
     const RecipeRegisters& own = registers_[vector_];
     const u32 index = ref == kInputX   ? own.x
                       : ref == kInputY ? own.y
+                      : ref == kInputZ ? own.z
                       : ref == kResult ? own.result
                                        : own.temporaries + ref - kTemporary;
     return as_.vec(index, width_);
@@ -106,7 +107,8 @@ class RecipeEmitter {
   Xbyak::Opmask mask() const { return Xbyak::Opmask(2 + static_cast<int>(vector_)); }
   void emit(const LaneInstruction& in) {
     const bool wide = recipe_.wide;
-    const bool mask_register = in.op == LaneOp::kWhere && as_.avx512();
+    const bool mask_register =
+        (in.op == LaneOp::kWhere || in.op == LaneOp::kWhereInteger) && as_.avx512();
     const Vec to = mask_register ? vec(kResult) : vec(in.to);
     switch (in.op) {
       case LaneOp::kCopy:
@@ -167,12 +169,21 @@ class RecipeEmitter {
         return as_.vpsubd(to, a, b);
       case LaneOp::kWhere:
         return as_.avx512() ? as_.vcmpps(mask(), a, b, in.extra) : as_.vcmpps(to, a, b, in.extra);
+      case LaneOp::kWhereInteger:
+        return where_integer(to, a, b, static_cast<Relation>(in.extra));
       case LaneOp::kSelect:
         return as_.avx512() ? as_.vblendmps(to | mask(), a, b)
                             : as_.vblendvps(to, a, b, vec(in.extra));
       default:
         throw Xbyak::Error(Xbyak::ERR_INTERNAL);
     }
+  }
+
+  void where_integer(const Vec& to, const Vec& a, const Xbyak::Operand& b, Relation relation) {
+    if (relation == Relation::kEqual)
+      as_.avx512() ? as_.vpcmpeqd(mask(), a, b) : as_.vpcmpeqd(to, a, b);
+    else
+      as_.avx512() ? as_.vpcmpgtd(mask(), a, b) : as_.vpcmpgtd(to, a, b);
   }
 
   void copy(const Vec& to, LaneRef from) {
@@ -212,7 +223,7 @@ void emit_recipe(Vectors& as, const Recipe& recipe, u32 width,
 
 void emit_binary(Vectors& as, Op op, Dtype held, u32 width, u32 to, u32 a, u32 b, u32 temporaries) {
   if (const Recipe* recipe = recipe_of(op, held))
-    emit_recipe(as, *recipe, width, std::array{RecipeRegisters{a, b, to, temporaries}});
+    emit_recipe(as, *recipe, width, std::array{RecipeRegisters{a, b, 0, to, temporaries}});
   else
     as.binary(op, held, as.vec(to, width), as.vec(a, width), as.vec(b, width));
 }

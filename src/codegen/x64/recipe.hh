@@ -12,7 +12,7 @@ namespace morello::x64 {
 
 /// Registers of one use of a recipe.
 struct RecipeRegisters {
-  u32 x = 0, y = 0, result = 0;
+  u32 x = 0, y = 0, z = 0, result = 0;
   u32 temporaries = 0;  // the first of them
 };
 

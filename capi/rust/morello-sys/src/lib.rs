@@ -80,6 +80,13 @@ pub const MORELLO_OP_MAX: morello_op = 20;
 pub const MORELLO_OP_MIN: morello_op = 21;
 pub const MORELLO_OP_FAST_MAX: morello_op = 22;
 pub const MORELLO_OP_FAST_MIN: morello_op = 23;
+pub const MORELLO_OP_LESS: morello_op = 28;
+pub const MORELLO_OP_LESS_EQUAL: morello_op = 29;
+pub const MORELLO_OP_GREATER: morello_op = 30;
+pub const MORELLO_OP_GREATER_EQUAL: morello_op = 31;
+pub const MORELLO_OP_EQUAL: morello_op = 32;
+pub const MORELLO_OP_NOT_EQUAL: morello_op = 33;
+pub const MORELLO_OP_SELECT: morello_op = 34;
 
 macro_rules! opaque {
     ($($name:ident),*) => {$(

@@ -186,6 +186,13 @@ fn matches_the_header() {
         MORELLO_OP_MIN,
         MORELLO_OP_FAST_MAX,
         MORELLO_OP_FAST_MIN,
+        MORELLO_OP_LESS,
+        MORELLO_OP_LESS_EQUAL,
+        MORELLO_OP_GREATER,
+        MORELLO_OP_GREATER_EQUAL,
+        MORELLO_OP_EQUAL,
+        MORELLO_OP_NOT_EQUAL,
+        MORELLO_OP_SELECT,
     ]);
     let expressions: Vec<String> = ours.iter().map(|(name, _)| name.clone()).collect();
     let theirs = values_in_c(&expressions);

@@ -52,6 +52,15 @@ pub enum Op {
     FastMax,
     /// `a < b ? a : b`.
     FastMin,
+    /// 1 or 0. With a NaN 0, but for `NotEqual`.
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    Equal,
+    NotEqual,
+    /// `a != 0 ? b : c`, of three inputs: in texts and graphs.
+    Select,
 }
 
 impl Op {
@@ -84,6 +93,13 @@ impl Op {
             Op::Min => sys::MORELLO_OP_MIN,
             Op::FastMax => sys::MORELLO_OP_FAST_MAX,
             Op::FastMin => sys::MORELLO_OP_FAST_MIN,
+            Op::Less => sys::MORELLO_OP_LESS,
+            Op::LessEqual => sys::MORELLO_OP_LESS_EQUAL,
+            Op::Greater => sys::MORELLO_OP_GREATER,
+            Op::GreaterEqual => sys::MORELLO_OP_GREATER_EQUAL,
+            Op::Equal => sys::MORELLO_OP_EQUAL,
+            Op::NotEqual => sys::MORELLO_OP_NOT_EQUAL,
+            Op::Select => sys::MORELLO_OP_SELECT,
         }
     }
 }

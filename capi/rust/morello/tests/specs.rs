@@ -67,6 +67,7 @@ fn builders_equal_text() {
             .unwrap(),
         Spec::unary(Op::Sqrt, &f32(&[9]), &f32(&[9])).unwrap(),
         Spec::binary(Op::Max, &f32(&[3, 5]), &f32(&[5]), &f32(&[3, 5])).unwrap(),
+        Spec::binary(Op::Less, &f32(&[3, 5]), &f32(&[5]), &f32(&[3, 5])).unwrap(),
         Spec::reduce(Op::Add, 1, &f32(&[3, 5]), &f32(&[3]), Write::Overwrite).unwrap(),
         Spec::copy(&f32(&[3, 5]).with_layout(Layout::ColumnMajor), &f32(&[3, 5])).unwrap(),
         Spec::copy(&f32(&[3, 5]).with_layout(Layout::Strided(vec![7, 1])), &f32(&[3, 5])).unwrap(),
