@@ -1,0 +1,462 @@
+# SPDX-License-Identifier: MIT
+"""The table of ONNX's operators: elementwise ones, reductions, and those that move elements."""
+from __future__ import annotations
+
+import functools
+import math
+import string
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import trace
+from .enums import Dtype
+from .errors import SpecError
+from .onnx_lowering import Node, Row, Value, numpy_of, traced_type
+from .spec import Spec
+from .trace import Traced, elementwise as op, unsupported
+
+
+@functools.cache
+def _has(operation: str, operands: int) -> bool:
+    """Whether the Spec language has an elementwise operation."""
+    try:
+        Spec("; ".join(f"x{i} f32[2]" for i in range(operands)) + f"; {operation} "
+             + " ".join(f"x{i}" for i in range(operands)))
+    except SpecError:
+        return False
+    return True
+
+
+def later(operation: str, *operands: Any) -> Traced:
+    """An operation that a version of the Spec language may not have."""
+    if not _has(operation, len(operands)):
+        raise unsupported(f"no elementwise operation {operation!r}")
+    return op(operation, *operands)
+
+
+def _shaped(value: Any, node: Node) -> Traced:
+    """The result of an elementwise operator: of the shape that all inputs broadcast to, numbers included."""
+    shape = np.broadcast_shapes(*(value.shape for value in node.inputs if value is not None))
+    return trace.broadcast_to(value, shape)
+
+
+def pointwise(lower: Callable[..., Any], text: str) -> Row:
+    """lower: of operands, and of attributes that the function has by name."""
+    names = lower.__kwdefaults__ or {}
+
+    def call(node: Node) -> Any:
+        settings = {name: node.get(name, default) for name, default in names.items()}
+        return _shaped(lower(*node.operands(), **settings), node)
+    return Row(call, text)
+
+
+def direct(operation: str) -> Row:
+    return pointwise(lambda *operands: op(operation, *operands), f"`{operation}`")
+
+
+def directly_later(operation: str) -> Row:
+    return pointwise(lambda *operands: later(operation, *operands), f"`{operation}`")
+
+
+def variadic(operation: str) -> Row:
+    def call(node: Node) -> Any:
+        return _shaped(functools.reduce(lambda a, b: op(operation, a, b), _some_traced(node.operands())), node)
+    return Row(call, f"`{operation}`, of two at a time")
+
+
+def _some_traced(operands: list[Any]) -> list[Any]:
+    """The same with numbers at the end: two numbers are no operation."""
+    return sorted(operands, key=lambda x: not isinstance(x, Traced))
+
+
+def negative_part(x: Any) -> Any:
+    return op("min", x, 0)
+
+
+def truncated(x: Any) -> Any:
+    """Toward zero."""
+    return op("add", op("max", op("floor", x), 0), op("min", op("ceil", x), 0))
+
+
+def softplus(x: Any) -> Any:
+    return op("add", op("max", x, 0), op("log", op("add", op("exp", op("neg", op("abs", x))), 1)))
+
+
+def expm1_below(x: Any) -> Any:
+    """exp(min(x, 0)) - 1."""
+    return op("sub", op("exp", negative_part(x)), 1)
+
+
+def cosh(x: Any) -> Any:
+    """Without an overflow before that of the result."""
+    half = op("exp", op("mul", op("abs", x), 0.5))
+    return op("add", op("mul", op("mul", half, 0.5), half), op("div", 0.5, op("square", half)))
+
+
+def _sign(x: Any) -> Any:
+    # Twice the largest power of two: 1e-45 becomes more than 1.
+    return op("clamp", op("mul", op("mul", x, 2.0 ** 127), 2.0 ** 127), -1, 1)
+
+
+def _div(node: Node) -> Any:
+    a, b = node.operands()
+    if node.floats():
+        return _shaped(op("div", a, b), node)
+    if traced_type(node.type()).size > 1:
+        raise unsupported("division of i32: the Spec language has that of f32, which has 24 bits")
+    return _shaped(trace.astype(truncated(op("div", a, b)), traced_type(node.type())), node)
+
+
+def _mod(node: Node) -> Any:
+    if node.floats() or traced_type(node.type()).size > 1:
+        raise unsupported("operator Mod of numbers of more than 8 bits")
+    a, b = node.operands()
+    quotient = op("div", a, b)
+    whole = truncated(quotient) if node.get("fmod", 0) else op("floor", quotient)
+    return _shaped(trace.astype(op("sub", a, op("mul", whole, b)), traced_type(node.type())), node)
+
+
+def _pow(node: Node) -> Any:
+    exponent = node.operand(1)
+    if isinstance(exponent, Traced):
+        raise unsupported("operator Pow whose exponent is no constant")
+    if not node.floats():
+        raise unsupported("operator Pow of integers")
+    return _shaped(trace.power(node.operand(0), exponent), node)
+
+
+def _clip(node: Node) -> Any:
+    x = node.operand(0)
+    low = node.operand(1) if node.has(1) else node.get("min")
+    high = node.operand(2) if node.has(2) else node.get("max")
+    if low is not None:
+        x = op("max", x, low)
+    return x if high is None else op("min", x, high)
+
+
+def _gelu(x: Any, *, approximate: str = "none") -> Any:
+    return op("gelu_tanh" if approximate == "tanh" else "gelu", x)
+
+
+def _prelu(node: Node) -> Any:
+    x, slope = node.operand(0), node.operand(1)
+    return _shaped(op("add", op("max", x, 0), op("mul", negative_part(x), slope)), node)
+
+
+def _not(node: Node) -> Any:
+    if node.op == "BitwiseNot":
+        return op("sub", 255 if traced_type(node.type()) == Dtype.U8 else -1, node.operand(0))
+    return op("sub", 1, node.operand(0))
+
+
+def _logic(lower: Callable[[Any, Any], Any], text: str) -> Row:
+    return Row(lambda node: _shaped(lower(*_some_traced(node.operands())), node), text)
+
+
+def _where(node: Node) -> Any:
+    condition = node.input(0)
+    shape = np.broadcast_shapes(*(value.shape for value in node.inputs if value is not None))
+    if condition.known and condition.value.size and (condition.value == condition.value.flat[0]).all():
+        chosen = node.input(1 if condition.value.flat[0] else 2)
+        if chosen.known:
+            return Value(np.broadcast_to(chosen.value, shape), chosen.type)
+        return trace.broadcast_to(chosen.value, shape)
+    return trace.broadcast_to(later("select", *node.operands()), shape)
+
+
+def _cast(node: Node) -> Any:
+    import onnx  # pylint: disable=import-outside-toplevel
+    source = node.input(0)
+    to = node.get("to") if node.op == "Cast" else node.type(1)
+    if source.known:
+        return Value(source.value.astype(numpy_of(to)), to)
+    return Value(converted(node, node.traced(), source.type, to, onnx.TensorProto.BOOL), to)
+
+
+def converted(node: Node, x: Traced, given: int, to: int, truth: int) -> Traced:
+    """ONNX truncates floats, and integers wrap."""
+    source, target = traced_type(given), traced_type(to)
+    if given == to:
+        return x
+    if to == truth:
+        return trace.astype(later("not_equal", x, 0), Dtype.U8)
+    if not target.is_integer:
+        return trace.astype(x, target)
+    if not source.is_integer:
+        return trace.astype(truncated(x), target)
+    if given == truth or target == Dtype.I32:
+        return trace.astype(x, target)
+    if source == Dtype.I32:
+        raise unsupported("conversion of i32 to integers of 8 bits: the Spec language saturates, ONNX wraps")
+    step = op("clamp", op("neg", x), 0, 1) if source == Dtype.I8 else op("clamp", op("sub", x, 127), 0, 1)
+    wrapped = op("mul", step, 256 if source == Dtype.I8 else -256)
+    return trace.astype(op("add", trace.astype(x, Dtype.I32), wrapped), target)
+
+
+def _bit_cast(node: Node) -> Any:
+    to = node.get("to")
+    target = numpy_of(to)
+    if numpy_of(node.type()).itemsize != target.itemsize:
+        raise unsupported("operator BitCast between types of different sizes")
+    traced_type(to)
+    return Value(node.view(node.traced(), lambda array: array.view(target)), to)
+
+
+# -- Reductions
+
+def reduction_axes(node: Node) -> list[int] | None:
+    """None: of a reduction over no axis."""
+    axes = node.listed(1, "axes")
+    if axes:
+        return axes
+    return None if node.get("noop_with_empty_axes", 0) else list(range(len(node.shape())))
+
+
+def reduction(before: Callable[[Any], Any] | None, operation: str, after: Callable[[Any], Any] | None,
+              text: str) -> Row:
+    def call(node: Node) -> Any:
+        axes = reduction_axes(node)
+        x: Any = node.traced()
+        x = before(x) if before else x
+        if axes is None:
+            x = op("log", op("exp", x)) if operation == "logsumexp" else x
+        else:
+            x = trace.reduce(operation, x, axes, bool(node.get("keepdims", 1)))
+        return after(x) if after else x
+    return Row(call, text, known=(1,))
+
+
+# -- Moves
+
+def _reshape(node: Node) -> Any:
+    sizes = node.listed(1, "shape") or []
+    if not node.get("allowzero", 0):
+        sizes = [node.shape()[i] if size == 0 else size for i, size in enumerate(sizes)]
+    return trace.reshape(node.traced(), sizes)
+
+
+def _flatten(node: Node) -> Any:
+    axis = node.get("axis", 1)
+    axis += len(node.shape()) if axis < 0 else 0
+    return trace.reshape(node.traced(), (math.prod(node.shape()[:axis]), math.prod(node.shape()[axis:])))
+
+
+def _expand(node: Node) -> Any:
+    shape = np.broadcast_shapes(node.shape(), tuple(node.listed(1, "shape") or ()))
+    return trace.broadcast_to(node.traced(), shape)
+
+
+def sliced(node: Node, x: Any, axis: int, start: int | None, stop: int | None, step: int = 1) -> Traced:
+    index = (slice(None),) * axis + (slice(start, stop, step),)
+    if 0 in np.empty(x.shape, np.bool_)[index].shape:
+        raise unsupported(f"a tensor of shape {list(np.empty(x.shape, np.bool_)[index].shape)}, which has no elements")
+    return node.view(x, lambda array: array[index])
+
+
+def _slice(node: Node) -> Any:
+    starts, ends = node.listed(1, "starts") or [], node.listed(2, "ends") or []
+    axes = node.listed(3, "axes") if node.has(3) or node.get("axes") else list(range(len(starts)))
+    steps = node.listed(4, "steps") if node.has(4) else [1] * len(starts)
+    x = node.traced()
+    for axis, start, end, step in zip(axes or [], starts, ends, steps or []):
+        if step < 0:
+            if start == end == -1 or x.shape[axis] == 1:
+                continue
+            raise unsupported("operator Slice with a negative step")
+        x = sliced(node, x, axis % x.ndim, start, end, step)
+    return x
+
+
+def _split(node: Node) -> Any:
+    axis = node.get("axis", 0) % len(node.shape())
+    size = node.shape()[axis]
+    sizes = node.listed(1, "split")
+    if not sizes:
+        count = node.get("num_outputs", node.outputs)
+        most = -(-size // count)
+        sizes = [min(most, size - i * most) for i in range(count)]
+    starts = np.cumsum([0, *sizes])
+    x = node.traced()
+    return [sliced(node, x, axis, int(start), int(start) + length) for start, length in zip(starts, sizes)]
+
+
+def _concat(node: Node) -> Any:
+    inputs = [value for value in node.inputs if value is not None and 0 not in value.shape]
+    axis = node.get("axis", 1) % len(inputs[0].shape)
+    if len(inputs) == 1:
+        return node.lowering.traced(inputs[0])
+    shape = list(inputs[0].shape)
+    shape[axis] = sum(value.shape[axis] for value in inputs)
+    out, start = node.writer.buffer(traced_type(node.type()), shape), 0
+    for value in inputs:
+        part = (slice(None),) * axis + (slice(start, start + value.shape[axis]),)
+        node.writer.write(node.lowering.traced(value), out.view(lambda array, part=part: array[part]))
+        start += value.shape[axis]
+    return node.writer.written(out)
+
+
+def _tile(node: Node) -> Any:
+    repeats = node.listed(1, "repeats") or []
+    x = node.traced()
+    spread = trace.reshape(x, [size for each in x.shape for size in (1, each)])
+    spread = trace.broadcast_to(spread, [size for pair in zip(repeats, x.shape) for size in pair])
+    out = node.writer.buffer(x.element, spread.shape)
+    node.writer.write(spread, out)
+    return trace.reshape(node.writer.written(out), [n * size for n, size in zip(repeats, x.shape)])
+
+
+def _pad(node: Node) -> Any:
+    pads = node.listed(1, "pads") or node.get("pads")
+    axes = node.listed(3, "axes") if node.has(3) else list(range(len(node.shape())))
+    mode = node.get("mode", "constant")
+    if mode != "constant" or min(pads) < 0:
+        raise unsupported(f"operator Pad in mode {mode!r}" if mode != "constant" else "operator Pad that cuts off")
+    number = node.known(2, "constant_value").item() if node.has(2) else node.get("value", 0)
+    return padded(node, node.traced(), {axis % len(node.shape()): (pads[i], pads[i + len(axes)])
+                                        for i, axis in enumerate(axes)}, number)
+
+
+def padded(node: Node, x: Traced, pads: dict[int, tuple[int, int]], number: float) -> Traced:
+    shape = [size + sum(pads.get(axis, (0, 0))) for axis, size in enumerate(x.shape)]
+    inner = tuple(slice(pads.get(axis, (0, 0))[0], pads.get(axis, (0, 0))[0] + size)
+                  for axis, size in enumerate(x.shape))
+    out = node.writer.buffer(x.element, shape)
+    node.writer.fill(number, out)
+    node.writer.write(x, out.view(lambda array: array[inner]))
+    return node.writer.written(out)
+
+
+def _blocks(node: Node) -> Any:
+    n, c, h, w = node.shape()
+    b, x = node.get("blocksize"), node.traced()
+    if node.op == "SpaceToDepth":
+        x = trace.transpose(trace.reshape(x, (n, c, h // b, b, w // b, b)), (0, 3, 5, 1, 2, 4))
+        return trace.reshape(x, (n, c * b * b, h // b, w // b))
+    rest = c // (b * b)
+    if node.get("mode", "DCR") == "DCR":
+        x = trace.transpose(trace.reshape(x, (n, b, b, rest, h, w)), (0, 3, 4, 1, 5, 2))
+    else:
+        x = trace.transpose(trace.reshape(x, (n, rest, b, b, h, w)), (0, 1, 4, 2, 5, 3))
+    return trace.reshape(x, (n, rest, h * b, w * b))
+
+
+def _einsum(node: Node) -> Any:
+    text = node.get("equation").replace(" ", "")
+    values = [node.traced(i) for i in range(len(node.inputs))]
+    free = iter(letter for letter in string.ascii_letters if letter not in text)
+    names: list[str] = []
+    terms = text.split("->")[0].split(",")
+    longest = max((value.ndim - len(term) + 3 for term, value in zip(terms, values) if "..." in term), default=0)
+    names = [next(free) for _ in range(longest)]
+    terms = [term.replace("...", "".join(names[longest - (value.ndim - len(term) + 3):]))
+             for term, value in zip(terms, values)]
+    joined = "".join(terms)
+    result = text.split("->")[1].replace("...", "".join(names)) if "->" in text else \
+        "".join(names) + "".join(sorted(x for x in set(joined) if joined.count(x) == 1 and x not in names))
+    if any(len(set(term)) < len(term) for term in terms):
+        raise unsupported("operator Einsum with a letter twice in one tensor")
+    if len(values) == 1:
+        x = trace.reduce("reduce_sum", values[0], [i for i, name in enumerate(terms[0]) if name not in result])
+        left = [name for name in terms[0] if name in result]
+        return trace.transpose(x, [left.index(name) for name in result]) if result else x
+    return trace.einsum(f"{','.join(terms)}->{result}", *values)
+
+
+def _cumulate(node: Node) -> Any:
+    x = node.traced()
+    axis = int(node.known(1, "axis").reshape(-1)[0]) % x.ndim
+    if node.floats():
+        raise unsupported("operator CumSum of floats: a product with ones and zeros makes NaN of infinities")
+    ones = np.tri(x.shape[axis], k=-1 if node.get("exclusive", 0) else 0, dtype=np.int32)
+    if node.get("reverse", 0):
+        ones = ones[::-1, ::-1]
+    ones = np.ascontiguousarray(ones.T)
+    letters = string.ascii_lowercase[:x.ndim]
+    result = letters.replace(letters[axis], "z")
+    return trace.einsum(f"{letters},{letters[axis]}z->{result}", x, ones)
+
+
+OPERATORS: dict[str, Row] = {
+    "Abs": direct("abs"), "Add": direct("add"), "Ceil": direct("ceil"), "Erf": direct("erf"), "Exp": direct("exp"),
+    "Floor": direct("floor"), "Log": direct("log"), "Mul": direct("mul"), "Neg": direct("neg"),
+    "Reciprocal": direct("recip"), "Relu": direct("relu"), "Round": direct("round"), "Sigmoid": direct("sigmoid"),
+    "Sqrt": direct("sqrt"), "Sub": direct("sub"), "Tanh": direct("tanh"),
+    "Max": variadic("max"), "Min": variadic("min"), "Sum": variadic("add"),
+    "Mean": Row(lambda node: _shaped(op("mul", functools.reduce(lambda a, b: op("add", a, b), _some_traced(
+        node.operands())), 1 / len(node.inputs)), node), "`add`, of two at a time, and `mul`"),
+    "Div": Row(_div, "`div`; of 8-bit integers its whole part"),
+    "Mod": Row(_mod, "of 8-bit integers: `a - floor(a / b) * b`"),
+    "Pow": Row(_pow, "`pow`, with a constant exponent"),
+    "Clip": Row(_clip, "`max`, `min`"),
+    "Sign": pointwise(_sign, "`clamp` of x * 2^254"),
+    "Gelu": pointwise(_gelu, "`gelu`, `gelu_tanh`"),
+    "LeakyRelu": pointwise(lambda x, *, alpha=0.01: op("add", op("max", x, 0), op("mul", negative_part(x), alpha)),
+                           "max(x, 0) + alpha * min(x, 0)"),
+    "PRelu": Row(_prelu, "max(x, 0) + slope * min(x, 0)"),
+    "Elu": pointwise(lambda x, *, alpha=1.0: op("add", op("max", x, 0), op("mul", expm1_below(x), alpha)),
+                     "max(x, 0) + alpha * (exp(min(x, 0)) - 1)"),
+    "Selu": pointwise(lambda x, *, alpha=1.67326319217681884765625, gamma=1.05070102214813232421875: op("mul", op(
+        "add", op("max", x, 0), op("mul", expm1_below(x), alpha)), gamma), "gamma * elu(x)"),
+    "Celu": pointwise(lambda x, *, alpha=1.0: op("add", op("max", x, 0), op("mul", expm1_below(
+        op("mul", x, 1 / alpha)), alpha)), "max(x, 0) + alpha * (exp(min(x / alpha, 0)) - 1)"),
+    "HardSigmoid": pointwise(lambda x, *, alpha=0.2, beta=0.5: op("clamp", op("add", op("mul", x, alpha), beta), 0, 1),
+                             "clamp(alpha * x + beta, 0, 1)"),
+    "HardSwish": pointwise(lambda x: op("mul", x, op("clamp", op("add", op("mul", x, 1 / 6), 0.5), 0, 1)),
+                           "x * clamp(x / 6 + 0.5, 0, 1)"),
+    "Softplus": pointwise(softplus, "max(x, 0) + log(1 + exp(-abs(x)))"),
+    "Softsign": pointwise(lambda x: op("div", x, op("add", op("abs", x), 1)), "x / (1 + abs(x))"),
+    "Mish": pointwise(lambda x: op("mul", x, op("tanh", softplus(x))), "x * tanh(softplus(x))"),
+    "Swish": pointwise(lambda x, *, alpha=1.0: op("mul", x, op("sigmoid", op("mul", x, alpha))),
+                       "x * sigmoid(alpha * x)"),
+    "Cosh": pointwise(cosh, "by `exp`"),
+    "Sinh": pointwise(lambda x: op("mul", op("tanh", x), cosh(x)), "tanh(x) * cosh(x)"),
+    "ThresholdedRelu": pointwise(lambda x, *, alpha=1.0: later("select", later("greater", x, alpha), x, 0),
+                                 "`greater`, `select`"),
+    "Shrink": pointwise(lambda x, *, bias=0.0, lambd=0.5: later(
+        "select", later("less", x, -lambd), op("add", x, bias), later("select", later("greater", x, lambd), op(
+            "sub", x, bias), 0)), "`less`, `greater`, `select`"),
+    "And": _logic(lambda a, b: op("min", a, b), "`min` of bytes"),
+    "Or": _logic(lambda a, b: op("max", a, b), "`max` of bytes"),
+    "Xor": _logic(lambda a, b: op("abs", op("sub", a, b)), "`sub`, `abs` of bytes"),
+    "Not": Row(_not, "1 - x"), "BitwiseNot": Row(_not, "-1 - x, 255 - x"),
+    "Equal": directly_later("equal"), "Less": directly_later("less"), "Greater": directly_later("greater"),
+    "LessOrEqual": directly_later("less_equal"), "GreaterOrEqual": directly_later("greater_equal"),
+    "IsNaN": pointwise(lambda x: later("not_equal", x, x), "`not_equal` of x and x"),
+    "IsInf": pointwise(lambda x, *, detect_negative=1, detect_positive=1: later(
+        "equal", op("abs", x) if detect_negative and detect_positive else x,
+        math.inf if detect_positive else -math.inf) if detect_negative or detect_positive else op("mul", later(
+            "equal", x, 0), 0), "`equal` to infinity"),
+    "Where": Row(_where, "`select`; nothing if one condition is known for all"),
+    "Cast": Row(_cast, "`cast`, or the conversion of a result, toward zero"),
+    "CastLike": Row(_cast, "as Cast"),
+    "BitCast": Row(_bit_cast, "a view, `move`"),
+
+    "ReduceSum": reduction(None, "reduce_sum", None, "`reduce_sum`"),
+    "ReduceMean": reduction(None, "mean", None, "`mean`"),
+    "ReduceMax": reduction(None, "reduce_max", None, "`reduce_max`"),
+    "ReduceMin": reduction(None, "reduce_min", None, "`reduce_min`"),
+    "ReduceL1": reduction(lambda x: op("abs", x), "reduce_sum", None, "`abs`, `reduce_sum`"),
+    "ReduceL2": reduction(lambda x: op("square", x), "reduce_sum", lambda x: op("sqrt", x),
+                          "`square`, `reduce_sum`, `sqrt`"),
+    "ReduceSumSquare": reduction(lambda x: op("square", x), "reduce_sum", None, "`square`, `reduce_sum`"),
+    "ReduceLogSum": reduction(None, "reduce_sum", lambda x: op("log", x), "`reduce_sum`, `log`"),
+    "ReduceLogSumExp": reduction(None, "logsumexp", None, "`logsumexp`"),
+    "CumSum": Row(_cumulate, "of integers: `einsum` with ones and zeros", known=(1,)),
+
+    "Identity": Row(lambda node: node.traced(), "nothing, or `move`"),
+    "Reshape": Row(_reshape, "`reshape`", known=(1,)),
+    "Flatten": Row(_flatten, "`reshape`"),
+    "Squeeze": Row(lambda node: trace.squeeze(node.traced(), node.listed(1, "axes")), "`reshape`", known=(1,)),
+    "Unsqueeze": Row(lambda node: trace.expand_dims(node.traced(), node.listed(1, "axes")), "`reshape`", known=(1,)),
+    "Transpose": Row(lambda node: trace.transpose(node.traced(), node.get("perm")), "`transpose`"),
+    "Expand": Row(_expand, "broadcasting, or a view with stride 0", known=(1,)),
+    "Slice": Row(_slice, "a view", known=(1, 2, 3, 4)),
+    "Split": Row(_split, "views", known=(1,)),
+    "Concat": Row(_concat, "a kernel for each part, which writes to its place"),
+    "Tile": Row(_tile, "a view with stride 0, `move`", known=(1,)),
+    "Pad": Row(_pad, "constants: `fill`, and a kernel that writes to the inner part", known=(1, 2, 3)),
+    "DepthToSpace": Row(_blocks, "`reshape`, `transpose`"), "SpaceToDepth": Row(_blocks, "`reshape`, `transpose`"),
+    "Einsum": Row(_einsum, "`einsum` of two, or `reduce_sum` and `transpose` of one"),
+}
