@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import functions, trace
+from . import functions, onnx_attention, trace
 from .enums import Dtype
 from .onnx_lowering import Node, Row, Value, numpy_of, traced_type
 from .onnx_operators import padded, sliced
@@ -161,10 +161,15 @@ class Windows:
         return result
 
 
-def pooled(x: Traced, windows: Windows, operation: Any) -> Traced:
+def pooled(node: Node, x: Traced, windows: Windows, operation: Any) -> Traced:
     """A pool over the spatial axes: two at a time, the last ones first."""
     count = len(windows.window)
     axes = list(range(count))
+    for i in axes:
+        sides = windows.begin[i], windows.end[i] + windows.over[i]
+        if any(sides) and (windows.stride[i] > 1 < windows.dilation[i] or windows.out[i] == 1):
+            x = padded(node, x, {2 + i: sides}, -math.inf if operation is functions.max_pool else 0)
+            windows.begin[i] = windows.end[i] = windows.over[i] = 0
     while axes:
         pair = axes[-2:] if len(axes) > 1 else [axes[-1]]
         axes = axes[:-len(pair)]
@@ -190,13 +195,13 @@ def pooled(x: Traced, windows: Windows, operation: Any) -> Traced:
 def _max_pool(node: Node) -> Any:
     if node.wants(1):
         raise unsupported("operator MaxPool with indices")
-    return pooled(node.traced(), Windows(node, node.get("kernel_shape"), node.shape()), functions.max_pool)
+    return pooled(node, node.traced(), Windows(node, node.get("kernel_shape"), node.shape()), functions.max_pool)
 
 
 def averaged(node: Node, x: Traced, windows: Windows, padding: bool) -> Traced:
     counts = windows.counts(padding)
     whole = math.prod(windows.window)
-    result = pooled(x, windows, functions.avg_pool)
+    result = pooled(node, x, windows, functions.avg_pool)
     return result if (counts == whole).all() else op("mul", result, np.float32(whole) / counts)
 
 
@@ -215,7 +220,7 @@ def to_power(x: Any, p: float) -> Any:
 def _lp_pool(node: Node) -> Any:
     p, windows = node.get("p", 2), Windows(node, node.get("kernel_shape"), node.shape())
     terms = op("square", node.traced()) if p == 2 else to_power(op("abs", node.traced()), p)
-    sums = op("mul", pooled(tensor_of(terms), windows, functions.avg_pool), math.prod(windows.window))
+    sums = op("mul", pooled(node, tensor_of(terms), windows, functions.avg_pool), math.prod(windows.window))
     return to_power(sums, 1 / p)
 
 
@@ -264,6 +269,8 @@ def _conv_transpose(node: Node) -> Any:
     extra = list(node.get("output_padding") or [0] * count)
     whole = [stride[i] * (x.shape[2 + i] - 1) + (window[i] - 1) * dilation[i] + 1 + extra[i] for i in range(count)]
     begin, end = _transposed_pads(node, x, whole, stride, count)
+    for i in range(count):  # what nothing is added to stays 0
+        whole[i], end[i] = whole[i] + max(-end[i], 0), max(end[i], 0)
     n, c, channels = x.shape[0], x.shape[1] // groups, w.shape[1]
     out = node.writer.buffer(Dtype.F32, (n, groups, channels, *whole))
     node.writer.fill(0, out)
@@ -294,8 +301,9 @@ def _transposed_pads(node: Node, x: Traced, whole: list[int], stride: list[int],
     if not sizes:
         return (pads[:count], pads[count:]) if auto == "NOTSET" else ([0] * count, [0] * count)
     total = [whole[i] - sizes[len(sizes) - count + i] for i in range(count)]
+    begin = [max(each, 0) for each in total]
     if min(total) < 0:
-        raise unsupported("operator ConvTranspose whose output is larger than what it computes")
+        return [each // 2 for each in begin], [each - most // 2 for each, most in zip(total, begin)]
     less, more = [each // 2 for each in total], [each - each // 2 for each in total]
     return (less, more) if auto == "SAME_UPPER" else (more, less)
 
@@ -377,6 +385,7 @@ def _dropout(node: Node) -> Any:
     return [node.traced(), mask]
 
 
+DEFINED = "the operators of its definition"
 _POOLS = "; a pair of axes at a time"
 LAYERS: dict[str, Row] = {
     "MatMul": Row(_matmul, "`matmul`, `einsum`"),
@@ -402,6 +411,12 @@ LAYERS: dict[str, Row] = {
     "InstanceNormalization": Row(_group_norm, "`layernorm`, `mul`, `add`"),
     "GroupNormalization": Row(_group_norm, "`reshape`, `layernorm`, `mul`, `add`"),
     "LpNormalization": Row(_lp_norm, "`reduce_sum` of `abs` or `square`, `div`"),
+    "Attention": Row(onnx_attention.lower, "`attention`; by parts if masked or capped: `matmul`, `mul`, `add`, "
+                     "`reduce_max`, `exp`, `reduce_sum`, `div`, `matmul`"),
+    "AffineGrid": Row(None, DEFINED, known=(1,)), "CenterCropPad": Row(None, DEFINED, known=(1,)),
+    "DynamicQuantizeLinear": Row(None, DEFINED), "MeanVarianceNormalization": Row(None, DEFINED),
+    "RotaryEmbedding": Row(None, DEFINED), "SwiGLU": Row(None, DEFINED), "CausalConvWithState": Row(None, DEFINED),
+    "FlexAttention": Row(None, DEFINED),
     "Dropout": Row(_dropout, "of inference: nothing, or `move`", known=(1, 2)),
 }
 _ = (numpy_of, padded, sliced)

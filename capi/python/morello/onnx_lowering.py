@@ -38,8 +38,9 @@ Lower = Callable[["Node"], Any]  # a value, or one for each output
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """An operator: how it is lowered, what that comes to in words, and which inputs have to be known."""
-    lower: Lower
+    """An operator: how it is lowered, what that comes to in words, and which inputs have to be known. lower: None if
+    it is the operators of ONNX's own definition."""
+    lower: Lower | None
     text: str
     known: tuple[int, ...] = ()
 
@@ -143,14 +144,15 @@ class Lowering:
 
     def operand(self, value: Value) -> Any:
         if not value.known:
-            return self.traced(value)
+            return self.traced(value, True)
         array = value.value
         traced_type(value.type)
         if array.size and array.dtype != object and (array == array.flat[0]).all():
             return array.flat[0].item() if array.dtype.kind in "biuf" else float(array.flat[0])
         return self.traced(value)
 
-    def traced(self, value: Value) -> Traced:
+    def traced(self, value: Value, broadcast: bool = False) -> Traced:
+        """As a tensor with axes. broadcast: or as one that is repeated along some of them."""
         if value.known:
             if id(value) not in self._copies:
                 dtype = traced_type(value.type)
@@ -162,7 +164,8 @@ class Lowering:
             found: Traced = self._copies[id(value)][1]
             return found
         result: Traced = value.value
-        if result.final:  # a conversion to integers ends a kernel
+        # A conversion to integers ends a kernel, and only elementwise operations broadcast.
+        if result.final or (result.stored != result.shape and not broadcast):
             self.writer.place(result)
         return result
 
@@ -199,7 +202,7 @@ class Lowering:
             schema = onnx.defs.get_schema(proto.op_type, opset, proto.domain)
         except onnx.defs.SchemaError:
             raise unsupported(f"operator {proto.op_type} of domain {proto.domain!r}") from None
-        if row is None:
+        if row is None or row.lower is None:
             body = _function_body(schema, proto, inputs, opset)
             if body is None:
                 raise unsupported(f"operator {proto.op_type}")
@@ -224,7 +227,7 @@ class Lowering:
         outer = {name: value for name, value in zip(body.input, inputs) if value is not None}
         outer.update((name, None) for name in body.input if name not in outer)  # type: ignore[misc]
         values = self.graph(filled, {each.domain: each.version for each in body.opset_import}, outer, functions)
-        return [values[name] for name in body.output][:len(proto.output)]
+        return [values[inner] if name else inputs[0] for inner, name in zip(body.output, proto.output)]
 
     def _branch(self, proto: Any, condition: bool, opsets: Mapping[str, int], values: Mapping[str, Value],
                 functions: Mapping[tuple[str, str], Any]) -> list[Value]:
@@ -312,6 +315,7 @@ def _types(schema: Any, proto: Any, inputs: Sequence[Value | None], opsets: Mapp
 
 
 def input_of(writer: Writer, shape: Sequence[int], element: int) -> Value:
-    if 0 in shape:
-        raise unsupported(f"a tensor of shape {list(shape)}, which has no elements")
+    if 0 in shape:  # all of its elements are known
+        writer.unread()
+        return Value(np.empty(tuple(shape), numpy_of(element)), element)
     return Value(writer.input(Tensor(traced_type(element), tuple(shape))), element)

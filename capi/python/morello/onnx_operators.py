@@ -100,13 +100,20 @@ def _sign(x: Any) -> Any:
     return op("clamp", op("mul", op("mul", x, 2.0 ** 127), 2.0 ** 127), -1, 1)
 
 
+def _asinh(x: Any) -> Any:
+    size = op("abs", x)
+    more, less = op("max", size, 1), op("min", size, 1)  # nothing is squared that overflows
+    root = op("mul", more, op("sqrt", op("add", op("square", op("div", less, more)), 1)))
+    return op("mul", _sign(x), op("log", op("add", size, root)))
+
+
 def _div(node: Node) -> Any:
     a, b = node.operands()
     if node.floats():
         return _shaped(op("div", a, b), node)
     if traced_type(node.type()).size > 1:
         raise unsupported("division of i32: the Spec language has that of f32, which has 24 bits")
-    return _shaped(trace.astype(truncated(op("div", a, b)), traced_type(node.type())), node)
+    return trace.astype(_shaped(truncated(op("div", a, b)), node), traced_type(node.type()))
 
 
 def _mod(node: Node) -> Any:
@@ -115,7 +122,7 @@ def _mod(node: Node) -> Any:
     a, b = node.operands()
     quotient = op("div", a, b)
     whole = truncated(quotient) if node.get("fmod", 0) else op("floor", quotient)
-    return _shaped(trace.astype(op("sub", a, op("mul", whole, b)), traced_type(node.type())), node)
+    return trace.astype(_shaped(op("sub", a, op("mul", whole, b)), node), traced_type(node.type()))
 
 
 def _pow(node: Node) -> Any:
@@ -283,14 +290,18 @@ def _split(node: Node) -> Any:
 
 
 def _concat(node: Node) -> Any:
-    inputs = [value for value in node.inputs if value is not None and 0 not in value.shape]
-    axis = node.get("axis", 1) % len(inputs[0].shape)
-    if len(inputs) == 1:
-        return node.lowering.traced(inputs[0])
-    shape = list(inputs[0].shape)
-    shape[axis] = sum(value.shape[axis] for value in inputs)
-    out, start = node.writer.buffer(traced_type(node.type()), shape), 0
-    for value in inputs:
+    return concatenated(node, [value for value in node.inputs if value is not None], node.get("axis", 1))
+
+
+def concatenated(node: Node, values: list[Value], axis: int) -> Traced:
+    values = [value for value in values if 0 not in value.shape]
+    axis %= len(values[0].shape)
+    if len(values) == 1:
+        return node.lowering.traced(values[0])
+    shape = list(values[0].shape)
+    shape[axis] = sum(value.shape[axis] for value in values)
+    out, start = node.writer.buffer(traced_type(values[0].type), shape), 0
+    for value in values:
         part = (slice(None),) * axis + (slice(start, start + value.shape[axis]),)
         node.writer.write(node.lowering.traced(value), out.view(lambda array, part=part: array[part]))
         start += value.shape[axis]
@@ -332,7 +343,8 @@ def _blocks(node: Node) -> Any:
     n, c, h, w = node.shape()
     b, x = node.get("blocksize"), node.traced()
     if node.op == "SpaceToDepth":
-        x = trace.transpose(trace.reshape(x, (n, c, h // b, b, w // b, b)), (0, 3, 5, 1, 2, 4))
+        order = (0, 3, 5, 1, 2, 4) if node.get("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
+        x = trace.transpose(trace.reshape(x, (n, c, h // b, b, w // b, b)), order)
         return trace.reshape(x, (n, c * b * b, h // b, w // b))
     rest = c // (b * b)
     if node.get("mode", "DCR") == "DCR":
@@ -444,6 +456,11 @@ OPERATORS: dict[str, Row] = {
     "ReduceLogSum": reduction(None, "reduce_sum", lambda x: op("log", x), "`reduce_sum`, `log`"),
     "ReduceLogSumExp": reduction(None, "logsumexp", None, "`logsumexp`"),
     "CumSum": Row(_cumulate, "of integers: `einsum` with ones and zeros", known=(1,)),
+
+    "Asinh": pointwise(_asinh, "by `log`, `sqrt`"),
+    "Acosh": pointwise(lambda x: op("log", op("add", x, op("mul", op("sqrt", op("sub", x, 1)), op("sqrt", op(
+        "add", x, 1))))), "by `log`, `sqrt`"),
+    "Atanh": pointwise(lambda x: op("mul", op("log", op("div", op("add", 1, x), op("sub", 1, x))), 0.5), "by `log`"),
 
     "Identity": Row(lambda node: node.traced(), "nothing, or `move`"),
     "Reshape": Row(_reshape, "`reshape`", known=(1,)),

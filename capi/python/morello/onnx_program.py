@@ -78,6 +78,11 @@ class Writer:
         self.slots.append(None)
         return self._leaf(Place(self.inputs - 1, (), np.empty(tensor.shape, numpy_dtype(tensor.dtype))))
 
+    def unread(self) -> None:
+        """An input that no kernel reads."""
+        self.inputs += 1
+        self.slots.append(None)
+
     def buffer(self, dtype: Dtype, shape: Sequence[int]) -> Place:
         """A new array, in which nothing is yet."""
         self.slots.append((tuple(shape), numpy_dtype(dtype)))
