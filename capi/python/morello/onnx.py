@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .errors import SpecError
 from .onnx_layers import LAYERS
+from .onnx_linear import LINEAR
+from .onnx_loops import LOOPS, scan
 from .onnx_lowering import Lowering, Row, Value, input_of, numpy_of, traced_type
 from .onnx_operators import OPERATORS
-from .onnx_program import Place, Program, Writer
+from .onnx_program import Program, Writer
 from .trace import unsupported
 
 __all__ = ["Program", "Row", "compile", "operators"]
@@ -19,7 +20,7 @@ __all__ = ["Program", "Row", "compile", "operators"]
 
 def operators() -> dict[str, Row]:
     """The table: what each operator of ONNX becomes."""
-    return {**OPERATORS, **LAYERS}
+    return {**OPERATORS, **LAYERS, **LINEAR, **LOOPS}
 
 
 def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: disable=redefined-builtin
@@ -35,7 +36,7 @@ def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: d
     if not isinstance(model, onnx.ModelProto):
         model = onnx.load(model)
     writer = Writer(options)
-    lowering = Lowering(writer, operators())
+    lowering = Lowering(writer, operators(), scan)
     graph, given = model.graph, dict(constants or {})
     values: dict[str, Value] = {}
     inputs, names = [], []
@@ -65,10 +66,6 @@ def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: d
         if value.known:
             outputs.append((value.value, None))
             continue
-        out = writer.buffer(traced_type(value.type), value.shape)
-        writer.write(value.value, out)
-        outputs.append((out, numpy_of(value.type)))
+        outputs.append((writer.output(value.value, traced_type(value.type)), numpy_of(value.type)))
     return Program(writer, names, inputs, outputs)
 
-
-_ = (SpecError, Place)

@@ -39,7 +39,7 @@ def _window(node: Node, rows: int, columns: int, before: int) -> Any:
     return None if allowed.all() else np.where(allowed, np.float32(0), np.float32(-np.inf))
 
 
-def _mask(node: Node, columns: int, shared: tuple[int, int]) -> Any:
+def _mask(node: Node, columns: int, shared: tuple[int, ...]) -> Any:
     """The mask as what is added: a traced value whose heads are two axes, as those of keys."""
     x = node.traced(3)
     truth = node.type(3) == 9
@@ -47,7 +47,7 @@ def _mask(node: Node, columns: int, shared: tuple[int, int]) -> Any:
         x = padded(node, x, {x.ndim - 1: (0, columns - x.shape[-1])}, 0 if truth else -math.inf)
     if x.ndim > 2:
         heads = x.shape[-3]
-        x = trace.reshape(x, (*x.shape[:-3], *(shared if heads > 1 else (1, 1)), *x.shape[-2:]))
+        x = trace.reshape(x, (*x.shape[:-3], *(shared if heads > 1 else (1,) * len(shared)), *x.shape[-2:]))
     if truth:  # 0, or -1 times twice the largest power of two
         x = op("mul", op("mul", op("sub", x, 1), 2.0 ** 127), 2.0 ** 127)
     return x
@@ -81,7 +81,7 @@ def lower(node: Node) -> Any:
             array[:, :, None], (batch, *shared, columns, array.shape[3]))) for x in (k, v))
     bias: Any = _window(node, rows, columns, before)
     if node.has(3):
-        mask = _mask(node, columns, shared if groups != heads else (heads,))  # type: ignore[arg-type]
+        mask = _mask(node, columns, shared if groups != heads else (heads,))
         bias = mask if bias is None else op("add", mask, bias)
     softcap, mode = node.get("softcap", 0.0), node.get("qk_matmul_output_mode", 0)
     scores = op("mul", trace.matmul(q, trace.swapaxes(k, -1, -2)), scale)

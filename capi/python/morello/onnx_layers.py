@@ -10,8 +10,8 @@ import numpy as np
 
 from . import functions, onnx_attention, trace
 from .enums import Dtype
-from .onnx_lowering import Node, Row, Value, numpy_of, traced_type
-from .onnx_operators import padded, sliced
+from .onnx_lowering import Node, Row, Value, traced_type
+from .onnx_operators import padded
 from .trace import Traced, elementwise as op, unsupported
 
 
@@ -419,4 +419,3 @@ LAYERS: dict[str, Row] = {
     "FlexAttention": Row(None, DEFINED),
     "Dropout": Row(_dropout, "of inference: nothing, or `move`", known=(1, 2)),
 }
-_ = (numpy_of, padded, sliced)

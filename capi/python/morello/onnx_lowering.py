@@ -136,8 +136,9 @@ class Node:
 class Lowering:
     """A model so far: kernels that are written down, and values by name."""
 
-    def __init__(self, writer: Writer, rows: Mapping[str, Row]):
+    def __init__(self, writer: Writer, rows: Mapping[str, Row], scan: Callable[..., list[Value]]):
         self.writer = writer
+        self.scan = scan
         self.rows = rows
         self.names: list[str] = []  # of operators that were lowered
         self._copies: dict[int, tuple[Value, Any]] = {}
@@ -188,11 +189,13 @@ class Lowering:
         given = [value for value in inputs if value is not None]
         local = functions.get((proto.domain, proto.op_type))
         if local is not None:
-            return self._body(local, proto, inputs, functions)
+            return self._body(local, proto, inputs, opsets, functions)
         if proto.op_type in ("Shape", "Size") and given and not proto.domain:
             return [_shape_of(proto, given[0])]
         if proto.op_type == "If" and given[0].known:
             return self._branch(proto, bool(given[0].value), opsets, values, functions)
+        if proto.op_type == "Scan" and opsets.get("", 1) > 8:  # before, it had a batch and lengths
+            return self.scan(self, proto, inputs, opsets, values, functions)
         graphs = any(each.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for each in proto.attribute)
         if all(value.known for value in given) and not graphs and not proto.op_type.startswith("Random"):
             return self._fold(proto, inputs, opsets)
@@ -206,15 +209,15 @@ class Lowering:
             body = _function_body(schema, proto, inputs, opset)
             if body is None:
                 raise unsupported(f"operator {proto.op_type}")
-            return self._body(body, proto, inputs, functions, schema)
+            return self._body(body, proto, inputs, opsets, functions, schema)
         self.names.append(proto.op_type)
         results = row.lower(Node(self, proto, inputs, schema.since_version))
         types = _types(schema, proto, inputs, opsets)
         return [result if isinstance(result, Value) else Value(result, types.get(name, given[0].type))
                 for name, result in zip(proto.output, results if isinstance(results, (list, tuple)) else [results])]
 
-    def _body(self, body: Any, proto: Any, inputs: Sequence[Value | None], functions: Mapping[tuple[str, str], Any],
-              schema: Any = None) -> list[Value]:
+    def _body(self, body: Any, proto: Any, inputs: Sequence[Value | None], opsets: Mapping[str, int],
+              functions: Mapping[tuple[str, str], Any], schema: Any = None) -> list[Value]:
         """Inlines a function."""
         import onnx  # pylint: disable=import-outside-toplevel
         attributes = {name: each.default_value for name, each in (schema.attributes if schema else {}).items()
@@ -226,7 +229,8 @@ class Lowering:
         _fill(filled.node, attributes)
         outer = {name: value for name, value in zip(body.input, inputs) if value is not None}
         outer.update((name, None) for name in body.input if name not in outer)  # type: ignore[misc]
-        values = self.graph(filled, {each.domain: each.version for each in body.opset_import}, outer, functions)
+        imports = {**opsets, **{each.domain: each.version for each in body.opset_import}}
+        values = self.graph(filled, imports, outer, functions)
         return [values[inner] if name else inputs[0] for inner, name in zip(body.output, proto.output)]
 
     def _branch(self, proto: Any, condition: bool, opsets: Mapping[str, int], values: Mapping[str, Value],

@@ -14,6 +14,7 @@ from . import trace
 from .enums import Dtype
 from .errors import SpecError
 from .onnx_lowering import Node, Row, Value, numpy_of, traced_type
+from .onnx_program import Writer
 from .spec import Spec
 from .trace import Traced, elementwise as op, unsupported
 
@@ -255,25 +256,28 @@ def _expand(node: Node) -> Any:
     return trace.broadcast_to(node.traced(), shape)
 
 
-def sliced(node: Node, x: Any, axis: int, start: int | None, stop: int | None, step: int = 1) -> Traced:
+def sliced(node: Node, value: Value, axis: int, start: int | None, stop: int | None, step: int = 1) -> Value:
     index = (slice(None),) * axis + (slice(start, stop, step),)
-    if 0 in np.empty(x.shape, np.bool_)[index].shape:
-        raise unsupported(f"a tensor of shape {list(np.empty(x.shape, np.bool_)[index].shape)}, which has no elements")
-    return node.view(x, lambda array: array[index])
+    shape = list(value.shape)
+    shape[axis] = len(range(*index[-1].indices(shape[axis])))
+    if 0 in shape:  # all of its elements are known
+        return Value(np.empty(shape, numpy_of(value.type)), value.type)
+    return Value(node.view(node.lowering.traced(value), lambda array: array[index]), value.type)
 
 
 def _slice(node: Node) -> Any:
     starts, ends = node.listed(1, "starts") or [], node.listed(2, "ends") or []
+    value = node.input(0)
     axes = node.listed(3, "axes") if node.has(3) or node.get("axes") else list(range(len(starts)))
     steps = node.listed(4, "steps") if node.has(4) else [1] * len(starts)
-    x = node.traced()
     for axis, start, end, step in zip(axes or [], starts, ends, steps or []):
+        axis %= len(node.shape())
         if step < 0:
-            if start == end == -1 or x.shape[axis] == 1:
+            if value.shape[axis] == 1:
                 continue
             raise unsupported("operator Slice with a negative step")
-        x = sliced(node, x, axis % x.ndim, start, end, step)
-    return x
+        value = sliced(node, value, axis, start, end, step)
+    return value
 
 
 def _split(node: Node) -> Any:
@@ -285,8 +289,8 @@ def _split(node: Node) -> Any:
         most = -(-size // count)
         sizes = [min(most, size - i * most) for i in range(count)]
     starts = np.cumsum([0, *sizes])
-    x = node.traced()
-    return [sliced(node, x, axis, int(start), int(start) + length) for start, length in zip(starts, sizes)]
+    return [sliced(node, node.input(0), axis, int(start), int(start) + length)
+            for start, length in zip(starts, sizes)]
 
 
 def _concat(node: Node) -> Any:
@@ -310,12 +314,16 @@ def concatenated(node: Node, values: list[Value], axis: int) -> Traced:
 
 def _tile(node: Node) -> Any:
     repeats = node.listed(1, "repeats") or []
-    x = node.traced()
-    spread = trace.reshape(x, [size for each in x.shape for size in (1, each)])
-    spread = trace.broadcast_to(spread, [size for pair in zip(repeats, x.shape) for size in pair])
-    out = node.writer.buffer(x.element, spread.shape)
-    node.writer.write(spread, out)
-    return trace.reshape(node.writer.written(out), [n * size for n, size in zip(repeats, x.shape)])
+    return repeated(node.writer, node.traced(), [[(n, 1), (1, size)] for n, size in zip(repeats, node.shape())])
+
+
+def repeated(writer: Writer, x: Traced, parts: list[list[tuple[int, int]]]) -> Traced:
+    """Of each axis parts of (how often, how many): a copy of a view with stride 0."""
+    spread = trace.reshape(x, [size for part in parts for _, size in part])
+    spread = trace.broadcast_to(spread, [n * size for part in parts for n, size in part])
+    out = writer.buffer(x.element, spread.shape)
+    writer.write(spread, out)
+    return trace.reshape(writer.written(out), [math.prod(n * size for n, size in part) for part in parts])
 
 
 def _pad(node: Node) -> Any:

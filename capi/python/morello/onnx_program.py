@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -71,6 +72,7 @@ class Writer:
         self.slots: list[Any] = []  # (shape, NumPy's type) of a buffer, None: an input, or an array
         self.steps: list[Step] = []
         self._places: dict[int, tuple[Traced, Place]] = {}
+        self._given: set[int] = set()  # buffers that are outputs
 
     def input(self, tensor: Tensor) -> Traced:
         assert self.inputs == len(self.slots)
@@ -99,6 +101,8 @@ class Writer:
     def place(self, value: Traced) -> Place:
         """Where a value is; it is computed there, if it was not yet."""
         if id(value) not in self._places:
+            self._views(value, False)
+        if id(value) not in self._places:
             self._store(value)
         return self._places[id(value)][1]
 
@@ -114,7 +118,7 @@ class Writer:
                 if error.status == Status.CANCELLED:
                     raise
                 refused = error
-            if attempt == 0 and not self._views(value):
+            if attempt == 0 and not self._views(value, True):
                 break
         if not self._cut(value):
             raise refused
@@ -123,6 +127,19 @@ class Writer:
     def fill(self, number: float, out: Place) -> None:
         spec = Spec(f"fill {number:.9g} -> {out.tensor}", context=self.options.get("context"))
         self.steps.append(Step(compile_spec(spec, **self.options), spec, (), out))
+
+    def output(self, value: Traced, dtype: Dtype) -> Place:
+        """A buffer of its own, row-major, that has a value in the end."""
+        place = self._places[id(value)][1] if id(value) in self._places else None
+        if place is not None and place.slot not in self._given and isinstance(self.slots[place.slot], tuple) \
+                and place.example.flags.c_contiguous and place.example.size == math.prod(self.slots[place.slot][0]) \
+                and place.tensor.dtype == dtype:
+            out = place
+        else:
+            out = self.buffer(dtype, value.shape)
+            self.write(value, out)
+        self._given.add(out.slot)
+        return out
 
     def _leaf(self, place: Place, value: Traced | None = None) -> Traced:
         """The value that is at a place: a new one, or this, which is read from there from now on."""
@@ -156,8 +173,8 @@ class Writer:
         kernel = compile_spec(spec, **self.options)
         self.steps.append(Step(kernel, spec, tuple(leaves[x][1] if isinstance(x, int) else x for x in operands), out))
 
-    def _views(self, value: Traced) -> bool:
-        """Moves of what is in memory, as views of that: whether there were any."""
+    def _views(self, value: Traced, copies: bool) -> bool:
+        """Moves of what is in memory, as views of that: whether there were any. copies: also as views of copies."""
         found = False
         for node in reachable(value).values():
             source = node.inputs[0] if node.inputs else None
@@ -168,6 +185,8 @@ class Writer:
             try:
                 moved = place.view(_view_of(node))
             except SpecError:  # elements that are not next to one another are copied first
+                if not copies:
+                    continue
                 copied = self.buffer(source.element, source.shape)
                 self._step(source, copied, False)
                 moved = copied.view(_view_of(node))
