@@ -10,8 +10,9 @@ import numpy as np
 
 from . import functions, onnx_attention, trace
 from .enums import Dtype
-from .onnx_lowering import Node, Row, Value, traced_type
+from .onnx_lowering import Lower, Node, Row, Value, traced_type
 from .onnx_operators import padded
+from .onnx_program import at
 from .trace import Traced, elementwise as op, unsupported
 
 
@@ -212,8 +213,10 @@ def _average_pool(node: Node) -> Any:
 
 def to_power(x: Any, p: float) -> Any:
     """Of numbers of at least 0."""
-    if p in (1, 2, 0.5):
-        return {1: lambda: x, 2: lambda: op("square", x), 0.5: lambda: op("sqrt", x)}[p]()
+    if p == 1:
+        return x
+    if p in (2, 0.5):
+        return op("square" if p == 2 else "sqrt", x)
     return op("exp", op("mul", op("log", x), p))
 
 
@@ -224,7 +227,7 @@ def _lp_pool(node: Node) -> Any:
     return to_power(sums, 1 / p)
 
 
-def _global(operation: str) -> Any:
+def _global(operation: str) -> Lower:
     return lambda node: trace.reduce(operation, node.traced(), list(range(2, len(node.shape()))), True)
 
 
@@ -275,19 +278,18 @@ def _conv_transpose(node: Node) -> Any:
     out = node.writer.buffer(Dtype.F32, (n, groups, channels, *whole))
     node.writer.fill(0, out)
     places = "xyz"[:count]
+    split = node.view(w, lambda array: array.reshape(groups, c, *array.shape[1:]))
     for offset in np.ndindex(*window):
         part = (slice(None),) * 3 + tuple(
             slice(offset[i] * dilation[i], offset[i] * dilation[i] + stride[i] * (x.shape[2 + i] - 1) + 1, stride[i])
             for i in range(count))
-        weights = node.view(w, lambda array, offset=offset: array[(slice(None), slice(None), *offset)]
-                            .reshape(groups, c, channels) if groups == 1 else
-                            array.reshape(groups, c, *array.shape[1:])[(slice(None),) * 3 + tuple(offset)])
+        weights = node.view(split, at(*(slice(None),) * 3, *offset))
         image = trace.reshape(x, (n, groups, c, *x.shape[2:]))
         products = trace.einsum(f"ngc{places},gco->ngo{places}", image, weights)
-        node.writer.write(products, out.view(lambda array, part=part: array[part]), accumulate=True)
+        node.writer.write(products, out.view(at(*part)), accumulate=True)
     inner = (slice(None),) * 2 + tuple(slice(begin[i], whole[i] - end[i]) for i in range(count))
     result = node.view(trace.reshape(node.writer.written(out), (n, groups * channels, *whole)),
-                       lambda array: array[inner])
+                       at(*inner))
     return op("add", result, per_axis(node.operand(2), 1, result.ndim)) if node.has(2) else result
 
 

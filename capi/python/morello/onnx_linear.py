@@ -10,6 +10,7 @@ import numpy as np
 from . import trace
 from .onnx_lowering import Node, Row
 from .onnx_operators import repeated
+from .onnx_program import at
 from .trace import Traced, unsupported
 
 
@@ -44,10 +45,8 @@ def transformed(x: Traced, axis: int, table: Any) -> Traced:
 
 def _dft(node: Node) -> Any:
     x = node.traced()
-    axis = int(node.known(2, "axis").reshape(-1)[0]) if node.has(2) else node.get("axis", -2 if node.version > 17 else 1)
-    if node.version < 20:
-        axis = node.get("axis", 1)
-    axis %= x.ndim
+    axis = int(node.known(2, "axis").reshape(-1)[0]) if node.has(2) else -2
+    axis = (node.get("axis", 1) if node.version < 20 else axis) % x.ndim
     inverse, onesided = bool(node.get("inverse", 0)), bool(node.get("onesided", 0))
     length = int(node.known(1, "dft_length").reshape(-1)[0]) if node.has(1) else \
         2 * (x.shape[axis] - 1) if inverse and onesided else x.shape[axis]
@@ -98,15 +97,14 @@ def _weights(node: Node, size: int, scale: float, length: int) -> Any:
     if node.get("coordinate_transformation_mode") == "tf_crop_and_resize":
         raise unsupported("operator Resize that crops")
     by_size = len(node.inputs) > 3 and node.has(3)
-    names = ["x", "", "", "sizes"] if by_size else ["x", "", "scales"]
-    proto = onnx.helper.make_node("Resize", names, ["y"], **settings)
-    feeds = {"x": np.eye(size, dtype=np.float32)}
     if by_size and node.get("keep_aspect_ratio_policy", "stretch") == "stretch":
-        feeds["sizes"] = np.array([size, length], np.int64)
+        names, given = ["x", "", "", "given"], np.array([size, length], np.int64)
     else:
-        proto = onnx.helper.make_node("Resize", ["x", "", "scales"], ["y"], **settings)
-        feeds["scales"] = np.array([1, scale], np.float32)
-    matrix = onnx.reference.ReferenceEvaluator(proto, opsets={"": max(node.version, 19)}).run(None, feeds)[0]
+        names, given = ["x", "", "given"], np.array([1, scale], np.float32)
+    proto = onnx.helper.make_node("Resize", names, ["y"], **settings)
+    evaluator = onnx.reference.ReferenceEvaluator(proto, opsets={"": max(node.version, 19)})
+    results: Any = evaluator.run(None, {"x": np.eye(size, dtype=np.float32), "given": given})
+    matrix = results[0]
     if matrix.shape != (size, length):
         raise unsupported(f"operator Resize to {length} elements, where factors give {matrix.shape[1]}")
     return matrix
@@ -124,16 +122,15 @@ def _resize(node: Node) -> Any:
 
 def _picked(node: Node, x: Traced, axis: int, matrix: Any) -> Traced:
     """The nearest elements: products with zeros would make NaN of infinities."""
-    at = matrix.argmax(axis=0)
-    count, size = len(at), x.shape[axis]
-    if count % size == 0 and (at == np.arange(count) // (count // size)).all():
+    found = matrix.argmax(axis=0)
+    count, size = len(found), x.shape[axis]
+    if count % size == 0 and (found == np.arange(count) // (count // size)).all():
         parts = [[(1, each)] for each in x.shape]
         parts[axis] = [(1, size), (count // size, 1)]
         return repeated(node.writer, x, parts)
-    step = int(at[1] - at[0]) if count > 1 else 1
-    if step > 0 and (np.diff(at) == step).all():
-        index = (slice(None),) * axis + (slice(int(at[0]), int(at[-1]) + 1, step),)
-        return node.view(x, lambda array: array[index])
+    step = int(found[1] - found[0]) if count > 1 else 1
+    if step > 0 and (np.diff(found) == step).all():
+        return node.view(x, at(*(slice(None),) * axis, slice(int(found[0]), int(found[-1]) + 1, step)))
     raise unsupported("operator Resize to nearest elements at distances that differ")
 
 

@@ -11,7 +11,7 @@ from . import trace
 from .enums import Dtype
 from .onnx_lowering import Lowering, Node, Row, Value
 from .onnx_operators import concatenated
-from .onnx_program import Place
+from .onnx_program import Place, at
 from .trace import Traced, elementwise as op, unsupported
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def scan(lowering: Lowering, proto: Any, inputs: Sequence[Value | None], opsets:
 
 
 def _element(lowering: Lowering, x: Value, axis: int, index: int) -> Value:
-    at = (slice(None),) * axis + (index,)
+    place = (slice(None),) * axis + (index,)
     if x.known:
-        return Value(np.asarray(x.value[at]), x.type)
-    return Value(lowering.writer.view(lowering.traced(x), lambda array: array[(*at, ...)]), x.type)
+        return Value(np.asarray(x.value[place]), x.type)
+    return Value(lowering.writer.view(lowering.traced(x), at(*place, ...)), x.type)
 
 
 def _stacked(node: Node, values: list[Value], axis: int) -> Value:
@@ -84,11 +84,11 @@ class Layer:
         self.again = None if self.bias is None else self.cut(self.bias, size, 2 * size)
 
     def part(self, index: int, direction: int) -> Traced:
-        return self.node.view(self.node.traced(index), lambda array: array[direction])
+        return self.node.view(self.node.traced(index), at(direction))
 
     def cut(self, x: Traced, start: int, stop: int) -> Traced:
         """Of the last axis."""
-        return self.node.view(x, lambda array: array[..., start:stop])
+        return self.node.view(x, at(..., slice(start, stop)))
 
     def gate(self, x: Traced, index: int) -> Traced:
         return self.cut(x, index * self.hidden, (index + 1) * self.hidden)
@@ -98,10 +98,10 @@ class Layer:
 
     def sums(self, step: int, state: Traced, first: int, last: int) -> Traced:
         """Input and state times the weights of some gates."""
-        at = self.node.view(self.input, lambda array: array[step])
+        given = self.node.view(self.input, at(step))
         start, stop = first * self.hidden, last * self.hidden
-        weights = self.node.view(self.recurrent, lambda array: array[start:stop])
-        result = op("add", self.cut(at, start, stop), trace.einsum("bh,gh->bg", state, weights))
+        weights = self.node.view(self.recurrent, at(slice(start, stop)))
+        result = op("add", self.cut(given, start, stop), trace.einsum("bh,gh->bg", state, weights))
         return result if self.again is None else op("add", result, self.cut(self.again, start, stop))
 
 
@@ -116,12 +116,12 @@ def _gru(layer: Layer, step: int, state: list[Traced], _direction: int) -> list[
     update, reset = layer.gate(both, 0), layer.gate(both, 1)
     if layer.node.get("linear_before_reset", 0):
         n = layer.hidden
-        weights = layer.node.view(layer.recurrent, lambda array: array[2 * n:])
+        weights = layer.node.view(layer.recurrent, at(slice(2 * n, None)))
         inner: Any = trace.einsum("bh,gh->bg", h, weights)
         if layer.again is not None:
             inner = op("add", inner, layer.gate(layer.again, 2))
-        at = layer.node.view(layer.input, lambda array: array[step])
-        fresh = layer.act(1, op("add", layer.gate(at, 2), op("mul", reset, inner)))
+        given = layer.node.view(layer.input, at(step))
+        fresh = layer.act(1, op("add", layer.gate(given, 2), op("mul", reset, inner)))
     else:
         fresh = layer.act(1, layer.sums(step, op("mul", reset, h), 2, 3))
     return [op("add", op("mul", op("sub", 1, update), fresh), op("mul", update, h))]
@@ -170,7 +170,7 @@ def recurrent(node: Node) -> Any:
         state = [_initial(node, index, d, (batch, hidden), batch_first) for index in ((5, 6) if gates == 4 else (5,))]
         for step in (range(steps)[::-1] if back else range(steps)):
             result, *rest = step_of(layer, step, state, d)
-            place = whole.view(lambda array, step=step, d=d: array[:, step, d] if batch_first else array[step, d])
+            place = whole.view(at(slice(None), step, d) if batch_first else at(step, d))
             writer.write(result, place)
             state = [writer.written(place), *rest]
         for values, value in zip(last, state):
@@ -181,7 +181,7 @@ def recurrent(node: Node) -> Any:
 
 def _initial(node: Node, index: int, direction: int, shape: tuple[int, int], batch_first: bool) -> Traced:
     if node.has(index):
-        return node.view(node.traced(index), lambda array: array[:, direction] if batch_first else array[direction])
+        return node.view(node.traced(index), at(slice(None), direction) if batch_first else at(direction))
     zeros: Place = node.writer.buffer(Dtype.F32, shape)
     node.writer.fill(0, zeros)
     return node.writer.written(zeros)

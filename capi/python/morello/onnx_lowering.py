@@ -231,7 +231,8 @@ class Lowering:
         outer.update((name, None) for name in body.input if name not in outer)  # type: ignore[misc]
         imports = {**opsets, **{each.domain: each.version for each in body.opset_import}}
         values = self.graph(filled, imports, outer, functions)
-        return [values[inner] if name else inputs[0] for inner, name in zip(body.output, proto.output)]
+        unused = Value(np.empty(0, np.float32), onnx.TensorProto.FLOAT)
+        return [values[inner] if name else unused for inner, name in zip(body.output, proto.output)]
 
     def _branch(self, proto: Any, condition: bool, opsets: Mapping[str, int], values: Mapping[str, Value],
                 functions: Mapping[tuple[str, str], Any]) -> list[Value]:

@@ -14,7 +14,7 @@ from . import trace
 from .enums import Dtype
 from .errors import SpecError
 from .onnx_lowering import Node, Row, Value, numpy_of, traced_type
-from .onnx_program import Writer
+from .onnx_program import Writer, at
 from .spec import Spec
 from .trace import Traced, elementwise as op, unsupported
 
@@ -262,7 +262,7 @@ def sliced(node: Node, value: Value, axis: int, start: int | None, stop: int | N
     shape[axis] = len(range(*index[-1].indices(shape[axis])))
     if 0 in shape:  # all of its elements are known
         return Value(np.empty(shape, numpy_of(value.type)), value.type)
-    return Value(node.view(node.lowering.traced(value), lambda array: array[index]), value.type)
+    return Value(node.view(node.lowering.traced(value), at(*index)), value.type)
 
 
 def _slice(node: Node) -> Any:
@@ -307,7 +307,7 @@ def concatenated(node: Node, values: list[Value], axis: int) -> Traced:
     out, start = node.writer.buffer(traced_type(values[0].type), shape), 0
     for value in values:
         part = (slice(None),) * axis + (slice(start, start + value.shape[axis]),)
-        node.writer.write(node.lowering.traced(value), out.view(lambda array, part=part: array[part]))
+        node.writer.write(node.lowering.traced(value), out.view(at(*part)))
         start += value.shape[axis]
     return node.writer.written(out)
 
@@ -327,8 +327,8 @@ def repeated(writer: Writer, x: Traced, parts: list[list[tuple[int, int]]]) -> T
 
 
 def _pad(node: Node) -> Any:
-    pads = node.listed(1, "pads") or node.get("pads")
-    axes = node.listed(3, "axes") if node.has(3) else list(range(len(node.shape())))
+    pads = node.listed(1, "pads") or []
+    axes = (node.listed(3, "axes") if node.has(3) else None) or list(range(len(node.shape())))
     mode = node.get("mode", "constant")
     if mode != "constant" or min(pads) < 0:
         raise unsupported(f"operator Pad in mode {mode!r}" if mode != "constant" else "operator Pad that cuts off")
@@ -343,7 +343,7 @@ def padded(node: Node, x: Traced, pads: dict[int, tuple[int, int]], number: floa
                   for axis, size in enumerate(x.shape))
     out = node.writer.buffer(x.element, shape)
     node.writer.fill(number, out)
-    node.writer.write(x, out.view(lambda array: array[inner]))
+    node.writer.write(x, out.view(at(*inner)))
     return node.writer.written(out)
 
 

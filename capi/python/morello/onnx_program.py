@@ -19,6 +19,12 @@ from .tensor import Tensor, row_major
 from .trace import Traced, unsupported
 
 View = Callable[[Any], Any]  # of an array, without a copy
+
+
+def at(*index: Any) -> View:
+    return lambda array: array[index]
+
+
 _MOVES = ("reshape", "transpose", "")
 
 
