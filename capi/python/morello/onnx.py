@@ -40,6 +40,9 @@ def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: d
     graph, given = model.graph, dict(constants or {})
     values: dict[str, Value] = {}
     inputs, names = [], []
+    unknown = set(given) - {each.name for each in graph.input}
+    if unknown:
+        raise ValueError(f"constants for {', '.join(sorted(unknown))}: the graph has no such inputs")
     initialized = {tensor.name for tensor in graph.initializer}
     for each in graph.input:
         kind = each.type.WhichOneof("value")
@@ -47,16 +50,14 @@ def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: d
             raise unsupported(f"input {each.name} is a {str(kind).removesuffix('_type')}, and no tensor")
         tensor = each.type.tensor_type
         if each.name in given:
-            values[each.name] = Value(np.asarray(given.pop(each.name)), tensor.elem_type)
+            values[each.name] = Value(np.asarray(given[each.name]), tensor.elem_type)
         elif each.name not in initialized:
             if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in tensor.shape.dim):
                 raise unsupported(f"input {each.name} has sizes that the model does not say")
             shape = [d.dim_value for d in tensor.shape.dim]
-            values[each.name] = input_of(writer, shape, tensor.elem_type)
+            values[each.name] = input_of(writer, each.name, shape, tensor.elem_type)
             names.append(each.name)
             inputs.append((tuple(shape), numpy_of(tensor.elem_type)))
-    if given:
-        raise ValueError(f"constants for {', '.join(given)}: the graph has no such inputs")
     opsets = {"" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import}
     functions = {(each.domain, each.name): each for each in model.functions}
     values = lowering.graph(graph, opsets, values, functions)

@@ -12,6 +12,7 @@ import numpy as np
 from . import trace
 from .arrays import dtype_of
 from .enums import Dtype
+from .errors import SpecError
 from .onnx_program import Writer
 from .tensor import Tensor
 from .trace import Traced, unsupported
@@ -319,8 +320,11 @@ def _types(schema: Any, proto: Any, inputs: Sequence[Value | None], opsets: Mapp
     return {name: each.tensor_type.elem_type for name, each in found.items() if each.tensor_type.elem_type}
 
 
-def input_of(writer: Writer, shape: Sequence[int], element: int) -> Value:
+def input_of(writer: Writer, name: str, shape: Sequence[int], element: int) -> Value:
     if 0 in shape:  # all of its elements are known
         writer.unread()
         return Value(np.empty(tuple(shape), numpy_of(element)), element)
-    return Value(writer.input(Tensor(traced_type(element), tuple(shape))), element)
+    try:
+        return Value(writer.input(Tensor(traced_type(element), tuple(shape))), element)
+    except SpecError as error:
+        raise unsupported(f"input {name}: {error.message}") from None
