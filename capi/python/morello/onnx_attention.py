@@ -9,8 +9,8 @@ import numpy as np
 
 from . import trace
 from .onnx_lowering import Node, Value
-from .onnx_operators import concatenated, padded
-from .trace import Traced, elementwise as op, unsupported
+from .onnx_operators import concatenated, op, padded
+from .trace import Traced, unsupported
 
 LARGEST = float(np.finfo(np.float32).max)
 SMALLEST = 2.0 ** -126
@@ -53,7 +53,7 @@ def _mask(node: Node, columns: int, shared: tuple[int, ...]) -> Any:
     return x
 
 
-def _softmax(x: Any) -> Traced:
+def _softmax(x: Any) -> Any:
     """Along the last axis; zeros where all is -inf."""
     most = op("max", trace.reduce("reduce_max", x, -1, True), -LARGEST)
     powers = op("exp", op("sub", x, most))

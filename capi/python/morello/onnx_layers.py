@@ -11,9 +11,9 @@ import numpy as np
 from . import functions, onnx_attention, trace
 from .enums import Dtype
 from .onnx_lowering import Lower, Node, Row, Value, traced_type
-from .onnx_operators import padded
+from .onnx_operators import op, padded
 from .onnx_program import at
-from .trace import Traced, elementwise as op, unsupported
+from .trace import Traced, unsupported
 
 
 def number_or(node: Node, index: int, default: Any) -> Any:
@@ -49,7 +49,7 @@ def _gemm(node: Node) -> Any:
     return op("add", result, c if node.get("beta", 1.0) == 1 else op("mul", c, node.get("beta")))
 
 
-def centred(node: Node, index: int, zero: int, axis: int) -> Traced:
+def centred(node: Node, index: int, zero: int, axis: int) -> Any:
     """Integers less their zero points, in i32."""
     x = trace.astype(node.traced(index), Dtype.I32)
     if not node.has(zero) or node.operand(zero) == 0:

@@ -10,9 +10,9 @@ import numpy as np
 from . import trace
 from .enums import Dtype
 from .onnx_lowering import Lowering, Node, Row, Value
-from .onnx_operators import concatenated
+from .onnx_operators import concatenated, op
 from .onnx_program import Place, at
-from .trace import Traced, elementwise as op, unsupported
+from .trace import Traced, unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,10 +93,10 @@ class Layer:
     def gate(self, x: Traced, index: int) -> Traced:
         return self.cut(x, index * self.hidden, (index + 1) * self.hidden)
 
-    def act(self, which: int, x: Any) -> Traced:
+    def act(self, which: int, x: Any) -> Any:
         return op(self.activations[which], x)
 
-    def sums(self, step: int, state: Traced, first: int, last: int) -> Traced:
+    def sums(self, step: int, state: Traced, first: int, last: int) -> Any:
         """Input and state times the weights of some gates."""
         given = self.node.view(self.input, at(step))
         start, stop = first * self.hidden, last * self.hidden

@@ -168,7 +168,7 @@ class Lowering:
         result: Traced = value.value
         # A conversion to integers ends a kernel, and only elementwise operations broadcast.
         if result.final or (result.stored != result.shape and not broadcast):
-            self.writer.place(result)
+            return self.writer.leaf(result)
         return result
 
     def graph(self, graph: Any, opsets: Mapping[str, int], outer: Mapping[str, Value],

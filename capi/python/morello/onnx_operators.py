@@ -16,7 +16,24 @@ from .errors import SpecError
 from .onnx_lowering import Node, Row, Value, numpy_of, traced_type
 from .onnx_program import Writer, at
 from .spec import Spec
-from .trace import Traced, elementwise as op, unsupported
+from .trace import Traced, elementwise, unsupported
+
+_NUMBERS: dict[str, Callable[..., Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "max": np.maximum, "min": np.minimum,
+    "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "square": np.square, "recip": np.reciprocal, "exp": np.exp,
+    "log": np.log, "tanh": np.tanh, "floor": np.floor, "ceil": np.ceil, "round": np.rint,
+    "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "clamp": np.clip,
+}
+
+
+def op(operation: str, *operands: Any) -> Any:
+    """An elementwise operation; of numbers alone, a number."""
+    if any(isinstance(x, Traced) for x in operands):
+        return elementwise(operation, *operands)
+    if operation not in _NUMBERS:
+        raise unsupported(f"operation {operation} of constants")
+    with np.errstate(all="ignore"):
+        return _NUMBERS[operation](*map(np.float64, operands)).item()
 
 
 @functools.cache
@@ -30,7 +47,7 @@ def _has(operation: str, operands: int) -> bool:
     return True
 
 
-def later(operation: str, *operands: Any) -> Traced:
+def later(operation: str, *operands: Any) -> Any:
     """An operation that a version of the Spec language may not have."""
     if not _has(operation, len(operands)):
         raise unsupported(f"no elementwise operation {operation!r}")

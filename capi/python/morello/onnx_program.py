@@ -78,6 +78,7 @@ class Writer:
         self.slots: list[Any] = []  # (shape, NumPy's type) of a buffer, None: an input, or an array
         self.steps: list[Step] = []
         self._places: dict[int, tuple[Traced, Place]] = {}
+        self._spread: dict[int, tuple[Traced, Traced]] = {}  # values that broadcast, and what they broadcast to
         self._given: set[int] = set()  # buffers that are outputs
 
     def input(self, tensor: Tensor) -> Traced:
@@ -106,16 +107,27 @@ class Writer:
 
     def place(self, value: Traced) -> Place:
         """Where a value is; it is computed there, if it was not yet."""
+        return self._places[id(self.leaf(value))][1]
+
+    def leaf(self, value: Traced) -> Traced:
+        """The same value, read from where it is: itself, or what it broadcasts to, which others still read as it is."""
+        if value.stored != value.shape:
+            if id(value) not in self._spread:
+                inner = Traced(value.operation, value.inputs, value.stored, value.element)
+                inner.final = value.final
+                place = self.place(inner).view(_broadcast(value.shape))
+                self._spread[id(value)] = value, self._leaf(place)
+            return self._spread[id(value)][1]
         if id(value) not in self._places:
             self._views(value, False)
         if id(value) not in self._places:
             self._store(value)
-        return self._places[id(value)][1]
+        return value
 
     def write(self, value: Traced, out: Place, accumulate: bool = False) -> None:
         """Steps that compute a value into a place, or add it to what is there."""
         if value.stored != value.shape:
-            self.place(value)
+            value = self.leaf(value)
         for attempt in range(2):
             try:
                 self._step(value, out, accumulate)
@@ -162,11 +174,6 @@ class Writer:
         if value.array is not None:
             self.slots.append(value.array)
             self._leaf(Place(len(self.slots) - 1, (), value.array), value)
-        elif value.stored != value.shape:
-            shape = value.shape
-            inner = Traced(value.operation, value.inputs, value.stored, value.element)
-            inner.final = value.final
-            self._leaf(self.place(inner).view(lambda array: np.broadcast_to(array, shape)), value)
         else:
             out = self.buffer(_kept_as(value), value.shape)
             self.write(value, out)
@@ -185,7 +192,8 @@ class Writer:
         for node in reachable(value).values():
             source = node.inputs[0] if node.inputs else None
             if not isinstance(source, Traced) or id(source) not in self._places \
-                    or node.operation.split(" ", 1)[0] not in _MOVES or node.element != source.element:
+                    or node.operation.split(" ", 1)[0] not in _MOVES or node.element != source.element \
+                    or node.stored != node.shape:
                 continue
             place = self.place(source)
             try:
@@ -222,6 +230,10 @@ def _view_of(node: Traced) -> View:
         return lambda array: array.transpose(order)
     if node.operation.startswith("reshape"):
         return lambda array: array.reshape(shape)
+    return _broadcast(shape)
+
+
+def _broadcast(shape: Sequence[int]) -> View:
     return lambda array: np.broadcast_to(array, shape)
 
 
