@@ -172,13 +172,13 @@ class Lowering:
         return result
 
     def graph(self, graph: Any, opsets: Mapping[str, int], outer: Mapping[str, Value],
-              functions: Mapping[tuple[str, str], Any]) -> dict[str, Value]:
-        """Values of all names, of a GraphProto or FunctionProto whose inputs are in `outer`."""
+              functions: Mapping[tuple[str, str], Any], wanted: Sequence[str] | None = None) -> dict[str, Value]:
+        """Values by name, of a GraphProto or FunctionProto whose inputs are in `outer`. wanted: outputs; None: all."""
         import onnx  # pylint: disable=import-outside-toplevel
         values = dict(outer)
         for tensor in getattr(graph, "initializer", ()):
             values.setdefault(tensor.name, Value(onnx.numpy_helper.to_array(tensor), tensor.data_type))
-        for proto in graph.node:
+        for proto in _needed(graph, wanted):
             inputs = [values[name] if name else None for name in proto.input]
             results = self.node(proto, inputs, opsets, values, functions)
             values.update((name, result) for name, result in zip(proto.output, results) if name)
@@ -231,7 +231,8 @@ class Lowering:
         outer = {name: value for name, value in zip(body.input, inputs) if value is not None}
         outer.update((name, None) for name in body.input if name not in outer)  # type: ignore[misc]
         imports = {**opsets, **{each.domain: each.version for each in body.opset_import}}
-        values = self.graph(filled, imports, outer, functions)
+        values = self.graph(filled, imports, outer, functions,
+                            [inner for inner, name in zip(body.output, proto.output) if name])
         unused = Value(np.empty(0, np.float32), onnx.TensorProto.FLOAT)
         return [values[inner] if name else unused for inner, name in zip(body.output, proto.output)]
 
@@ -258,6 +259,28 @@ class Lowering:
             array = np.asarray(result)
             found.append(Value(array, onnx.helper.np_dtype_to_tensor_dtype(array.dtype)))
         return found
+
+
+def _needed(graph: Any, wanted: Sequence[str] | None) -> list[Any]:
+    """The nodes that outputs depend on."""
+    if wanted is None:
+        wanted = [each.name for each in graph.output]
+    names, kept = set(wanted), []
+    for node in reversed(graph.node):
+        if names.intersection(node.output):
+            kept.append(node)
+            names.update(_read(node))
+    return kept[::-1]
+
+
+def _read(node: Any) -> list[str]:
+    """Names that a node reads, those that its graphs take from outside included."""
+    names = list(node.input)
+    for each in node.attribute:
+        if each.HasField("g"):
+            names += [each_name for inner in each.g.node for each_name in _read(inner)]
+            names += [output.name for output in each.g.output]
+    return names
 
 
 def _shape_of(proto: Any, value: Value) -> Value:

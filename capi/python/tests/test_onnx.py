@@ -151,3 +151,23 @@ def test_the_page_has_every_operator():
     page = (pathlib.Path(__file__).parents[3] / "docs/onnx.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.M))
     assert rows == {name: row.text for name, row in morello.onnx.operators().items()}
+
+
+def test_what_nothing_needs_is_not_computed(floats):
+    nodes = [helper.make_node("Concat", ["x", "x"], ["c"], axis=0), helper.make_node("Sin", ["c"], ["s"]),
+             helper.make_node("Exp", ["x"], ["y"])]
+    check(model_of(nodes, [info("x", [3, 4])], [info("y", [3, 4])]), floats(3, 4), kernels=1)
+
+
+def test_broadcast_values_are_read_as_they_are_and_as_tensors(floats):
+    nodes = [helper.make_node("Expand", ["x", "s"], ["e"]), helper.make_node("MatMul", ["e", "w"], ["m"]),
+             helper.make_node("Tanh", ["e"], ["t"]), helper.make_node("ReduceSum", ["t"], ["r"], keepdims=0)]
+    check(model_of(nodes, [info("x", [3, 1]), info("w", [4, 5])], [info("m", [3, 5]), info("t", [3, 4]), info("r", [])],
+                   [("s", np.array([3, 4], np.int64))]), floats(3, 1), floats(4, 5))
+
+
+def test_one_channel(floats):
+    """Vectors of one element are numbers: operations on them alone are done ahead."""
+    nodes = [helper.make_node("BatchNormalization", ["x", "g", "h", "m", "v"], ["y"])]
+    check(model_of(nodes, [info("x", [2, 1, 5])], [info("y", [2, 1, 5])],
+                   [(name, np.abs(floats(1)) + 1) for name in "ghmv"]), floats(2, 1, 5), kernels=1)
