@@ -11,6 +11,7 @@ from .onnx_layers import LAYERS
 from .onnx_linear import LINEAR
 from .onnx_loops import LOOPS, scan
 from .onnx_lowering import Lowering, Row, Value, input_of, numpy_of, traced_type
+from .onnx_moves import MOVES
 from .onnx_operators import OPERATORS
 from .onnx_program import Program, Writer
 from .trace import unsupported
@@ -20,7 +21,7 @@ __all__ = ["Program", "Row", "compile", "operators"]
 
 def operators() -> dict[str, Row]:
     """The table: what each operator of ONNX becomes."""
-    return {**OPERATORS, **LAYERS, **LINEAR, **LOOPS}
+    return {**OPERATORS, **MOVES, **LAYERS, **LINEAR, **LOOPS}
 
 
 def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: disable=redefined-builtin

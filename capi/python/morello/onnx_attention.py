@@ -9,7 +9,8 @@ import numpy as np
 
 from . import trace
 from .onnx_lowering import Node, Value
-from .onnx_operators import concatenated, op, padded
+from .onnx_moves import concatenated, padded
+from .onnx_operators import op
 from .trace import Traced, unsupported
 
 LARGEST = float(np.finfo(np.float32).max)

@@ -11,7 +11,8 @@ import numpy as np
 from . import functions, onnx_attention, trace
 from .enums import Dtype
 from .onnx_lowering import Lower, Node, Row, Value, traced_type
-from .onnx_operators import op, padded
+from .onnx_moves import padded
+from .onnx_operators import op
 from .onnx_program import at
 from .trace import Traced, unsupported
 

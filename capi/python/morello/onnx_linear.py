@@ -9,7 +9,7 @@ import numpy as np
 
 from . import trace
 from .onnx_lowering import Node, Row
-from .onnx_operators import repeated
+from .onnx_moves import repeated
 from .onnx_program import at
 from .trace import Traced, unsupported
 

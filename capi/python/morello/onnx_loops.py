@@ -10,7 +10,8 @@ import numpy as np
 from . import trace
 from .enums import Dtype
 from .onnx_lowering import Lowering, Node, Row, Value
-from .onnx_operators import concatenated, op
+from .onnx_moves import concatenated
+from .onnx_operators import op
 from .onnx_program import Place, at
 from .trace import Traced, unsupported
 
