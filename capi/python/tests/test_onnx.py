@@ -13,6 +13,8 @@ import morello.onnx  # noqa: E402  pylint: disable=wrong-import-position,wrong-i
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402  pylint: disable=wrong-import-position
 from onnx.reference import ReferenceEvaluator  # noqa: E402  pylint: disable=wrong-import-position
 
+make = helper.make_node
+
 
 def info(name, shape, dtype=TensorProto.FLOAT):
     return helper.make_tensor_value_info(name, dtype, shape)
@@ -39,8 +41,8 @@ def check(model, *arrays, kernels=None, tolerance=1e-4, **options):
 
 @pytest.fixture
 def feed_forward(floats):
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Add", ["a", "b"], ["c"]),
-             helper.make_node("Relu", ["c"], ["d"]), helper.make_node("Gemm", ["d", "v", "e"], ["y"], transB=1)]
+    nodes = [make("MatMul", ["x", "w"], ["a"]), make("Add", ["a", "b"], ["c"]),
+             make("Relu", ["c"], ["d"]), make("Gemm", ["d", "v", "e"], ["y"], transB=1)]
     return model_of(nodes, [info("x", [8, 16])], [info("y", [8, 4])],
                     [("w", floats(16, 32)), ("b", floats(32)), ("v", floats(4, 32)), ("e", floats(4))])
 
@@ -66,20 +68,20 @@ def test_inputs_of_any_order(feed_forward, floats):
 
 
 def test_a_long_chain_is_cut(floats):
-    nodes = [helper.make_node("Tanh" if i % 2 else "Sigmoid", [f"x{i}"], [f"x{i + 1}"]) for i in range(40)]
+    nodes = [make("Tanh" if i % 2 else "Sigmoid", [f"x{i}"], [f"x{i + 1}"]) for i in range(40)]
     program = check(model_of(nodes, [info("x0", [4, 5])], [info("x40", [4, 5])]), floats(4, 5))
     assert 1 < len(program.specs) < 6
 
 
 def test_shapes_are_computed_ahead(floats):
-    nodes = [helper.make_node("Shape", ["x"], ["s"], start=0, end=1), helper.make_node("Concat", ["s", "m"], ["t"], axis=0),
-             helper.make_node("Reshape", ["x", "t"], ["r"]), helper.make_node("Softmax", ["r"], ["y"])]
+    nodes = [make("Shape", ["x"], ["s"], start=0, end=1), make("Concat", ["s", "m"], ["t"], axis=0),
+             make("Reshape", ["x", "t"], ["r"]), make("Softmax", ["r"], ["y"])]
     check(model_of(nodes, [info("x", [3, 4, 5])], [info("y", [3, 20])], [("m", np.array([-1], np.int64))]),
           floats(3, 4, 5), kernels=1)
 
 
 def test_constants_take_the_place_of_inputs(floats):
-    nodes = [helper.make_node("Reshape", ["x", "s"], ["r"]), helper.make_node("Neg", ["r"], ["y"])]
+    nodes = [make("Reshape", ["x", "s"], ["r"]), make("Neg", ["r"], ["y"])]
     model = model_of(nodes, [info("x", [3, 4]), info("s", [2], TensorProto.INT64)], [info("y", [2, 6])])
     x = floats(3, 4)
     program = morello.onnx.compile(model, {"s": np.array([2, 6])})
@@ -91,8 +93,8 @@ def test_constants_take_the_place_of_inputs(floats):
 
 
 def test_outputs_share_no_memory(floats):
-    nodes = [helper.make_node("Concat", ["x", "x"], ["c"], axis=0), helper.make_node("Identity", ["c"], ["y"]),
-             helper.make_node("Identity", ["c"], ["z"]), helper.make_node("Identity", ["x"], ["w"])]
+    nodes = [make("Concat", ["x", "x"], ["c"], axis=0), make("Identity", ["c"], ["y"]),
+             make("Identity", ["c"], ["z"]), make("Identity", ["x"], ["w"])]
     program = check(model_of(nodes, [info("x", [3, 4])], [info(n, [6, 4]) for n in "yz"] + [info("w", [3, 4])]),
                     x := floats(3, 4))
     y, z, w = program(x)
@@ -100,14 +102,14 @@ def test_outputs_share_no_memory(floats):
 
 
 def test_a_conversion_in_between(floats):
-    nodes = [helper.make_node("QuantizeLinear", ["x", "s", "o"], ["q"]), helper.make_node("DequantizeLinear", ["q", "s", "o"], ["d"]),
-             helper.make_node("Exp", ["d"], ["y"])]
+    nodes = [make("QuantizeLinear", ["x", "s", "o"], ["q"]), make("DequantizeLinear", ["q", "s", "o"], ["d"]),
+             make("Exp", ["d"], ["y"])]
     check(model_of(nodes, [info("x", [5, 7])], [info("y", [5, 7])],
                    [("s", np.array(0.02, np.float32)), ("o", np.array(3, np.uint8))]), floats(5, 7), kernels=2)
 
 
 def test_truth_values(rng):
-    nodes = [helper.make_node("Xor", ["a", "b"], ["c"]), helper.make_node("Not", ["c"], ["y"])]
+    nodes = [make("Xor", ["a", "b"], ["c"]), make("Not", ["c"], ["y"])]
     check(model_of(nodes, [info("a", [4, 1], TensorProto.BOOL), info("b", [5], TensorProto.BOOL)],
                    [info("y", [4, 5], TensorProto.BOOL)]), rng.integers(0, 2, (4, 1)).astype(bool),
           rng.integers(0, 2, 5).astype(bool), kernels=1)
@@ -115,30 +117,31 @@ def test_truth_values(rng):
 
 def test_a_network(floats):
     """Convolutions with a residual, a pool, a norm and a head."""
-    nodes = [helper.make_node("Conv", ["x", "w1", "b1"], ["a"], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["a"], ["b"]),
-             helper.make_node("Conv", ["b", "w2"], ["c"], pads=[1, 1, 1, 1]), helper.make_node("Add", ["c", "a"], ["d"]),
-             helper.make_node("MaxPool", ["d"], ["e"], kernel_shape=[2, 2], strides=[2, 2]),
-             helper.make_node("BatchNormalization", ["e", "g", "h", "m", "v"], ["f"]),
-             helper.make_node("GlobalAveragePool", ["f"], ["i"]), helper.make_node("Flatten", ["i"], ["j"]),
-             helper.make_node("Gemm", ["j", "w3", "b3"], ["k"]), helper.make_node("LogSoftmax", ["k"], ["y"])]
+    nodes = [make("Conv", ["x", "w1", "b1"], ["a"], pads=[1, 1, 1, 1]), make("Relu", ["a"], ["b"]),
+             make("Conv", ["b", "w2"], ["c"], pads=[1, 1, 1, 1]), make("Add", ["c", "a"], ["d"]),
+             make("MaxPool", ["d"], ["e"], kernel_shape=[2, 2], strides=[2, 2]),
+             make("BatchNormalization", ["e", "g", "h", "m", "v"], ["f"]),
+             make("GlobalAveragePool", ["f"], ["i"]), make("Flatten", ["i"], ["j"]),
+             make("Gemm", ["j", "w3", "b3"], ["k"]), make("LogSoftmax", ["k"], ["y"])]
     weights = [("w1", floats(8, 3, 3, 3) / 5), ("b1", floats(8)), ("w2", floats(8, 8, 3, 3) / 8), ("g", floats(8)),
-               ("h", floats(8)), ("m", floats(8)), ("v", np.abs(floats(8)) + 1), ("w3", floats(8, 10)), ("b3", floats(10))]
+               ("h", floats(8)), ("m", floats(8)), ("v", np.abs(floats(8)) + 1), ("w3", floats(8, 10)),
+               ("b3", floats(10))]
     check(model_of(nodes, [info("x", [2, 3, 12, 12])], [info("y", [2, 10])], weights), floats(2, 3, 12, 12))
 
 
 def test_functions_of_a_model(floats):
-    body = [helper.make_node("Constant", [], ["c"], value_float=2.0), helper.make_node("Mul", ["a", "c"], ["b"])]
+    body = [make("Constant", [], ["c"], value_float=2.0), make("Mul", ["a", "c"], ["b"])]
     inner = helper.make_function("mine", "twice", ["a"], ["b"], body, [helper.make_opsetid("", 21)])
-    graph = helper.make_graph([helper.make_node("twice", ["x"], ["y"], domain="mine")], "g", [info("x", [3])], [info("y", [3])])
+    graph = helper.make_graph([make("twice", ["x"], ["y"], domain="mine")], "g", [info("x", [3])], [info("y", [3])])
     model = helper.make_model(graph, functions=[inner], ir_version=10,
                               opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("mine", 1)])
     check(model, floats(3), kernels=1)
 
 
 @pytest.mark.parametrize("node, shape, message", [
-    (helper.make_node("Sin", ["x"], ["y"]), [3], "operator Sin"),
-    (helper.make_node("Nothing", ["x"], ["y"], domain="some.where"), [3], "operator Nothing of domain 'some.where'"),
-    (helper.make_node("Relu", ["x"], ["y"]), ["n"], "input x has sizes that the model does not say"),
+    (make("Sin", ["x"], ["y"]), [3], "operator Sin"),
+    (make("Nothing", ["x"], ["y"], domain="some.where"), [3], "operator Nothing of domain 'some.where'"),
+    (make("Relu", ["x"], ["y"]), ["n"], "input x has sizes that the model does not say"),
 ])
 def test_what_cannot_be_said(node, shape, message):
     graph = helper.make_graph([node], "g", [info("x", shape)], [info("y", shape)])
@@ -154,20 +157,20 @@ def test_the_page_has_every_operator():
 
 
 def test_what_nothing_needs_is_not_computed(floats):
-    nodes = [helper.make_node("Concat", ["x", "x"], ["c"], axis=0), helper.make_node("Sin", ["c"], ["s"]),
-             helper.make_node("Exp", ["x"], ["y"])]
+    nodes = [make("Concat", ["x", "x"], ["c"], axis=0), make("Sin", ["c"], ["s"]),
+             make("Exp", ["x"], ["y"])]
     check(model_of(nodes, [info("x", [3, 4])], [info("y", [3, 4])]), floats(3, 4), kernels=1)
 
 
 def test_broadcast_values_are_read_as_they_are_and_as_tensors(floats):
-    nodes = [helper.make_node("Expand", ["x", "s"], ["e"]), helper.make_node("MatMul", ["e", "w"], ["m"]),
-             helper.make_node("Tanh", ["e"], ["t"]), helper.make_node("ReduceSum", ["t"], ["r"], keepdims=0)]
+    nodes = [make("Expand", ["x", "s"], ["e"]), make("MatMul", ["e", "w"], ["m"]),
+             make("Tanh", ["e"], ["t"]), make("ReduceSum", ["t"], ["r"], keepdims=0)]
     check(model_of(nodes, [info("x", [3, 1]), info("w", [4, 5])], [info("m", [3, 5]), info("t", [3, 4]), info("r", [])],
                    [("s", np.array([3, 4], np.int64))]), floats(3, 1), floats(4, 5))
 
 
 def test_one_channel(floats):
     """Vectors of one element are numbers: operations on them alone are done ahead."""
-    nodes = [helper.make_node("BatchNormalization", ["x", "g", "h", "m", "v"], ["y"])]
+    nodes = [make("BatchNormalization", ["x", "g", "h", "m", "v"], ["y"])]
     check(model_of(nodes, [info("x", [2, 1, 5])], [info("y", [2, 1, 5])],
                    [(name, np.abs(floats(1)) + 1) for name in "ghmv"]), floats(2, 1, 5), kernels=1)
