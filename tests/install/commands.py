@@ -37,6 +37,7 @@ NOT_RUN = {
     "pip install .": "compiles for minutes: tests/python/wheel.py makes a wheel of what is built",
     "MORELLO_LIBRARY=libmorello.so pip install .": "the test of the Python package does it with a path",
     "meson test -C build python --print-errorlogs": "is a test of its own",
+    "meson test -C build onnx --print-errorlogs": "is a test of its own",
     "pip install --no-deps --prefix PREFIX mkl onednn-cpu-gomp onednn-devel-cpu-gomp": "downloads 200 MB",
     "meson setup build -Dpeer_prefixes=PREFIX": "wants what the command before it installs",
     "MORELLO_TOOLS=map perf record ./program && perf report": RECORDS,

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The Python package as its users get it: wheel.py SOURCE BUILD.
+"""The Python package as its users get it: wheel.py SOURCE BUILD [onnx].
 
 A wheel is made in one virtual environment, with the library of BUILD, and installed in another, where pytest
 runs capi/python/tests and mypy reads the package and its example. What these need comes from the package index
-that pip is configured for; without one, or without venv, the test is skipped.
+that pip is configured for; without one, or without venv, the test is skipped. With `onnx`, ONNX's own node tests run
+there instead (tests/onnx).
 """
 import os
 import pathlib
@@ -18,7 +19,8 @@ SKIP_EXIT = 77
 TIMEOUT = 600
 BUILD_NEEDS = ["hatchling", "cffi"]
 TEST_NEEDS = ["pytest", "mypy", "ml_dtypes"]
-OPTIONAL = ["jax"]  # some 100 MB, and not for every version of Python
+OPTIONAL = {"jax": "jit_jax is", "onnx": "morello.onnx is"}  # jax: some 100 MB, and not for every version of Python
+ONNX_NEEDS = ["onnx", "ml_dtypes"]
 # All that is in a wheel beside Python sources.
 OTHERS = {"py.typed", "_abi.pyi", "libmorello.so"}
 
@@ -72,6 +74,7 @@ def main():
         skip(f"Python is {sys.version.split()[0]}; the package wants 3.10")
     if not (source / "pyproject.toml").is_file() or shutil.which("cc") is None:
         skip("there is no C compiler, which layouts are checked with")
+    oracle = sys.argv[3:] == ["onnx"]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         builder = environment(folder / "builder", BUILD_NEEDS)
@@ -79,15 +82,17 @@ def main():
             "-w", folder, source, env=dict(os.environ, MORELLO_LIBRARY=str(build / "capi/libmorello.so")))
         wheel = next(folder.glob("*.whl"))
         failures = check_contents(wheel, source)
-        python = environment(folder / "clean", [*TEST_NEEDS, str(wheel)])
-        if not install(python, *OPTIONAL):
-            print(f"skipped: pip cannot install {', '.join(OPTIONAL)}, so jit_jax is not tested")
+        python = environment(folder / "clean", [*(ONNX_NEEDS if oracle else TEST_NEEDS), str(wheel)])
+        for package, tested in ({} if oracle else OPTIONAL).items():
+            if not install(python, package):
+                print(f"skipped: pip cannot install {package}, so {tested} not tested")
         tests = source / "capi/python"
         clean = {key: value for key, value in os.environ.items()
                  if not key.startswith(("PYTHON", "MORELLO_MAX_ISA", "MORELLO_CACHE_DIR"))}
         mypy = [python, "-m", "mypy", "--config-file", source / "pyproject.toml", "--cache-dir", folder / "mypy"]
-        for command in ([python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", tests / "tests"],
-                        [*mypy, "-p", "morello"], [*mypy, tests / "declarations.py"]):
+        commands = [[python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", tests / "tests"],
+                    [*mypy, "-p", "morello"], [*mypy, tests / "declarations.py"]]
+        for command in [[python, source / "tests/onnx/node_cases.py"]] if oracle else commands:
             try:
                 run(*command, cwd=folder, env=dict(clean, PYTHONDONTWRITEBYTECODE="1"))
             except subprocess.CalledProcessError as error:

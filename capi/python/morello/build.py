@@ -14,27 +14,29 @@ from .tensor import Tensor
 from .trace import Traced, unsupported
 
 
-def build(result: Traced, leaves: Sequence[tuple[Traced, Tensor]],
-          context: Context | None) -> tuple[Spec, list[Any]]:
-    """The Spec of `result`, and its operands: numbers of leaves, and arrays that were captured."""
+def build(result: Traced, leaves: Sequence[tuple[Traced, Tensor]], context: Context | None,
+          out: Tensor | None = None, accumulate: bool = False) -> tuple[Spec, list[Any]]:
+    """The Spec of `result`, and its operands: numbers of leaves, and arrays that were captured. out: where it is
+    written to, or added to, instead of a row-major tensor of its own type."""
     if result.stored != result.shape:
         raise unsupported(f"a result that is broadcast from {result.stored} to {result.shape}")
+    written = out or Tensor(result.element, result.shape), accumulate
     try:
-        return _build(result, leaves, context, False)
+        return _build(result, leaves, context, written, False)
     except SpecError as refused:
         # A value has one order of axes in a graph: x @ x.T reads two, as two operands that are one array.
         if refused.status != Status.UNSUPPORTED:
             raise
         try:
-            return _build(result, leaves, context, True)
+            return _build(result, leaves, context, written, True)
         except SpecError:
             raise refused from None
 
 
 def _build(result: Traced, leaves: Sequence[tuple[Traced, Tensor]], context: Context | None,
-           split: bool) -> tuple[Spec, list[Any]]:
+           written: tuple[Tensor, bool], split: bool) -> tuple[Spec, list[Any]]:
     """split: what reads an array has an operand of its own."""
-    order = _reachable(result)
+    order = reachable(result)
     tensors = {id(leaf): (index, tensor) for index, (leaf, tensor) in enumerate(leaves)}
     operands: list[Any] = []
     known: dict[int, Value] = {}
@@ -66,10 +68,10 @@ def _build(result: Traced, leaves: Sequence[tuple[Traced, Tensor]], context: Con
         value = read(result)
         if all(node.operation in ("", "input") for node in order.values()):
             value = graph.apply("move", [value])
-        return graph.finish(value, Tensor(result.element, result.shape)), operands
+        return graph.finish(value, written[0], accumulate=written[1]), operands
 
 
-def _reachable(result: Traced) -> dict[int, Traced]:
+def reachable(result: Traced) -> dict[int, Traced]:
     """What `result` needs, inputs before those that read them."""
     order: dict[int, Traced] = {}
     stack: list[tuple[Traced, bool]] = [(result, False)]

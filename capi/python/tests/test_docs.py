@@ -13,7 +13,7 @@ import morello
 ROOT = pathlib.Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "capi/python/README.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/onnx.md", "capi/python/README.md"])
 def test_page(page):
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
     assert blocks

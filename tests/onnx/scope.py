@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""What of ONNX's node tests a library of kernels is asked for, and what of that is missing, as data."""
+
+#: Element types of the language, and bool, whose values are bytes of 0 and 1.
+TYPES = {"FLOAT", "FLOAT16", "BFLOAT16", "INT8", "UINT8", "INT32", "BOOL"}
+
+#: Operators that are no kernels on tensors of known shapes. The first reason that fits a case is counted.
+OUT_OF_SCOPE = {
+    "control flow": {"If", "Loop"},
+    "sequences and optional values": {
+        "ConcatFromSequence", "OptionalGetElement", "OptionalHasElement", "SequenceAt", "SequenceConstruct",
+        "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap", "SplitToSequence"},
+    "strings": {"RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "LabelEncoder"},
+    "images in files": {"ImageDecoder"},
+    "random numbers": {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+                       "RandomUniformLike"},
+    "training": {"Adagrad", "Adam", "Gradient", "Momentum", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"},
+    "shapes that depend on elements": {"Compress", "NonMaxSuppression", "NonZero", "TfIdfVectorizer", "Unique"},
+    "trees and other models": {"ArrayFeatureExtractor", "Binarizer", "TreeEnsemble"},
+}
+
+#: Operators that read no elements: everything is known when a model is compiled.
+NOTHING_READ = {"BlackmanWindow", "Constant", "ConstantOfShape", "EyeLike", "HammingWindow", "HannWindow",
+                "MelWeightMatrix", "Range", "Shape", "Size"}
+
+#: Cases of operators that are in scope otherwise.
+CASES_OUT_OF_SCOPE = [
+    (r"test_(training_dropout|batchnorm_.*_training_mode|sce_|nllloss_)", "training"),
+    (r"test_bernoulli", "random numbers"),
+    (r"test_(blackman|hamming|hann)window", "no tensors are read"),
+    (r"test_(sequence|optional|identity_(sequence|opt)|if_(opt|seq)|loop16)", "sequences and optional values"),
+    (r"test_range_.*_expanded", "control flow"),
+]
+
+#: Why a case that is in scope cannot be said: what is searched for in the error, and the reason.
+MISSING = [
+    (r"elementwise operation '(less|less_equal|greater|greater_equal|equal|not_equal|select)'",
+     "comparisons, selection"),
+    (r"operator Bit", "operations on bits"),
+    (r"operator (Sin|Cos|Tan|Asin|Acos|Atan)\b", "trigonometric functions"),
+    (r"operator Pow", "powers with other exponents"),
+    (r"operator Scan|operator (RNN|GRU|LSTM)", "recurrences"),
+    (r"operator (Resize|Upsample)", "resampling"),
+    (r"operator (GridSample|DeformConv|RoiAlign|MaxUnpool|Gather|Scatter|TensorScatter|Col2Im)",
+     "elements at places that depend on elements"),
+    (r"operator (Hardmax|TopK|Arg|OneHot|MaxPool with indices)", "places of the greatest elements"),
+    (r"operator (ReduceProd|CumProd|Det)", "products of all elements along an axis"),
+    (r"operator (DFT|STFT)", "Fourier transforms"),
+    (r"operator Pad|negative step|wider than what it covers", "reversed, reflected and repeated elements"),
+    (r"operator (Mod|Div)|division of i32", "remainders and quotients of i32 and floats"),
+    (r"conversion of i32", "conversions that wrap"),
+    (r"operator CumSum", "running sums of floats"),
+    (r"not supported|does not|at most|no implementation", "limits of the language"),
+]
+
+#: Cases whose expected results are further from the exact ones than their tolerance: NumPy's are rounded to bf16 after
+#: each operation, or have an error where zero is exact. Relative and absolute tolerances for these: two units of the
+#: last place of bf16, and of the last place of f32 at 1.
+ROUGH = {**{f"test_attention_{name}": (2.0 ** -6, 1e-7) for name in (
+    "3d_causal_bf16", "3d_causal_bf16_expanded", "4d_causal_bf16", "4d_causal_bf16_expanded",
+    "4d_attn_mask_causal_bf16", "4d_attn_mask_causal_bf16_expanded")},
+         "test_dft_inverse": (1e-3, 2.0 ** -22), "test_dft_inverse_opset19": (1e-3, 2.0 ** -22)}
