@@ -133,7 +133,7 @@ class Sized::Parser {
                     "a run-time size has to be the outermost axis in memory, or strides given that "
                     "do not depend on it; of " + name + " the distances of elements would depend "
                     "on it");
-      sized_.axes_.back() = static_cast<int>(axis);
+      if (x.strides[axis] != 0) sized_.axes_.back() = static_cast<int>(axis);
     }
     if (found > 0) return true;
     return fail(*first_, MORELLO_UNSUPPORTED,
