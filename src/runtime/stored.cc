@@ -216,7 +216,8 @@ std::optional<OperandDraft> read_operand(Reader& from) {
 }
 
 /// The run-time size of a kernel whose operands are known.
-std::optional<SizedCosts> read_sized(Reader& from, std::vector<KernelOperand>& operands) {
+std::optional<SizedCosts> read_sized(Reader& from, std::vector<KernelOperand>& operands,
+                                     const std::vector<std::optional<Draft>>& packs) {
   std::vector<i32> axes;
   for (size_t o = 0; o < operands.size(); o++) axes.push_back(from.take<i32>());
   const u32 largest = from.take_count(sizeof(i64));
@@ -229,9 +230,8 @@ std::optional<SizedCosts> read_sized(Reader& from, std::vector<KernelOperand>& o
   }
   for (size_t o = 0; o < operands.size(); o++) {
     KernelOperand& operand = operands[o];
-    const bool packed = operand.bytes != span_bytes(operand);
     good = good && axes[o] >= -1 && axes[o] < std::ssize(operand.shape) &&
-           (axes[o] < 0 || (!packed && operand.shape[static_cast<size_t>(axes[o])] == largest));
+           (axes[o] < 0 || (!packs[o] && operand.shape[static_cast<size_t>(axes[o])] == largest));
     operand.row_axis = axes[o];
   }
   if (from.bad() || !good) return std::nullopt;
@@ -335,7 +335,7 @@ Result<StoredKernel> decode_kernel(std::span<const u8> file, const DecodeKernelO
   }
   std::optional<Draft> own = read_executable(from);
   if (own && version == kSizedVersion) {
-    kernel.sized = read_sized(from, kernel.operands);
+    kernel.sized = read_sized(from, kernel.operands, packs);
     if (!kernel.sized) return corrupt("what it says of its run-time size is impossible");
   }
   if (!own || !from.at_end()) return corrupt("what it says of its code is impossible");
