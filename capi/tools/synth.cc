@@ -72,7 +72,7 @@ int synth_command(const Arguments& arguments, const std::string& text) {
         isa_name(morello_kernel_isa(kernel)), grouped(static_cast<double>(code_bytes)),
         grouped(static_cast<double>(morello_kernel_scratch_size(kernel))));
   if (const int64_t largest = morello_kernel_largest_size(kernel); largest != 0) {
-    print("sizes    1 to {}, of which 1 costs {} cycles and {} costs\n", largest,
+    print("sizes    1 to {}; size 1 costs {} cycles, and {}:\n", largest,
           grouped(morello_kernel_sized_cost(kernel, 1)), largest);
   }
   print("cost     {} cycles, {}\n", grouped(morello_kernel_cost(kernel)), describe_proof(*job));
