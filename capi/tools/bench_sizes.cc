@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// morello bench of a kernel with a run-time size: at some sizes beside kernels of exactly that size,
-// in the same rounds.
+// morello bench of a kernel with a run-time size: at some sizes beside kernels of exactly that
+// size, in the same rounds.
 #include <cmath>
 #include <set>
 
@@ -43,9 +43,8 @@ double geometric_mean(const std::vector<double>& ratios) {
 
 int bench_sizes(const Arguments& arguments, const std::string& text, Job* job) {
   const morello_kernel* kernel = job->kernel.get();
-  const std::vector<int64_t> sizes = arguments.sizes.empty()
-                                         ? usual_sizes(morello_kernel_largest_size(kernel))
-                                         : arguments.sizes;
+  const std::vector<int64_t> sizes =
+      arguments.sizes.empty() ? usual_sizes(morello_kernel_largest_size(kernel)) : arguments.sizes;
   Json report = describe(*job);
   report["sizes"] = Json::array();
   if (!arguments.json) {
@@ -64,9 +63,8 @@ int bench_sizes(const Arguments& arguments, const std::string& text, Job* job) {
     std::optional<Operands> own, others;
     if (int code = prepare(arguments, text, *job, &own); code != kExitOk) return code;
     if (int code = prepare(arguments, fixed_text, *fixed, &others); code != kExitOk) return code;
-    const std::vector<Timing> timings =
-        measure({contender_of(*job, &*own), contender_of(*fixed, &*others)},
-                {arguments.rounds, 2e-3});
+    const std::vector<Timing> timings = measure(
+        {contender_of(*job, &*own), contender_of(*fixed, &*others)}, {arguments.rounds, 2e-3});
     const Ratio ratio = compare(timings[0], timings[1]);
     ratios.push_back(ratio.median);
     predicted.push_back(morello_kernel_sized_cost(kernel, size) /

@@ -103,7 +103,7 @@ struct Job {
   SpecPtr spec;
   KernelPtr kernel;
   morello_search_stats stats = {};
-  PoolPtr pool;  // for more than one thread
+  PoolPtr pool;      // for more than one thread
   int64_t size = 0;  // of a kernel with a run-time size: `spec` is that of this size; else 0
   const morello_executor* executor() const {
     return pool ? morello_pool_executor(pool.get()) : nullptr;

@@ -151,7 +151,7 @@ morello_status morello_kernel_run(const morello_kernel* kernel, void* const* ope
 
 static morello_status run_checked(const morello_kernel* kernel, const Buffers& given,
                                   uint32_t operand_count, void* scratch, size_t scratch_bytes,
-                                  const morello_executor* executor, morello_error** err) {
+                                  const morello_executor* executor, morello_error** err) noexcept {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"kernel", kernel}})) return *e;
     const Executable* executable = runnable_of(kernel);
@@ -214,12 +214,13 @@ morello_status morello_kernel_run_sized_checked(const morello_kernel* kernel, in
   if (kernel != nullptr && !(sized && has_size(kernel->kernel, size)))
     return guarded(err, [&]() -> Result<Done> {
       if (!sized)
-        return invalid_argument("the kernel has no run-time size; run it with "
-                                "morello_kernel_run_checked()");
+        return invalid_argument(
+            "the kernel has no run-time size; run it with "
+            "morello_kernel_run_checked()");
       return *check_size(size, kernel->kernel.sized->largest());
     });
-  return run_checked(kernel, {operands, operand_bytes, size}, operand_count, scratch,
-                     scratch_bytes, executor, err);
+  return run_checked(kernel, {operands, operand_bytes, size}, operand_count, scratch, scratch_bytes,
+                     executor, err);
 }
 
 morello_sized_kernel_fn morello_kernel_sized_function(const morello_kernel* kernel) {

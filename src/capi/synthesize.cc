@@ -189,9 +189,8 @@ morello_status morello_synthesize(const morello_context* context, const morello_
     }
     const Table* asked = table == nullptr || !fits ? nullptr : &table->table;
     Result<BuiltKernel> built =
-        spec->sized
-            ? build_sized_kernel(*spec->sized, target, search, asked, output)
-            : build_kernel(spec->statement, spec->lowered, target, search, asked, output);
+        spec->sized ? build_sized_kernel(*spec->sized, target, search, asked, output)
+                    : build_kernel(spec->statement, spec->lowered, target, search, asked, output);
     if (!built) return std::move(built.error());
     if (!fits) {
       built->report.solving.table_use = TableUse::kNotCovered;

@@ -157,9 +157,8 @@ class SizedBuilder {
       steps.push_back(static_cast<i64>(o.row_bytes()));
     Result<Code> code = emit_pieces(codes, next, steps, target_);
     if (!code) return std::move(code.error());
-    Result<CodeMemory> memory = output_ == BuildOutput::kExecutable
-                                    ? CodeMemory::make(code->bytes)
-                                    : CodeMemory::keep(code->bytes);
+    Result<CodeMemory> memory = output_ == BuildOutput::kExecutable ? CodeMemory::make(code->bytes)
+                                                                    : CodeMemory::keep(code->bytes);
     if (!memory) return std::move(memory.error());
     joined.code = std::move(*memory);
     joined.entry = code->entry;
@@ -176,8 +175,8 @@ class SizedBuilder {
       const u32 piece = pieces[rows.next[from]].size;
       text += "  size " + std::to_string(from);
       if (to - 1 > from) text += " to " + std::to_string(to - 1);
-      text += ": " + std::to_string(piece) + (from == piece && to == from + 1 ? "" : ", rest") +
-              "\n";
+      text +=
+          ": " + std::to_string(piece) + (from == piece && to == from + 1 ? "" : ", rest") + "\n";
     }
     std::string plans;
     for (const Piece& piece : pieces) {

@@ -51,8 +51,7 @@ Loss loss(const Decomposition& d, const std::vector<double>& expected) {
 }
 
 /// Leaves out pieces, those first that fewest sizes begin with.
-void prune(std::vector<Piece>& pieces, u32 largest, i64 call,
-           const std::vector<double>& expected) {
+void prune(std::vector<Piece>& pieces, u32 largest, i64 call, const std::vector<double>& expected) {
   Decomposition whole = decompose(pieces, largest, call);
   const Loss least = loss(whole, expected);
   const Loss most{std::max(kWorst, least.worst), std::max(kMean, least.mean)};

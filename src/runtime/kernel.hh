@@ -94,7 +94,7 @@ struct Estimate {
 /// kernel tells is of the largest size.
 struct SizedCosts {
   std::vector<i64> cost;  // units, of each size; 0 of no rows
-  i64 largest() const { return std::ssize(cost) - 1; }
+  i64 largest() const noexcept { return std::ssize(cost) - 1; }
 };
 
 struct Kernel {

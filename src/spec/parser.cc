@@ -111,8 +111,9 @@ bool TextParser::integers(std::vector<Int>& list, std::string_view what) {
 bool TextParser::run_time_size(Int& result) {
   result = {run_time_size_, token_.at};
   if (run_time_size_ == 0)
-    return fail(MORELLO_UNSUPPORTED, token_.at,
-                "'?', a size that is known only at run time, can be used in Specs of kernels alone");
+    return fail(
+        MORELLO_UNSUPPORTED, token_.at,
+        "'?', a size that is known only at run time, can be used in Specs of kernels alone");
   advance();
   if (token_.kind != Token::Kind::kUnknown || token_.text != "<") return true;
   Int bound;

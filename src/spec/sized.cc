@@ -131,8 +131,10 @@ class Sized::Parser {
       if (x.shape[axis] != sized_.largest_ || !same_strides(x, y))
         return fail(place(first), MORELLO_UNSUPPORTED,
                     "a run-time size has to be the outermost axis in memory, or strides given that "
-                    "do not depend on it; of " + name + " the distances of elements would depend "
-                    "on it");
+                    "do not depend on it; of " +
+                        name +
+                        " the distances of elements would depend "
+                        "on it");
       if (x.strides[axis] != 0) sized_.axes_.back() = static_cast<int>(axis);
     }
     if (found > 0) return true;

@@ -28,7 +28,7 @@ class Sized {
 
   /// As written, on one line, without comments.
   const std::string& text() const { return text_; }
-  i64 largest() const { return largest_; }
+  i64 largest() const noexcept { return largest_; }
   /// REQUIRES: 1 <= size <= largest().
   Result<Statement> at(i64 size) const { return morello::parse(source_, size); }
   /// Of each tensor: which axis has the size, or -1.

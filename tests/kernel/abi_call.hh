@@ -10,9 +10,9 @@
 
 namespace morello::testing {
 
-/// Calls function(a, b, c, fourth) with known values in rbx, rbp and r12 to r15. "" if it returned and kept
-/// them, the stack pointer, MXCSR, the x87 control word and the direction flag, and left the upper
-/// halves of the vector registers clean; else what it did. Thread safe.
+/// Calls function(a, b, c, fourth) with known values in rbx, rbp and r12 to r15. "" if it returned
+/// and kept them, the stack pointer, MXCSR, the x87 control word and the direction flag, and left
+/// the upper halves of the vector registers clean; else what it did. Thread safe.
 std::string abi_call(const void* function, const void* a, const void* b, const void* c,
                      u64 fourth = 0);
 

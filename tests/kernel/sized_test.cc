@@ -111,9 +111,8 @@ std::string wrong(const std::string& text, morello_isa isa, u64 seed, u32 thread
   if (morello_kernel_largest_size(c.kernel.get()) != sized->largest()) return "another bound";
   ReverseExecutor reverse;
   Call call;
-  call.function =
-      reinterpret_cast<morello_kernel_fn>(reinterpret_cast<void*>(
-          morello_kernel_sized_function(c.kernel.get())));
+  call.function = reinterpret_cast<morello_kernel_fn>(
+      reinterpret_cast<void*>(morello_kernel_sized_function(c.kernel.get())));
   call.scratch_bytes = morello_kernel_scratch_size(c.kernel.get());
   call.executor = threads > 1 ? reverse.get() : nullptr;
   for (i64 size = 1; size <= sized->largest();

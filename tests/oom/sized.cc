@@ -56,7 +56,8 @@ std::vector<Scenario> sized_scenarios() {
   all.push_back(making<morello_kernel>(
       "synthesize: a run-time size", {"morello_synthesize"},
       [=](morello_kernel** k, E e) { return morello_synthesize(context(), spec, nullptr, k, e); },
-      morello_kernel_release, [=](const morello_kernel* made) {
+      morello_kernel_release,
+      [=](const morello_kernel* made) {
         for (int64_t size = 1; size <= 3; size++)
           if (morello_kernel_sized_cost(made, size) != morello_kernel_sized_cost(kernel, size))
             return "another kernel";
@@ -78,9 +79,10 @@ std::vector<Scenario> sized_scenarios() {
   plain.functions = {"morello_spec_largest_size", "morello_kernel_largest_size",
                      "morello_kernel_sized_function", "morello_kernel_sized_cost"};
   plain.call = [=](E) {
-    const bool good =
-        morello_spec_largest_size(spec) == 3 && morello_kernel_largest_size(kernel) == 3 &&
-        morello_kernel_sized_function(kernel) != nullptr && morello_kernel_sized_cost(kernel, 2) > 0;
+    const bool good = morello_spec_largest_size(spec) == 3 &&
+                      morello_kernel_largest_size(kernel) == 3 &&
+                      morello_kernel_sized_function(kernel) != nullptr &&
+                      morello_kernel_sized_cost(kernel, 2) > 0;
     return good ? MORELLO_OK : MORELLO_INTERNAL;
   };
   plain.allocates = false;

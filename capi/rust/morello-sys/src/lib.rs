@@ -8,12 +8,14 @@
 
 mod code;
 mod precompute;
+mod sized;
 mod stats;
 mod status;
 mod stored;
 
 pub use code::*;
 pub use precompute::*;
+pub use sized::*;
 pub use stats::*;
 pub use status::*;
 pub use std::os::raw::{c_char, c_int, c_void};
@@ -222,14 +224,6 @@ pub type morello_kernel_fn = Option<
         executor: *const morello_executor,
     ),
 >;
-pub type morello_sized_kernel_fn = Option<
-    unsafe extern "C" fn(
-        operands: *const *mut c_void,
-        scratch: *mut c_void,
-        executor: *const morello_executor,
-        size: i64,
-    ),
->;
 
 extern "C" {
     pub fn morello_status_string(status: morello_status) -> *const c_char;
@@ -345,13 +339,6 @@ extern "C" {
         index: u32,
         tensor: *mut morello_tensor,
     ) -> morello_status;
-    pub fn morello_spec_largest_size(spec: *const morello_spec) -> i64;
-    pub fn morello_spec_at_size(
-        spec: *const morello_spec,
-        size: i64,
-        fixed: *mut *mut morello_spec,
-        err: *mut *mut morello_error,
-    ) -> morello_status;
     pub fn morello_spec_flops(spec: *const morello_spec) -> f64;
     pub fn morello_spec_evaluate(
         spec: *const morello_spec,
@@ -395,28 +382,6 @@ extern "C" {
         err: *mut *mut morello_error,
     ) -> morello_status;
     pub fn morello_kernel_function(kernel: *const morello_kernel) -> morello_kernel_fn;
-    pub fn morello_kernel_largest_size(kernel: *const morello_kernel) -> i64;
-    pub fn morello_kernel_run_sized(
-        kernel: *const morello_kernel,
-        size: i64,
-        operands: *const *mut c_void,
-        scratch: *mut c_void,
-        executor: *const morello_executor,
-    ) -> morello_status;
-    pub fn morello_kernel_run_sized_checked(
-        kernel: *const morello_kernel,
-        size: i64,
-        operands: *const *mut c_void,
-        operand_bytes: *const usize,
-        operand_count: u32,
-        scratch: *mut c_void,
-        scratch_bytes: usize,
-        executor: *const morello_executor,
-        err: *mut *mut morello_error,
-    ) -> morello_status;
-    pub fn morello_kernel_sized_function(kernel: *const morello_kernel)
-        -> morello_sized_kernel_fn;
-    pub fn morello_kernel_sized_cost(kernel: *const morello_kernel, size: i64) -> f64;
     pub fn morello_kernel_operand_count(kernel: *const morello_kernel) -> u32;
     pub fn morello_kernel_operand_size(kernel: *const morello_kernel, index: u32) -> usize;
     pub fn morello_kernel_scratch_size(kernel: *const morello_kernel) -> usize;

@@ -132,61 +132,6 @@ impl Kernel {
         }
     }
 
-    /// The bound of a size that is known only at run time, `?<=512` in the Spec; 0 if there is none.
-    /// Such a kernel is run with [`Kernel::run_sized`], and what is asked of operands and cost is of
-    /// that largest size.
-    pub fn largest_size(&self) -> usize {
-        // SAFETY (here and below): `self` holds a live kernel.
-        unsafe { sys::morello_kernel_largest_size(self.as_ptr()) as usize }
-    }
-
-    /// Predicted cycles of one run of `size`; 0 if the kernel has no such size.
-    pub fn cost_at_size(&self, size: usize) -> f64 {
-        unsafe { sys::morello_kernel_sized_cost(self.as_ptr(), size as i64) }
-    }
-
-    /// Runs a kernel with a run-time size on operands of `size`, which may be longer than that needs.
-    pub fn run_sized(
-        &self,
-        size: usize,
-        inputs: &[Slice],
-        output: SliceMut,
-        scratch: Option<&mut Scratch>,
-        pool: Option<&Pool>,
-    ) -> Result<()> {
-        let count = self.0.operands.len();
-        let mut bytes = [0; sys::MORELLO_MAX_OPERANDS];
-        for (bytes, input) in bytes.iter_mut().zip(inputs) {
-            *bytes = input.len * input.dtype.size();
-        }
-        bytes[count - 1] = output.len * output.dtype.size();
-        // The lengths are checked with the size.
-        let none = vec![0; count];
-        let pointers = operand_pointers(&self.0.operands, &none, inputs, output)?;
-        let scratch = match scratch {
-            Some(scratch) => scratch.for_kernel(self)?,
-            None => std::ptr::null_mut(),
-        };
-        let executor = pool.map_or(std::ptr::null(), Pool::executor);
-        let mut err = std::ptr::null_mut();
-        // SAFETY: there is a pointer for every operand, with its size; slices are aligned, and the
-        // library checks the rest. The scratch is borrowed mutably and is large and aligned enough.
-        unsafe {
-            let status = sys::morello_kernel_run_sized_checked(
-                self.as_ptr(),
-                size as i64,
-                pointers.as_ptr(),
-                bytes.as_ptr(),
-                count as u32,
-                scratch,
-                self.scratch_size(),
-                executor,
-                &mut err,
-            );
-            error::check(status, err)
-        }
-    }
-
     /// Elements that operand `index` needs; for an operand whose layout was free, of its packed
     /// form. `None` if there is no such operand.
     pub fn operand_len(&self, index: usize) -> Option<usize> {
@@ -427,7 +372,7 @@ impl Scratch {
     }
 
     /// Memory that is large and aligned enough for `kernel`.
-    fn for_kernel(&mut self, kernel: &Kernel) -> Result<*mut c_void> {
+    pub(crate) fn for_kernel(&mut self, kernel: &Kernel) -> Result<*mut c_void> {
         // SAFETY: `kernel` is live.
         let alignment = unsafe { sys::morello_kernel_scratch_alignment(kernel.as_ptr()) };
         let needed = AllocLayout::from_size_align(kernel.scratch_size().max(1), alignment.max(1))
