@@ -79,6 +79,7 @@ int bench_command(const Arguments& arguments, const std::string& text) {
   std::optional<Job> job = make_job(arguments, text, JobKind::kRun);
   if (!job) return kExitLibrary;
   if (job->size != 0) return bench_sizes(arguments, text, &*job);
+  if (!arguments.sizes.empty()) return report_size(*job);
   const std::string tree =
       arguments.tree
           ? text_of(morello_kernel_print, static_cast<const morello_kernel*>(job->kernel.get()))

@@ -119,6 +119,8 @@ ContextPtr make_context(const Arguments& arguments, morello_error** error);
 std::optional<Job> make_job(const Arguments& arguments, const std::string& text, JobKind kind);
 /// Makes the job, of a kernel with a run-time size, one of this size. False: *error says why not.
 bool set_size(Job* job, int64_t size, morello_error** error);
+/// Reports that --size says nothing about the job's Spec. Returns kExitUsage.
+int report_size(const Job& job);
 /// Reports that a command needs all sizes known. Returns kExitLibrary.
 int report_run_time_size(const Arguments& arguments, const std::string& text);
 

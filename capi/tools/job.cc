@@ -85,6 +85,11 @@ bool set_size(Job* job, int64_t size, morello_error** error) {
   return true;
 }
 
+int report_size(const Job& job) {
+  print_error("morello: --size: \"{}\" has no run-time size, such as ?<=512\n", job.text);
+  return kExitUsage;
+}
+
 int report_run_time_size(const Arguments& arguments, const std::string& text) {
   return report_text(arguments, text,
                      "this command needs to know all sizes; write a number for each '?'", 1);

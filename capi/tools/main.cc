@@ -67,8 +67,8 @@ void add_common(CLI::App* command, Arguments* arguments) {
   add_effort(command, &arguments->effort);
 }
 
-void add_sizes(CLI::App* command, const char* description, std::vector<int64_t>* sizes) {
-  command->add_option("--size", *sizes, description)
+CLI::Option* add_sizes(CLI::App* command, const char* description, std::vector<int64_t>* sizes) {
+  return command->add_option("--size", *sizes, description)
       ->allow_extra_args(false)
       ->option_text("M (repeat)");
 }
@@ -105,7 +105,7 @@ int run(int argc, char** argv) {
       ->allow_extra_args(false)
       ->option_text("FILE.npy (repeat)");
   run->add_option("--output", arguments.output, "write the result here")->option_text("FILE.npy");
-  add_sizes(run, "the run-time size; default: its bound", &arguments.sizes);
+  add_sizes(run, "the run-time size; default: its bound", &arguments.sizes)->take_last();
   CLI::App* bench = add_command("bench", "check the result, then measure", bench_command);
   add_check_options(bench, &arguments);
   add_whole(bench, "--rounds", "how often to measure (default 30)", {1, 100000}, &arguments.rounds);
