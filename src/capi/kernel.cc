@@ -40,9 +40,14 @@ constexpr const char* kNotToRun =
     "the kernel was made with options.search_only or options.code_only and has no code to run; "
     "synthesize it without";
 
-constexpr const char* kSizeMissing =
-    "the kernel has a run-time size; run it with morello_kernel_run_sized() or "
-    "morello_kernel_run_sized_checked()";
+/// Whether the right one of two functions runs the kernel, and with a size that it has.
+std::optional<Error> check_sized(const Kernel& k, bool sized, i64 size) {
+  if (!k.sized && !sized) return std::nullopt;
+  if (k.sized && sized) return check_size(size, k.sized->largest());
+  return invalid_argument(sized ? "the kernel has no run-time size; run it without one"
+                                : "the kernel has a run-time size; run it with "
+                                  "morello_kernel_run_sized() or its checked form");
+}
 
 /// What a caller gives, and the size of the run; 0: the kernel has none.
 struct Buffers {
@@ -51,44 +56,37 @@ struct Buffers {
   i64 size;
 };
 
-PlacedTensor placed(const KernelOperand& o, const void* pointer) {
+/// Rows of an operand that a run of some size leaves alone.
+i64 rows_beyond(const KernelOperand& o, i64 size) {
+  return size == 0 || o.row_axis < 0 ? 0 : o.shape[static_cast<size_t>(o.row_axis)] - size;
+}
+
+PlacedTensor placed(const KernelOperand& o, const void* pointer, i64 size) {
   PlacedTensor t{reinterpret_cast<uintptr_t>(pointer), o.alignment, o.shape, o.strides};
   if (o.pack) {  // the packed form is the library's from end to end
     t.shape = {static_cast<i64>(o.bytes / o.alignment)};
     t.strides = {1};
+  } else if (o.row_axis >= 0) {
+    t.shape[static_cast<size_t>(o.row_axis)] -= rows_beyond(o, size);
   }
   return t;
-}
-
-/// An operand in a run of some size.
-struct OperandPart {
-  u64 bytes = 0;
-  PlacedTensor tensor;
-};
-OperandPart part_of(const KernelOperand& o, const void* pointer, i64 size) {
-  OperandPart part{o.bytes, placed(o, pointer)};
-  if (size == 0 || o.row_axis < 0) return part;
-  i64& rows = part.tensor.shape[static_cast<size_t>(o.row_axis)];
-  part.bytes -= static_cast<u64>(rows - size) * o.row_bytes();
-  rows = size;
-  return part;
 }
 
 std::optional<Error> check_buffers(const Kernel& k, const Buffers& given) {
   const u32 count = static_cast<u32>(k.operands.size()), out = count - 1;
   for (u32 i = 0; i < count; i++) {
-    if (auto e = check_pointer({i, count}, given.operands[i], k.operands[i].alignment)) return e;
-    const u64 needed = part_of(k.operands[i], given.operands[i], given.size).bytes;
-    if (auto e = check_bytes({i, count}, given.operand_bytes[i], needed)) return e;
+    const KernelOperand& o = k.operands[i];
+    if (auto e = check_pointer({i, count}, given.operands[i], o.alignment)) return e;
+    const u64 beyond = static_cast<u64>(rows_beyond(o, given.size)) * o.row_bytes();
+    if (auto e = check_bytes({i, count}, given.operand_bytes[i], o.bytes - beyond)) return e;
   }
-  const OperandPart output = part_of(k.operands[out], given.operands[out], given.size);
-  for (u32 i = 0; i < out; i++) {
-    const OperandPart input = part_of(k.operands[i], given.operands[i], given.size);
-    if (find_overlap(input.tensor, output.tensor) == Overlap::kSome)
+  const PlacedTensor output = placed(k.operands[out], given.operands[out], given.size);
+  for (u32 i = 0; i < out; i++)
+    if (find_overlap(placed(k.operands[i], given.operands[i], given.size), output) ==
+        Overlap::kSome)
       return invalid_argument(
           OperandName{out, count}.text() + " shares memory with " + OperandName{i, count}.text() +
           "; no element may belong to both, not even in place: give one of them other memory");
-  }
   return std::nullopt;
 }
 
@@ -131,6 +129,19 @@ bool has_size(const Kernel& k, i64 size) noexcept {
 
 }  // namespace
 
+/// With what has been checked.
+static morello_status run(const Executable& executable, void* const* operands, void* scratch,
+                          const morello_executor* executor, i64 size) noexcept {
+  if (scratch != nullptr || executable.scratch_bytes == 0) {
+    executable.call(operands, scratch, executor, size);
+    return MORELLO_OK;
+  }
+  return guarded_status([&] {
+    executable.run(operands, nullptr, executor, size);
+    return MORELLO_OK;
+  });
+}
+
 morello_status morello_kernel_run(const morello_kernel* kernel, void* const* operands,
                                   void* scratch, const morello_executor* executor) {
   const Executable* executable = executable_of(kernel);
@@ -139,23 +150,17 @@ morello_status morello_kernel_run(const morello_kernel* kernel, void* const* ope
   const morello_status status = kernel->kernel.checks.check(operands, scratch);
   if (status != MORELLO_OK) return status;
   if (!usable(executor)) return MORELLO_INVALID_ARGUMENT;
-  if (scratch != nullptr || executable->scratch_bytes == 0) {
-    executable->function()(operands, scratch, executor);
-    return MORELLO_OK;
-  }
-  return guarded_status([&] {
-    executable->run(operands, nullptr, executor);
-    return MORELLO_OK;
-  });
+  return run(*executable, operands, scratch, executor, 0);
 }
 
-static morello_status run_checked(const morello_kernel* kernel, const Buffers& given,
+static morello_status run_checked(const morello_kernel* kernel, bool sized, const Buffers& given,
                                   uint32_t operand_count, void* scratch, size_t scratch_bytes,
                                   const morello_executor* executor, morello_error** err) noexcept {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"kernel", kernel}})) return *e;
     const Executable* executable = runnable_of(kernel);
     if (executable == nullptr) return invalid_argument(kNotToRun);
+    if (auto e = check_sized(kernel->kernel, sized, given.size)) return *e;
     if (auto e = check_list(given.operands)) return *e;
     if (auto e = find_null({{"operand_bytes", given.operand_bytes}})) return *e;
     const Kernel& k = kernel->kernel;
@@ -175,10 +180,8 @@ morello_status morello_kernel_run_checked(const morello_kernel* kernel, void* co
                                           const size_t* operand_bytes, uint32_t operand_count,
                                           void* scratch, size_t scratch_bytes,
                                           const morello_executor* executor, morello_error** err) {
-  if (kernel != nullptr && kernel->kernel.sized)
-    return guarded(err, []() -> Result<Done> { return invalid_argument(kSizeMissing); });
-  return run_checked(kernel, {operands, operand_bytes, 0}, operand_count, scratch, scratch_bytes,
-                     executor, err);
+  return run_checked(kernel, false, {operands, operand_bytes, 0}, operand_count, scratch,
+                     scratch_bytes, executor, err);
 }
 
 int64_t morello_kernel_largest_size(const morello_kernel* kernel) {
@@ -194,14 +197,7 @@ morello_status morello_kernel_run_sized(const morello_kernel* kernel, int64_t si
   const morello_status status = kernel->kernel.checks.check(operands, scratch);
   if (status != MORELLO_OK) return status;
   if (!usable(executor)) return MORELLO_INVALID_ARGUMENT;
-  if (scratch != nullptr || executable->scratch_bytes == 0) {
-    executable->sized_function()(operands, scratch, executor, size);
-    return MORELLO_OK;
-  }
-  return guarded_status([&] {
-    executable->run(operands, nullptr, executor, size);
-    return MORELLO_OK;
-  });
+  return run(*executable, operands, scratch, executor, size);
 }
 
 morello_status morello_kernel_run_sized_checked(const morello_kernel* kernel, int64_t size,
@@ -210,17 +206,8 @@ morello_status morello_kernel_run_sized_checked(const morello_kernel* kernel, in
                                                 size_t scratch_bytes,
                                                 const morello_executor* executor,
                                                 morello_error** err) {
-  const bool sized = kernel != nullptr && kernel->kernel.sized;
-  if (kernel != nullptr && !(sized && has_size(kernel->kernel, size)))
-    return guarded(err, [&]() -> Result<Done> {
-      if (!sized)
-        return invalid_argument(
-            "the kernel has no run-time size; run it with "
-            "morello_kernel_run_checked()");
-      return *check_size(size, kernel->kernel.sized->largest());
-    });
-  return run_checked(kernel, {operands, operand_bytes, size}, operand_count, scratch, scratch_bytes,
-                     executor, err);
+  return run_checked(kernel, true, {operands, operand_bytes, size}, operand_count, scratch,
+                     scratch_bytes, executor, err);
 }
 
 morello_sized_kernel_fn morello_kernel_sized_function(const morello_kernel* kernel) {

@@ -33,8 +33,7 @@ void Executable::run(void* const* operands, void* scratch, const morello_executo
     own.reset(aligned_allocate(scratch_bytes, kScratchAlignment));
     scratch = own.get();
   }
-  size == 0 ? function()(operands, scratch, executor)
-            : sized_function()(operands, scratch, executor, size);
+  call(operands, scratch, executor, size);
 }
 
 void Kernel::pack(u32 index, const void* source, void* packed) const {

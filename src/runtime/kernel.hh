@@ -40,8 +40,14 @@ struct Executable {
   morello_sized_kernel_fn sized_function() const noexcept {
     return reinterpret_cast<morello_sized_kernel_fn>(address());
   }
+  /// `size`: of a kernel with a run-time size, else 0.
+  void call(void* const* operands, void* scratch, const morello_executor* executor,
+            i64 size) const {
+    size == 0 ? function()(operands, scratch, executor)
+              : sized_function()(operands, scratch, executor, size);
+  }
   /// Runs it; takes scratch for this call alone if `scratch` is nullptr and some is needed.
-  /// `size`: of a kernel with a run-time size. Throws std::bad_alloc.
+  /// Throws std::bad_alloc.
   void run(void* const* operands, void* scratch, const morello_executor* executor,
            i64 size = 0) const;
 
