@@ -27,17 +27,8 @@ struct Figures {
 
 Figures measure_job(const Arguments& arguments, const Job& job, Operands* operands,
                     Comparison* comparison) {
-  const morello_kernel_fn function = morello_kernel_function(job.kernel.get());
-  void* const* pointers = operands->pointers();
-  void* scratch = operands->scratch();
-  const morello_executor* executor = job.executor();
   const int32_t isa = morello_kernel_isa(job.kernel.get());
-  std::vector<Contender> contenders = {{[=](uint64_t calls) {
-                                         for (; calls != 0; --calls) {
-                                           function(pointers, scratch, executor);
-                                           compiler_barrier();
-                                         }
-                                       }},
+  std::vector<Contender> contenders = {contender_of(job, operands),
                                        {[=](uint64_t calls) { fma_peak(isa, calls); }}};
   for (Contender& rival : comparison->contenders()) contenders.push_back(std::move(rival));
   const std::vector<Timing> timings = measure(contenders, {arguments.rounds, 2e-3});
@@ -85,8 +76,10 @@ void print_figures(const Arguments& arguments, const Job& job, const Figures& fi
 
 int bench_command(const Arguments& arguments, const std::string& text) {
   if (!arguments.rivals.empty()) return duel_command(arguments, text);
-  const std::optional<Job> job = make_job(arguments, text, JobKind::kRun);
+  std::optional<Job> job = make_job(arguments, text, JobKind::kRun);
   if (!job) return kExitLibrary;
+  if (job->size != 0) return bench_sizes(arguments, text, &*job);
+  if (!arguments.sizes.empty()) return report_size(*job);
   const std::string tree =
       arguments.tree
           ? text_of(morello_kernel_print, static_cast<const morello_kernel*>(job->kernel.get()))

@@ -18,8 +18,13 @@ Outcome run_checked(const Arguments& arguments, const std::string& text, const J
                     Operands* operands) {
   Outcome outcome;
   const auto run = [&] {
-    const morello_status status = morello_kernel_run(job.kernel.get(), operands->pointers(),
-                                                     operands->scratch(), job.executor());
+    const morello_kernel* kernel = job.kernel.get();
+    void* const* pointers = operands->pointers();
+    void* scratch = operands->scratch();
+    const morello_status status =
+        job.size == 0
+            ? morello_kernel_run(kernel, pointers, scratch, job.executor())
+            : morello_kernel_run_sized(kernel, job.size, pointers, scratch, job.executor());
     if (status != MORELLO_OK) outcome.exit_code = report_status(arguments, text, status);
     return status == MORELLO_OK;
   };

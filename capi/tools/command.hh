@@ -60,6 +60,7 @@ struct Arguments {
   std::string bytes;                 // asm
   std::string save;                  // synth: a file; "": none
   std::string html;                  // explain: a file; "": none
+  std::vector<int64_t> sizes;        // run: one; bench: of kernels with a run-time size
   std::vector<std::string> rivals;   // bench: SPECs after the first
   std::vector<std::string> exports;  // bench: files
 
@@ -102,7 +103,8 @@ struct Job {
   SpecPtr spec;
   KernelPtr kernel;
   morello_search_stats stats = {};
-  PoolPtr pool;  // for more than one thread
+  PoolPtr pool;      // for more than one thread
+  int64_t size = 0;  // of a kernel with a run-time size: `spec` is that of this size; else 0
   const morello_executor* executor() const {
     return pool ? morello_pool_executor(pool.get()) : nullptr;
   }
@@ -115,6 +117,12 @@ ContextPtr make_context(const Arguments& arguments, morello_error** error);
 /// kExitLibrary. A text that ends with ".mkrn" is no Spec, but the path of a stored kernel, which
 /// is loaded: only to run.
 std::optional<Job> make_job(const Arguments& arguments, const std::string& text, JobKind kind);
+/// Makes the job, of a kernel with a run-time size, one of this size. False: *error says why not.
+bool set_size(Job* job, int64_t size, morello_error** error);
+/// Reports that --size says nothing about the job's Spec. Returns kExitUsage.
+int report_size(const Job& job);
+/// Reports that a command needs all sizes known. Returns kExitLibrary.
+int report_run_time_size(const Arguments& arguments, const std::string& text);
 
 /// Writes an error of the library to standard error, with a caret under the place in `text` if the
 /// error has one; with --json also to standard output. Returns kExitLibrary.
@@ -151,6 +159,8 @@ int show_command(const Arguments& arguments, const std::string& text);
 int run_command(const Arguments& arguments, const std::string& text);
 int bench_command(const Arguments& arguments, const std::string& text);
 int explain_command(const Arguments& arguments, const std::string& text);
+/// bench of a kernel with a run-time size beside kernels of fixed sizes.
+int bench_sizes(const Arguments& arguments, const std::string& text, Job* job);
 /// bench of the Spec and of arguments.rivals.
 int duel_command(const Arguments& arguments, const std::string& text);
 int asm_command(const Arguments& arguments, const std::string& text);

@@ -18,19 +18,6 @@ struct Entrant {
   std::unique_ptr<Operands> operands;
 };
 
-Contender contender_of(const Entrant& entrant) {
-  const morello_kernel_fn function = morello_kernel_function(entrant.job.kernel.get());
-  void* const* pointers = entrant.operands->pointers();
-  void* scratch = entrant.operands->scratch();
-  const morello_executor* executor = entrant.job.executor();
-  return {[=](uint64_t calls) {
-    for (; calls != 0; --calls) {
-      function(pointers, scratch, executor);
-      compiler_barrier();
-    }
-  }};
-}
-
 /// For CSV: in quotes, which are doubled inside.
 std::string cell(const std::string& text) {
   std::string safe = "\"";
@@ -69,6 +56,28 @@ Json json_of(const Ratio& ratio) {
 }
 
 }  // namespace
+
+Contender contender_of(const Job& job, Operands* operands) {
+  const morello_kernel_fn function = morello_kernel_function(job.kernel.get());
+  const morello_sized_kernel_fn sized = morello_kernel_sized_function(job.kernel.get());
+  void* const* pointers = operands->pointers();
+  void* scratch = operands->scratch();
+  const morello_executor* executor = job.executor();
+  const int64_t size = job.size;
+  if (sized != nullptr)
+    return {[=](uint64_t calls) {
+      for (; calls != 0; --calls) {
+        sized(pointers, scratch, executor, size);
+        compiler_barrier();
+      }
+    }};
+  return {[=](uint64_t calls) {
+    for (; calls != 0; --calls) {
+      function(pointers, scratch, executor);
+      compiler_barrier();
+    }
+  }};
+}
 
 std::string verdict(const Ratio& ratio) {
   if (!std::isfinite(ratio.high)) return "too few rounds to tell; 20 are enough";
@@ -120,7 +129,8 @@ int duel_command(const Arguments& arguments, const std::string& text) {
     entrants.push_back({std::move(*job), std::move(operands)});
   }
   std::vector<Contender> contenders;
-  for (const Entrant& entrant : entrants) contenders.push_back(contender_of(entrant));
+  for (const Entrant& entrant : entrants)
+    contenders.push_back(contender_of(entrant.job, entrant.operands.get()));
   const std::vector<Timing> timings = measure(contenders, {arguments.rounds, 2e-3});
 
   std::vector<Measured> all;

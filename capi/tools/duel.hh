@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "command.hh"
+#include "operands.hh"
 #include "rounds.hh"
 
 namespace morello::tools {
@@ -17,6 +18,9 @@ struct Measured {
   const Job* job;
   Timing timing;
 };
+
+/// Calls of the job's kernel, of its size. REQUIRES: both live as long.
+Contender contender_of(const Job& job, Operands* operands);
 
 /// In words: is the one that took `ratio` times as long faster, slower, or is there no telling?
 std::string verdict(const Ratio& ratio);

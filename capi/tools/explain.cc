@@ -6,6 +6,7 @@
 
 #include "checked_run.hh"
 #include "command.hh"
+#include "duel.hh"
 #include "explain_page.hh"
 #include "output.hh"
 #include "peak.hh"
@@ -25,15 +26,8 @@ Json measure_job(const Arguments& arguments, const Job& job, const Json& found) 
   Operands operands(job.spec.get(), job.kernel.get());
   operands.fill_random(arguments.seed);
   if (operands.pack(job.kernel.get()) != MORELLO_OK) return {};
-  const morello_kernel_fn function = morello_kernel_function(job.kernel.get());
   const int32_t isa = morello_kernel_isa(job.kernel.get());
-  const std::vector<Contender> contenders = {{[&](uint64_t calls) {
-                                               for (; calls != 0; --calls) {
-                                                 function(operands.pointers(), operands.scratch(),
-                                                          job.executor());
-                                                 compiler_barrier();
-                                               }
-                                             }},
+  const std::vector<Contender> contenders = {contender_of(job, &operands),
                                              {[=](uint64_t calls) { fma_peak(isa, calls); }}};
   const std::vector<Timing> timings = measure(contenders, {arguments.rounds, 2e-3});
   const double per_cycle =
@@ -111,6 +105,8 @@ int explain_command(const Arguments& arguments, const std::string& text) {
   const bool runs = can_run(arguments.target);
   std::optional<Job> job = make_job(arguments, text, runs ? JobKind::kRun : JobKind::kSearch);
   if (!job) return kExitLibrary;
+  if (morello_kernel_largest_size(job->kernel.get()) != 0)
+    return report_run_time_size(arguments, text);
   std::string found =
       text_of(morello_kernel_explain, static_cast<const morello_kernel*>(job->kernel.get()));
   if (found.empty()) {  // one that was stored, by a cache: its program is not

@@ -34,9 +34,12 @@ morello_options options_of(const Arguments& arguments, JobKind kind) {
   return options;
 }
 
-/// Statistics and threads of a job that has its kernel. False: *error says why not.
+/// Statistics, size and threads of a job that has its kernel. False: *error says why not.
 bool finish_job(const Arguments& arguments, JobKind kind, Job* job, morello_error** error) {
   morello_kernel_stats_get(job->kernel.get(), &job->stats, sizeof job->stats);
+  const int64_t largest = morello_kernel_largest_size(job->kernel.get());
+  const int64_t size = arguments.sizes.empty() ? largest : arguments.sizes.front();
+  if (largest != 0 && kind == JobKind::kRun && !set_size(job, size, error)) return false;
   if (arguments.threads == 1 || kind != JobKind::kRun) return true;
   morello_pool* pool = nullptr;
   if (morello_pool_create(arguments.threads, &pool, error) != MORELLO_OK) return false;
@@ -68,6 +71,29 @@ std::optional<Job> load_job(const Arguments& arguments, const std::string& path,
 }
 
 }  // namespace
+
+bool set_size(Job* job, int64_t size, morello_error** error) {
+  morello_context* context = nullptr;
+  if (morello_context_create(nullptr, &context, error) != MORELLO_OK) return false;
+  const ContextPtr own(context);
+  morello_spec *whole = nullptr, *fixed = nullptr;
+  if (morello_spec_parse(context, job->text.c_str(), &whole, error) != MORELLO_OK) return false;
+  const SpecPtr parsed(whole);
+  if (morello_spec_at_size(whole, size, &fixed, error) != MORELLO_OK) return false;
+  job->spec.reset(fixed);
+  job->size = size;
+  return true;
+}
+
+int report_size(const Job& job) {
+  print_error("morello: --size: \"{}\" has no run-time size, such as ?<=512\n", job.text);
+  return kExitUsage;
+}
+
+int report_run_time_size(const Arguments& arguments, const std::string& text) {
+  return report_text(arguments, text,
+                     "this command needs to know all sizes; write a number for each '?'", 1);
+}
 
 bool load_tables(const std::vector<std::string>& paths, morello_context* context, TablePtr* all,
                  morello_error** error) {

@@ -67,6 +67,12 @@ void add_common(CLI::App* command, Arguments* arguments) {
   add_effort(command, &arguments->effort);
 }
 
+CLI::Option* add_sizes(CLI::App* command, const char* description, std::vector<int64_t>* sizes) {
+  return command->add_option("--size", *sizes, description)
+      ->allow_extra_args(false)
+      ->option_text("M (repeat)");
+}
+
 CLI::App* add(CLI::App* app, const char* name, const char* description, Arguments* arguments) {
   CLI::App* command = app->add_subcommand(name, description);
   command->add_flag("--json", arguments->json, "one line of JSON per SPEC on standard output");
@@ -99,9 +105,11 @@ int run(int argc, char** argv) {
       ->allow_extra_args(false)
       ->option_text("FILE.npy (repeat)");
   run->add_option("--output", arguments.output, "write the result here")->option_text("FILE.npy");
+  add_sizes(run, "the run-time size; default: its bound", &arguments.sizes)->take_last();
   CLI::App* bench = add_command("bench", "check the result, then measure", bench_command);
   add_check_options(bench, &arguments);
   add_whole(bench, "--rounds", "how often to measure (default 30)", {1, 100000}, &arguments.rounds);
+  add_sizes(bench, "a run-time size to measure; default: several", &arguments.sizes);
   bench->add_flag("--show", arguments.tree, "print the Impl tree first");
   bench->add_flag("--compare", arguments.compare,
                   "time a plain compiled loop and OpenBLAS too, for matmuls of two matrices");

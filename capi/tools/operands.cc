@@ -70,7 +70,11 @@ Operands::Operands(const morello_spec* spec, const morello_kernel* kernel)
     morello_spec_operand(spec, i, &tensor);
     tensors_.push_back(tensor);
     given_.emplace_back(extent(tensor) * size_of(tensor.dtype), tensor.dtype);
-    packed_.emplace_back(morello_kernel_operand_size(kernel, i), tensor.dtype);
+    // What a kernel with a run-time size says is of the largest; its Spec is of the one to run.
+    packed_.emplace_back(tensor.layout == MORELLO_LAYOUT_FREE
+                             ? morello_kernel_operand_size(kernel, i)
+                             : given_.back().bytes(),
+                         tensor.dtype);
     given_pointers_.push_back(given_.back().memory());
     pointers_.push_back(packed_.back().memory());
   }

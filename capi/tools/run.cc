@@ -45,6 +45,7 @@ std::string load_inputs(const Arguments& arguments, Operands* operands) {
 int run_command(const Arguments& arguments, const std::string& text) {
   const std::optional<Job> job = make_job(arguments, text, JobKind::kRun);
   if (!job) return kExitLibrary;
+  if (!arguments.sizes.empty() && job->size == 0) return report_size(*job);
   Operands operands(job->spec.get(), job->kernel.get());
   operands.fill_random(arguments.seed);
   if (const std::string problem = load_inputs(arguments, &operands); !problem.empty()) {

@@ -43,6 +43,11 @@ int synth_command(const Arguments& arguments, const std::string& text) {
     Json report = describe(*job);
     report["scratch_bytes"] = morello_kernel_scratch_size(kernel);
     report["code_bytes"] = code_bytes;
+    if (const int64_t largest = morello_kernel_largest_size(kernel); largest != 0) {
+      report["sizes_cost_cycles"] = Json::array();
+      for (int64_t size = 1; size <= largest; ++size)
+        report["sizes_cost_cycles"].push_back(morello_kernel_sized_cost(kernel, size));
+    }
     report["stored"] = stats.stored != 0;
     report["search"] = {{"specs", stats.specs},
                         {"states", stats.states},
@@ -66,6 +71,10 @@ int synth_command(const Arguments& arguments, const std::string& text) {
   print("kernel   {} ({}, {} bytes of code, {} of scratch)\n", morello_kernel_name(kernel),
         isa_name(morello_kernel_isa(kernel)), grouped(static_cast<double>(code_bytes)),
         grouped(static_cast<double>(morello_kernel_scratch_size(kernel))));
+  if (const int64_t largest = morello_kernel_largest_size(kernel); largest != 0) {
+    print("sizes    1 to {}; size 1 costs {} cycles, and {}:\n", largest,
+          grouped(morello_kernel_sized_cost(kernel, 1)), largest);
+  }
   print("cost     {} cycles, {}\n", grouped(morello_kernel_cost(kernel)), describe_proof(*job));
   if (stats.table_use != MORELLO_TABLE_NONE)
     print("table    {}; {}\n", table_answer(stats),

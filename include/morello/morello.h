@@ -414,6 +414,15 @@ MORELLO_API uint32_t morello_spec_operand_count(const morello_spec *spec);
  *  @return MORELLO_INVALID_ARGUMENT if index is out of range; MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_spec_operand(const morello_spec *spec, uint32_t index,
                                                 morello_tensor *tensor);
+/** Sizes known only at run time: a Spec may have one, "?<=512" in its text, and each "?" is it. The
+ *  bound, or 0 if the Spec has none. All else that is asked of such a Spec (shapes, operations,
+ *  evaluation) is of that largest size. */
+MORELLO_API int64_t morello_spec_largest_size(const morello_spec *spec);
+/** The Spec of one size of it, without a run-time size.
+ *  @return MORELLO_INVALID_ARGUMENT (no run-time size, or not 1 to its bound),
+ *  MORELLO_OUT_OF_MEMORY. */
+MORELLO_API morello_status morello_spec_at_size(const morello_spec *spec, int64_t size,
+                                                morello_spec **fixed, morello_error **err);
 /** Operations of one run, of floats or integers: 2 per multiply-add, 1 per other scalar operation;
  *  conversions do not count. */
 MORELLO_API double morello_spec_flops(const morello_spec *spec);
@@ -562,6 +571,30 @@ MORELLO_API morello_status morello_kernel_run_checked(
 typedef void (*morello_kernel_fn)(void *const *operands, void *scratch,
                                   const morello_executor *executor);
 MORELLO_API morello_kernel_fn morello_kernel_function(const morello_kernel *kernel);
+
+/** Kernels of Specs with a run-time size ("?<=512"). morello_kernel_run() refuses them, and
+ *  morello_kernel_function() has none. The bound, or 0 for other kernels. What is asked of operands
+ *  and cost is of that largest size; scratch is enough for every size. */
+MORELLO_API int64_t morello_kernel_largest_size(const morello_kernel *kernel);
+/** As morello_kernel_run(), on operands that have the size `size`, 1 to the bound: rows beyond are
+ *  neither read nor written, and need not be there.
+ *  @return as morello_kernel_run(); MORELLO_INVALID_ARGUMENT also for another size, or a kernel
+ *  without a run-time size. */
+MORELLO_API morello_status morello_kernel_run_sized(const morello_kernel *kernel, int64_t size,
+                                                    void *const *operands, void *scratch,
+                                                    const morello_executor *executor);
+/** As morello_kernel_run_checked(), of buffers for that size. */
+MORELLO_API morello_status morello_kernel_run_sized_checked(
+    const morello_kernel *kernel, int64_t size, void *const *operands, const size_t *operand_bytes,
+    uint32_t operand_count, void *scratch, size_t scratch_bytes, const morello_executor *executor,
+    morello_error **err);
+/** As morello_kernel_function(): the machine code, which checks nothing, `size` included.
+ *  */
+typedef void (*morello_sized_kernel_fn)(void *const *operands, void *scratch,
+                                        const morello_executor *executor, int64_t size);
+MORELLO_API morello_sized_kernel_fn morello_kernel_sized_function(const morello_kernel *kernel);
+/** Predicted cycles of one run of that size; 0 if the kernel has no such size. */
+MORELLO_API double morello_kernel_sized_cost(const morello_kernel *kernel, int64_t size);
 
 MORELLO_API uint32_t morello_kernel_operand_count(const morello_kernel *kernel);
 /** Bytes from the first to past the last element of an operand; for an operand whose layout was

@@ -182,6 +182,9 @@ morello_status morello_spec_append(const morello_context* context, const morello
     if (!binary && operand != nullptr)
       return invalid_argument(
           "argument `operand` must be NULL: a unary operation has no other input");
+    if (spec->sized)
+      return Error{MORELLO_UNSUPPORTED,
+                   "nothing can be appended to a Spec with a run-time size; add it to the text"};
     Statement s = spec->statement;
     Step step{*known, -1};
     if (s.head == Statement::Head::kGraph) {

@@ -40,30 +40,50 @@ constexpr const char* kNotToRun =
     "the kernel was made with options.search_only or options.code_only and has no code to run; "
     "synthesize it without";
 
-std::optional<Error> check_buffers(const Kernel& k, void* const* operands,
-                                   const size_t* operand_bytes) {
-  const u32 count = static_cast<u32>(k.operands.size());
-  for (u32 i = 0; i < count; i++) {
-    if (auto e = check_pointer({i, count}, operands[i], k.operands[i].alignment)) return e;
-    if (auto e = check_bytes({i, count}, operand_bytes[i], k.operands[i].bytes)) return e;
-  }
-  return std::nullopt;
+/// Whether the right one of two functions runs the kernel, and with a size that it has.
+std::optional<Error> check_sized(const Kernel& k, bool sized, i64 size) {
+  if (!k.sized && !sized) return std::nullopt;
+  if (k.sized && sized) return check_size(size, k.sized->largest());
+  return invalid_argument(sized ? "the kernel has no run-time size; run it without one"
+                                : "the kernel has a run-time size; run it with "
+                                  "morello_kernel_run_sized() or its checked form");
 }
 
-PlacedTensor placed(const KernelOperand& o, const void* pointer) {
+/// What a caller gives, and the size of the run; 0: the kernel has none.
+struct Buffers {
+  void* const* operands;
+  const size_t* operand_bytes;
+  i64 size;
+};
+
+/// Rows of an operand that a run of some size leaves alone.
+i64 rows_beyond(const KernelOperand& o, i64 size) {
+  return size == 0 || o.row_axis < 0 ? 0 : o.shape[static_cast<size_t>(o.row_axis)] - size;
+}
+
+PlacedTensor placed(const KernelOperand& o, const void* pointer, i64 size) {
   PlacedTensor t{reinterpret_cast<uintptr_t>(pointer), o.alignment, o.shape, o.strides};
   if (o.pack) {  // the packed form is the library's from end to end
     t.shape = {static_cast<i64>(o.bytes / o.alignment)};
     t.strides = {1};
+  } else if (o.row_axis >= 0) {
+    t.shape[static_cast<size_t>(o.row_axis)] -= rows_beyond(o, size);
   }
   return t;
 }
 
-std::optional<Error> check_overlap(const Kernel& k, void* const* operands) {
+std::optional<Error> check_buffers(const Kernel& k, const Buffers& given) {
   const u32 count = static_cast<u32>(k.operands.size()), out = count - 1;
-  const PlacedTensor output = placed(k.operands[out], operands[out]);
+  for (u32 i = 0; i < count; i++) {
+    const KernelOperand& o = k.operands[i];
+    if (auto e = check_pointer({i, count}, given.operands[i], o.alignment)) return e;
+    const u64 beyond = static_cast<u64>(rows_beyond(o, given.size)) * o.row_bytes();
+    if (auto e = check_bytes({i, count}, given.operand_bytes[i], o.bytes - beyond)) return e;
+  }
+  const PlacedTensor output = placed(k.operands[out], given.operands[out], given.size);
   for (u32 i = 0; i < out; i++)
-    if (find_overlap(placed(k.operands[i], operands[i]), output) == Overlap::kSome)
+    if (find_overlap(placed(k.operands[i], given.operands[i], given.size), output) ==
+        Overlap::kSome)
       return invalid_argument(
           OperandName{out, count}.text() + " shares memory with " + OperandName{i, count}.text() +
           "; no element may belong to both, not even in place: give one of them other memory");
@@ -96,11 +116,31 @@ double cycles(i64 units) noexcept {
 }
 
 /// Its code, if it can run.
-const Executable* executable_of(const morello_kernel* kernel) noexcept {
+const Executable* runnable_of(const morello_kernel* kernel) noexcept {
   return kernel != nullptr && kernel->kernel.can_run() ? &*kernel->kernel.executable : nullptr;
+}
+/// The same of a kernel without a run-time size.
+const Executable* executable_of(const morello_kernel* kernel) noexcept {
+  return kernel != nullptr && kernel->kernel.sized ? nullptr : runnable_of(kernel);
+}
+bool has_size(const Kernel& k, i64 size) noexcept {
+  return k.sized && size >= 1 && size <= k.sized->largest();
 }
 
 }  // namespace
+
+/// With what has been checked.
+static morello_status run(const Executable& executable, void* const* operands, void* scratch,
+                          const morello_executor* executor, i64 size) noexcept {
+  if (scratch != nullptr || executable.scratch_bytes == 0) {
+    executable.call(operands, scratch, executor, size);
+    return MORELLO_OK;
+  }
+  return guarded_status([&] {
+    executable.run(operands, nullptr, executor, size);
+    return MORELLO_OK;
+  });
+}
 
 morello_status morello_kernel_run(const morello_kernel* kernel, void* const* operands,
                                   void* scratch, const morello_executor* executor) {
@@ -110,13 +150,29 @@ morello_status morello_kernel_run(const morello_kernel* kernel, void* const* ope
   const morello_status status = kernel->kernel.checks.check(operands, scratch);
   if (status != MORELLO_OK) return status;
   if (!usable(executor)) return MORELLO_INVALID_ARGUMENT;
-  if (scratch != nullptr || executable->scratch_bytes == 0) {
-    executable->function()(operands, scratch, executor);
-    return MORELLO_OK;
-  }
-  return guarded_status([&] {
-    executable->run(operands, nullptr, executor);
-    return MORELLO_OK;
+  return run(*executable, operands, scratch, executor, 0);
+}
+
+static morello_status run_checked(const morello_kernel* kernel, bool sized, const Buffers& given,
+                                  uint32_t operand_count, void* scratch, size_t scratch_bytes,
+                                  const morello_executor* executor, morello_error** err) noexcept {
+  return guarded(err, [&]() -> Result<Done> {
+    if (auto e = find_null({{"kernel", kernel}})) return *e;
+    const Executable* executable = runnable_of(kernel);
+    if (executable == nullptr) return invalid_argument(kNotToRun);
+    if (auto e = check_sized(kernel->kernel, sized, given.size)) return *e;
+    if (auto e = check_list(given.operands)) return *e;
+    if (auto e = find_null({{"operand_bytes", given.operand_bytes}})) return *e;
+    const Kernel& k = kernel->kernel;
+    if (operand_count != k.operands.size())
+      return invalid_argument("argument `operand_count` is " + std::to_string(operand_count) +
+                              "; the kernel has " + std::to_string(k.operands.size()) +
+                              " operands");
+    if (auto e = check_buffers(k, given)) return *e;
+    if (auto e = check_scratch(*executable, scratch, scratch_bytes)) return *e;
+    if (auto e = find_unusable(executor)) return *e;
+    executable->run(given.operands, scratch, executor, given.size);
+    return Done{};
   });
 }
 
@@ -124,24 +180,44 @@ morello_status morello_kernel_run_checked(const morello_kernel* kernel, void* co
                                           const size_t* operand_bytes, uint32_t operand_count,
                                           void* scratch, size_t scratch_bytes,
                                           const morello_executor* executor, morello_error** err) {
-  return guarded(err, [&]() -> Result<Done> {
-    if (auto e = find_null({{"kernel", kernel}})) return *e;
-    const Executable* executable = executable_of(kernel);
-    if (executable == nullptr) return invalid_argument(kNotToRun);
-    if (auto e = check_list(operands)) return *e;
-    if (auto e = find_null({{"operand_bytes", operand_bytes}})) return *e;
-    const Kernel& k = kernel->kernel;
-    if (operand_count != k.operands.size())
-      return invalid_argument("argument `operand_count` is " + std::to_string(operand_count) +
-                              "; the kernel has " + std::to_string(k.operands.size()) +
-                              " operands");
-    if (auto e = check_buffers(k, operands, operand_bytes)) return *e;
-    if (auto e = check_overlap(k, operands)) return *e;
-    if (auto e = check_scratch(*executable, scratch, scratch_bytes)) return *e;
-    if (auto e = find_unusable(executor)) return *e;
-    executable->run(operands, scratch, executor);
-    return Done{};
-  });
+  return run_checked(kernel, false, {operands, operand_bytes, 0}, operand_count, scratch,
+                     scratch_bytes, executor, err);
+}
+
+int64_t morello_kernel_largest_size(const morello_kernel* kernel) {
+  return kernel == nullptr || !kernel->kernel.sized ? 0 : kernel->kernel.sized->largest();
+}
+
+morello_status morello_kernel_run_sized(const morello_kernel* kernel, int64_t size,
+                                        void* const* operands, void* scratch,
+                                        const morello_executor* executor) {
+  const Executable* executable = runnable_of(kernel);
+  if (executable == nullptr || !has_size(kernel->kernel, size)) return MORELLO_INVALID_ARGUMENT;
+  if (operands == nullptr) return MORELLO_NULL_OPERAND;
+  const morello_status status = kernel->kernel.checks.check(operands, scratch);
+  if (status != MORELLO_OK) return status;
+  if (!usable(executor)) return MORELLO_INVALID_ARGUMENT;
+  return run(*executable, operands, scratch, executor, size);
+}
+
+morello_status morello_kernel_run_sized_checked(const morello_kernel* kernel, int64_t size,
+                                                void* const* operands, const size_t* operand_bytes,
+                                                uint32_t operand_count, void* scratch,
+                                                size_t scratch_bytes,
+                                                const morello_executor* executor,
+                                                morello_error** err) {
+  return run_checked(kernel, true, {operands, operand_bytes, size}, operand_count, scratch,
+                     scratch_bytes, executor, err);
+}
+
+morello_sized_kernel_fn morello_kernel_sized_function(const morello_kernel* kernel) {
+  const Executable* executable = runnable_of(kernel);
+  return executable == nullptr || !kernel->kernel.sized ? nullptr : executable->sized_function();
+}
+
+double morello_kernel_sized_cost(const morello_kernel* kernel, int64_t size) {
+  if (kernel == nullptr || !has_size(kernel->kernel, size)) return 0;
+  return cycles(kernel->kernel.sized->cost[static_cast<size_t>(size)]);
 }
 
 morello_kernel_fn morello_kernel_function(const morello_kernel* kernel) {
@@ -168,7 +244,7 @@ size_t morello_kernel_scratch_alignment(const morello_kernel*) { return kScratch
 morello_status morello_kernel_pack(const morello_kernel* kernel, uint32_t index, const void* src,
                                    void* dst) {
   const KernelOperand* o = operand_at(kernel, index);
-  if (o == nullptr || executable_of(kernel) == nullptr) return MORELLO_INVALID_ARGUMENT;
+  if (o == nullptr || runnable_of(kernel) == nullptr) return MORELLO_INVALID_ARGUMENT;
   if (src == nullptr || dst == nullptr) return MORELLO_NULL_OPERAND;
   const auto addresses = reinterpret_cast<uintptr_t>(src) | reinterpret_cast<uintptr_t>(dst);
   if (addresses % o->alignment != 0) return MORELLO_MISALIGNED;

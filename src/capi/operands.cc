@@ -28,6 +28,13 @@ std::optional<Error> check_pointer(OperandName name, const void* pointer, u32 al
   return std::nullopt;
 }
 
+std::optional<Error> check_size(i64 size, i64 largest) {
+  if (size >= 1 && size <= largest) return std::nullopt;
+  return Error{MORELLO_INVALID_ARGUMENT, "argument `size` is " + std::to_string(size) +
+                                             "; valid are 1 to " + std::to_string(largest) +
+                                             ", the bound of the run-time size"};
+}
+
 std::optional<Error> check_bytes(OperandName name, u64 given, u64 needed) {
   if (given >= needed) return std::nullopt;
   return Error{MORELLO_OPERAND_TOO_SMALL, name.text() + " has " + std::to_string(given) +

@@ -20,6 +20,8 @@ struct OperandName {
 std::optional<Error> check_list(void* const* operands);
 /// MORELLO_NULL_OPERAND or MORELLO_MISALIGNED. `alignment` is a power of two.
 std::optional<Error> check_pointer(OperandName name, const void* pointer, u32 alignment);
+/// MORELLO_INVALID_ARGUMENT: a run-time size that is none.
+std::optional<Error> check_size(i64 size, i64 largest);
 /// MORELLO_OPERAND_TOO_SMALL
 std::optional<Error> check_bytes(OperandName name, u64 given, u64 needed);
 

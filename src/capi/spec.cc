@@ -18,6 +18,9 @@ bool equal(const morello_spec& a, const morello_spec& b) noexcept {
   if (!(a.lowered.spec == b.lowered.spec) || a.statement.tensors != b.statement.tensors ||
       a.lowered.argument != b.lowered.argument)
     return false;
+  if (a.sized.has_value() != b.sized.has_value() ||
+      (a.sized && (a.sized->largest() != b.sized->largest() || a.sized->axes() != b.sized->axes())))
+    return false;
   for (int o = 0; o < a.lowered.spec.operand_count; o++)
     if (a.lowered.view[o].dim != b.lowered.view[o].dim) return false;
   return true;
@@ -30,6 +33,7 @@ u64 hash_of(const morello_spec& spec) {
     hash = (hash ^ static_cast<u64>(value)) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 32;
   };
+  if (spec.sized) mix(spec.sized->largest());
   for (const Tensor& tensor : spec.statement.tensors) {
     mix(static_cast<i64>(tensor.shape.size()));
     for (i64 size : tensor.shape) mix(size);
@@ -77,11 +81,12 @@ double flops(const Spec& s) noexcept {
 
 }  // namespace
 
-Result<Done> make_spec(Statement statement, morello_spec** spec) {
+Result<Done> make_spec(Statement statement, morello_spec** spec, std::optional<Sized> sized) {
   Result<Lowered> lowered = lower(statement);
   if (!lowered) return std::move(lowered.error());
   auto made = std::make_unique<morello_spec>();
-  made->text = print(statement);
+  made->text = sized ? sized->text() : print(statement);
+  made->sized = std::move(sized);
   made->statement = std::move(statement);
   made->lowered = *lowered;
   made->hash = hash_of(*made);
@@ -97,12 +102,34 @@ morello_status morello_spec_parse(const morello_context* context, const char* te
                                   morello_spec** spec, morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"context", context}, {"text", text}, {"spec", spec}})) return *e;
-    Result<Statement> statement = parse(text);
+    std::optional<Sized> sized;
+    if (has_run_time_size(text)) {
+      Result<Sized> parsed = Sized::parse(text);
+      if (!parsed) return std::move(parsed.error());
+      sized = std::move(*parsed);
+    }
+    Result<Statement> statement = sized ? sized->at(sized->largest()) : parse(text);
     if (!statement) return std::move(statement.error());
-    Result<Done> made = make_spec(std::move(*statement), spec);
+    Result<Done> made = make_spec(std::move(*statement), spec, std::move(sized));
     // What only lowering finds concerns the whole text.
     if (!made && made.error().line == 0) made.error().line = made.error().column = 1;
     return made;
+  });
+}
+
+int64_t morello_spec_largest_size(const morello_spec* spec) {
+  return spec == nullptr || !spec->sized ? 0 : spec->sized->largest();
+}
+
+morello_status morello_spec_at_size(const morello_spec* spec, int64_t size, morello_spec** fixed,
+                                    morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    if (auto e = find_null({{"spec", spec}, {"fixed", fixed}})) return *e;
+    if (!spec->sized) return invalid_argument("the Spec has no run-time size");
+    if (auto e = check_size(size, spec->sized->largest())) return *e;
+    Result<Statement> statement = spec->sized->at(size);
+    if (!statement) return std::move(statement.error());
+    return make_spec(std::move(*statement), fixed);
   });
 }
 

@@ -5,11 +5,12 @@
 
 #include "capi/boundary.hh"
 #include "capi/objects.hh"
-#include "spec/statement.hh"
+#include "spec/sized.hh"
 
 struct morello_spec {
   morello::Statement statement;
   morello::Lowered lowered;
+  std::optional<morello::Sized> sized;  // `statement` is of its largest size
   std::string text;
   morello::u64 hash = 0;
   morello::Owners owners;
@@ -23,7 +24,8 @@ struct morello_graph {
 namespace morello {
 
 /// Checks `statement`, and on success sets *spec to a new object.
-Result<Done> make_spec(Statement statement, morello_spec** spec);
+Result<Done> make_spec(Statement statement, morello_spec** spec,
+                       std::optional<Sized> sized = std::nullopt);
 
 }  // namespace morello
 

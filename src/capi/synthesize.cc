@@ -6,7 +6,7 @@
 #include "capi/cache.hh"
 #include "capi/table.hh"
 #include "capi/target.hh"
-#include "compiler/build_kernel.hh"
+#include "compiler/build_sized.hh"
 #include "compiler/explain.hh"
 #include "table/identity.hh"
 #include "target/dots.hh"
@@ -187,9 +187,10 @@ morello_status morello_synthesize(const morello_context* context, const morello_
         return Done{};
       }
     }
+    const Table* asked = table == nullptr || !fits ? nullptr : &table->table;
     Result<BuiltKernel> built =
-        build_kernel(spec->statement, spec->lowered, target, search,
-                     table == nullptr || !fits ? nullptr : &table->table, output);
+        spec->sized ? build_sized_kernel(*spec->sized, target, search, asked, output)
+                    : build_kernel(spec->statement, spec->lowered, target, search, asked, output);
     if (!built) return std::move(built.error());
     if (!fits) {
       built->report.solving.table_use = TableUse::kNotCovered;
@@ -203,6 +204,10 @@ morello_status morello_synthesize(const morello_context* context, const morello_
     made->impl_text = std::move(built->report.impl_text);
     made->plan_text = std::move(built->report.plan_text);
     made->stats = stats_of(built->report);
+    if (spec->sized) {
+      *kernel = made.release();
+      return Done{};
+    }
     const auto program = std::make_shared<Program>(
         Program{std::move(built->report.tree), target, spec->lowered.argument});
     program->tree.target = &program->target;

@@ -121,7 +121,7 @@ const char* morello_table_family(const morello_table* table, uint64_t index) {
 }
 
 int morello_table_covers(const morello_table* table, const morello_spec* spec) {
-  if (table == nullptr || spec == nullptr) return 0;
+  if (table == nullptr || spec == nullptr || spec->sized) return 0;
   return guarded_value(
       0, [&] { return program(table->table, spec->lowered.spec, table->target) ? 1 : 0; });
 }

@@ -3,6 +3,7 @@
 #ifndef MORELLO_CODEGEN_EMIT_HH
 #define MORELLO_CODEGEN_EMIT_HH
 
+#include <span>
 #include <vector>
 
 #include "codegen/plan.hh"
@@ -24,6 +25,18 @@ struct Code {
 /// @return MORELLO_INTERNAL for plans that no emitter can take, with the microkernel and the
 /// reason.
 Result<Code> emit(const Plan& plan, const Target& target);
+
+/// A program for some rows of a Spec with a run-time size.
+struct PieceCode {
+  u32 size = 0;  // rows
+  Code code;
+};
+
+/// One code of several: a morello_sized_kernel_fn that calls one after another, next[size] first
+/// where `size` rows are left, and advances operands by `steps` bytes per row.
+/// REQUIRES: next[1..] are pieces of at most that size.
+Result<Code> emit_pieces(std::span<const PieceCode> pieces, std::span<const u8> next,
+                         std::span<const i64> steps, const Target& target);
 
 }  // namespace morello
 

@@ -33,23 +33,6 @@ Result<Executable> make_executable(const Plan& plan, const Target& target, Build
   return executable;
 }
 
-/// Adds to each count what finding a pack program took. Bound, proof and use of the table stay
-/// those of the kernel's own program.
-void accumulate(SolveStats& sum, const SolveStats& part) {
-  sum.search.specs += part.search.specs;
-  sum.search.states += part.search.states;
-  sum.search.expanded += part.search.expanded;
-  sum.search.previews += part.search.previews;
-  sum.search.misfits += part.search.misfits;
-  sum.search.advances += part.search.advances;
-  sum.search.memo_hits += part.search.memo_hits;
-  sum.search.borrowed += part.search.borrowed;
-  sum.search.bytes = std::max(sum.search.bytes, part.search.bytes);
-  sum.search.microseconds += part.search.microseconds;
-  sum.lookup_nanoseconds += part.lookup_nanoseconds;
-  sum.search_nanoseconds += part.search_nanoseconds;
-}
-
 /// Before the tree of a program that a budget left: how far from the cheapest it can be.
 std::string unproven_line(i64 cost, i64 bound) {
   const i64 cycles = bound / kUnitsPerCycle;
@@ -250,6 +233,21 @@ void append_head(std::string& name, const Statement& s) {
 }
 
 }  // namespace
+
+void accumulate(SolveStats& sum, const SolveStats& part) {
+  sum.search.specs += part.search.specs;
+  sum.search.states += part.search.states;
+  sum.search.expanded += part.search.expanded;
+  sum.search.previews += part.search.previews;
+  sum.search.misfits += part.search.misfits;
+  sum.search.advances += part.search.advances;
+  sum.search.memo_hits += part.search.memo_hits;
+  sum.search.borrowed += part.search.borrowed;
+  sum.search.bytes = std::max(sum.search.bytes, part.search.bytes);
+  sum.search.microseconds += part.search.microseconds;
+  sum.lookup_nanoseconds += part.lookup_nanoseconds;
+  sum.search_nanoseconds += part.search_nanoseconds;
+}
 
 Result<BuiltKernel> build_kernel(const Statement& statement, const Lowered& lowered,
                                  const Target& target, const SearchOptions& options,

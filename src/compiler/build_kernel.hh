@@ -41,6 +41,10 @@ Result<BuiltKernel> build_kernel(const Statement& statement, const Lowered& lowe
                                  const Target& target, const SearchOptions& options,
                                  const Table* table, BuildOutput output);
 
+/// Adds to each count what finding one more program took. Bound, proof and use of the table stay
+/// those of the kernel's own program.
+void accumulate(SolveStats& sum, const SolveStats& part);
+
 /// Such as "morello_matmul_m64n3072k768_add_relu_avx2": the head, its sizes, the steps, the target.
 std::string kernel_name(const Statement& statement, const Target& target);
 

@@ -23,13 +23,17 @@ const u8* scatter(const KernelOperand& o, size_t axis, const u8* source, u8* to)
 
 }  // namespace
 
-void Executable::run(void* const* operands, void* scratch, const morello_executor* executor) const {
-  if (scratch != nullptr || scratch_bytes == 0) return function()(operands, scratch, executor);
+void Executable::run(void* const* operands, void* scratch, const morello_executor* executor,
+                     i64 size) const {
   struct Free {
     void operator()(void* block) const { aligned_free(block); }
   };
-  const std::unique_ptr<void, Free> own(aligned_allocate(scratch_bytes, kScratchAlignment));
-  function()(operands, own.get(), executor);
+  std::unique_ptr<void, Free> own;
+  if (scratch == nullptr && scratch_bytes != 0) {
+    own.reset(aligned_allocate(scratch_bytes, kScratchAlignment));
+    scratch = own.get();
+  }
+  call(operands, scratch, executor, size);
 }
 
 void Kernel::pack(u32 index, const void* source, void* packed) const {

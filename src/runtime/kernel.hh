@@ -34,19 +34,39 @@ struct Executable {
   std::vector<CodeFunction> functions;  // by address
 
   morello_kernel_fn function() const noexcept {
-    return reinterpret_cast<morello_kernel_fn>(reinterpret_cast<uintptr_t>(code.data()) + entry);
+    return reinterpret_cast<morello_kernel_fn>(address());
+  }
+  /// Of a kernel with a run-time size.
+  morello_sized_kernel_fn sized_function() const noexcept {
+    return reinterpret_cast<morello_sized_kernel_fn>(address());
+  }
+  /// `size`: of a kernel with a run-time size, else 0.
+  void call(void* const* operands, void* scratch, const morello_executor* executor,
+            i64 size) const {
+    size == 0 ? function()(operands, scratch, executor)
+              : sized_function()(operands, scratch, executor, size);
   }
   /// Runs it; takes scratch for this call alone if `scratch` is nullptr and some is needed.
   /// Throws std::bad_alloc.
-  void run(void* const* operands, void* scratch, const morello_executor* executor) const;
+  void run(void* const* operands, void* scratch, const morello_executor* executor,
+           i64 size = 0) const;
+
+ private:
+  uintptr_t address() const noexcept { return reinterpret_cast<uintptr_t>(code.data()) + entry; }
 };
 
 struct KernelOperand {
   u64 bytes = 0;      // from the first to past the last element; packed, if the layout was free
   u32 alignment = 1;  // of its elements; a power of two
   std::vector<i64> shape, strides;  // strides are empty if the layout was free
+  int row_axis = -1;                // which has the run-time size; -1: none has
   /// Where the layout was free: copies {row-major tensor, packed tensor}. Absent if not to be run.
   std::optional<Executable> pack;
+
+  /// From one row of the run-time size to the next.
+  u64 row_bytes() const noexcept {
+    return row_axis < 0 ? 0 : static_cast<u64>(strides[static_cast<size_t>(row_axis)]) * alignment;
+  }
 };
 
 /// What is checked on every run, packed so that it costs a few nanoseconds.
@@ -76,6 +96,13 @@ struct Estimate {
   bool optimal = false;  // proven
 };
 
+/// Of a kernel with a run-time size. Its code is a morello_sized_kernel_fn, and all else that a
+/// kernel tells is of the largest size.
+struct SizedCosts {
+  std::vector<i64> cost;  // units, of each size; 0 of no rows
+  i64 largest() const noexcept { return std::ssize(cost) - 1; }
+};
+
 struct Kernel {
   std::optional<Executable> executable;  // absent if only searched for
   PointerChecks checks;
@@ -84,6 +111,7 @@ struct Kernel {
   Estimate estimate;
   i32 target = 0;                       // its number
   std::vector<KernelOperand> operands;  // inputs, then the output
+  std::optional<SizedCosts> sized;      // absent if all sizes are fixed
 
   bool can_run() const noexcept { return executable && executable->code.executable(); }
 

@@ -15,6 +15,8 @@ constexpr std::array<u8, 8> kMagic = {0x89, 'M', 'K', 'R', 'N', '\r', '\n', 0x1a
 /// Of the format, and of how code is called: another layout of what morello_kernel_fn is given is a
 /// new version.
 constexpr u32 kVersion = 1;
+/// The same, and what a kernel with a run-time size has besides.
+constexpr u32 kSizedVersion = 2;
 static_assert(sizeof(morello_executor) == 24 && kScratchAlignment == 64 && kCodeAlignment == 64);
 
 /// Of an operand or of scratch: more no address space has.
@@ -76,6 +78,12 @@ void write(Writer& to, const KernelOperand& o) {
   for (i64 stride : o.strides) to.put(stride);
   to.put(u32{o.pack.has_value()});
   if (o.pack) write(to, *o.pack);
+}
+
+void write(Writer& to, const SizedCosts& sized, const std::vector<KernelOperand>& operands) {
+  for (const KernelOperand& o : operands) to.put(i32{o.row_axis});
+  to.put(static_cast<u32>(sized.largest()));
+  for (size_t size = 1; size < sized.cost.size(); size++) to.put(sized.cost[size]);
 }
 
 // ---- reading
@@ -207,6 +215,29 @@ std::optional<OperandDraft> read_operand(Reader& from) {
   return draft;
 }
 
+/// The run-time size of a kernel whose operands are known.
+std::optional<SizedCosts> read_sized(Reader& from, std::vector<KernelOperand>& operands,
+                                     const std::vector<std::optional<Draft>>& packs) {
+  std::vector<i32> axes;
+  for (size_t o = 0; o < operands.size(); o++) axes.push_back(from.take<i32>());
+  const u32 largest = from.take_count(sizeof(i64));
+  SizedCosts sized;
+  sized.cost.resize(size_t{largest} + 1);
+  bool good = largest >= 2;
+  for (u32 size = 1; size <= largest; size++) {
+    sized.cost[size] = from.take<i64>();
+    good = good && sized.cost[size] >= 0;
+  }
+  for (size_t o = 0; o < operands.size(); o++) {
+    KernelOperand& operand = operands[o];
+    good = good && axes[o] >= -1 && axes[o] < std::ssize(operand.shape) &&
+           (axes[o] < 0 || (!packs[o] && operand.shape[static_cast<size_t>(axes[o])] == largest));
+    operand.row_axis = axes[o];
+  }
+  if (from.bad() || !good) return std::nullopt;
+  return sized;
+}
+
 /// What there is to run, once the target is known to be good.
 Result<Executable> finish(Draft draft, bool to_run) {
   Result<CodeMemory> code = to_run ? CodeMemory::make(draft.code) : CodeMemory::keep(draft.code);
@@ -216,18 +247,19 @@ Result<Executable> finish(Draft draft, bool to_run) {
 }
 
 /// The bytes between version and checksum.
-Result<std::span<const u8>> open_frame(std::span<const u8> file) {
+Result<std::span<const u8>> open_frame(std::span<const u8> file, u32& version) {
   constexpr size_t kHead = kMagic.size() + sizeof(u32), kTail = sizeof(u64);
   if (file.empty()) return corrupt("it is empty");
   if (std::memcmp(file.data(), kMagic.data(), std::min(file.size(), kMagic.size())) != 0)
     return corrupt("it does not begin as one");
   if (file.size() < kHead) return corrupt("it is cut off");
-  u32 version = 0;
   std::memcpy(&version, file.data() + kMagic.size(), sizeof(version));
-  if (version != kVersion)
+  if (version != kVersion && version != kSizedVersion)
     return incompatible("the stored kernel has version " + std::to_string(version) +
-                        " of the format; this library (" MORELLO_VERSION_STRING ") reads version " +
-                        std::to_string(kVersion) + ": save it again with this one");
+                        " of the format; this library (" MORELLO_VERSION_STRING
+                        ") reads versions " +
+                        std::to_string(kVersion) + " and " + std::to_string(kSizedVersion) +
+                        ": save it again with this one");
   if (file.size() < kHead + kTail) return corrupt("it is cut off");
   u64 hash = 0;
   std::memcpy(&hash, file.data() + file.size() - kTail, kTail);
@@ -254,7 +286,7 @@ Bytes encode_kernel(const Kernel& kernel, std::string_view key) {
   const Target& target = *find_target(kernel.target);
   Writer to;
   to.add(kMagic.data(), kMagic.size());
-  to.put(kVersion);
+  to.put(kernel.sized ? kSizedVersion : kVersion);
   to.put(kernel.target);
   to.put_text(target.name);
   to.put_text(describe(target.required));
@@ -268,12 +300,14 @@ Bytes encode_kernel(const Kernel& kernel, std::string_view key) {
   to.put(static_cast<u32>(kernel.operands.size()));
   for (const KernelOperand& operand : kernel.operands) write(to, operand);
   write(to, *kernel.executable);
+  if (kernel.sized) write(to, *kernel.sized, kernel.operands);
   to.put(checksum(to.bytes()));
   return std::move(to.bytes());
 }
 
 Result<StoredKernel> decode_kernel(std::span<const u8> file, const DecodeKernelOptions& options) {
-  const Result<std::span<const u8>> content = open_frame(file);
+  u32 version = 0;
+  const Result<std::span<const u8>> content = open_frame(file, version);
   if (!content) return content.error();
   Reader from(*content);
   StoredKernel stored;
@@ -300,6 +334,10 @@ Result<StoredKernel> decode_kernel(std::span<const u8> file, const DecodeKernelO
     packs.push_back(std::move(draft->pack));
   }
   std::optional<Draft> own = read_executable(from);
+  if (own && version == kSizedVersion) {
+    kernel.sized = read_sized(from, kernel.operands, packs);
+    if (!kernel.sized) return corrupt("what it says of its run-time size is impossible");
+  }
   if (!own || !from.at_end()) return corrupt("what it says of its code is impossible");
 
   const Result<const Target*> target = find_same(target_name, kernel.target, features);

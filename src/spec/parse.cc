@@ -239,16 +239,16 @@ static bool is_graph(std::string_view text) {
   return token.is(";");
 }
 
-Result<Statement> parse(std::string_view text) {
+Result<Statement> parse(std::string_view text, i64 run_time_size) {
   size_t graph_at = 0;
   bool formed = false;
-  if (is_graph(text)) return parse_graph(text, graph_at, formed);
-  Parser parser(text);
+  if (is_graph(text)) return parse_graph(text, run_time_size, graph_at, formed);
+  Parser parser(text, run_time_size);
   Result<Statement> plain = parser.run();
   if (plain || parser.formed()) return plain;
   // What the one parser does not understand the other may. If neither does, the text is meant for
   // the one that came further.
-  Result<Statement> graph = parse_graph(text, graph_at, formed);
+  Result<Statement> graph = parse_graph(text, run_time_size, graph_at, formed);
   const bool meant =
       formed ? plain.error().status == MORELLO_SYNTAX_ERROR : graph_at > parser.error_at();
   return graph || meant ? std::move(graph) : std::move(plain);

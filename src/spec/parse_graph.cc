@@ -226,6 +226,7 @@ bool GraphParser::settings(Node& node, NodePlace& place, const OperationRow& row
     if (p->values == ParameterRow::Values::kIntegers) {
       std::vector<Int> list;
       const bool empty = token_.kind != Token::Kind::kNumber && !token_.is("-") &&
+                         !is_run_time_size() &&
                          (p->parameter == Parameter::kShape || p->parameter == Parameter::kPerm);
       if (!empty && !integers(list, p->example)) return false;
       for (const Int& i : list) setting.values.push_back(static_cast<double>(i.value));
@@ -348,8 +349,9 @@ Result<Node> parse_operation(std::string_view text, std::vector<Node::Input> inp
   return GraphParser(text).run_operation(std::move(inputs));
 }
 
-Result<Statement> parse_graph(std::string_view text, size_t& error_at, bool& formed) {
-  GraphParser parser(text);
+Result<Statement> parse_graph(std::string_view text, i64 run_time_size, size_t& error_at,
+                              bool& formed) {
+  GraphParser parser(text, run_time_size);
   Result<Statement> graph = parser.run(formed);
   error_at = parser.error_at();
   return graph;

@@ -97,7 +97,7 @@ bool TextParser::dimension_order(Tensor& tensor, TensorPlace& place) {
 bool TextParser::integers(std::vector<Int>& list, std::string_view what) {
   for (;;) {
     Int next;
-    if (!integer(next, what)) return false;
+    if (is_run_time_size() ? !run_time_size(next) : !integer(next, what)) return false;
     if (list.size() == MORELLO_MAX_RANK)
       return fail(MORELLO_UNSUPPORTED, next.at, "axis ", MORELLO_MAX_RANK,
                   " is one too many; a tensor has at most ", MORELLO_MAX_RANK, " axes");
@@ -105,6 +105,20 @@ bool TextParser::integers(std::vector<Int>& list, std::string_view what) {
     if (!token_.is(",")) return true;
     advance();
   }
+}
+
+/// "?" or "?<=512". Sized has read the bound.
+bool TextParser::run_time_size(Int& result) {
+  result = {run_time_size_, token_.at};
+  if (run_time_size_ == 0)
+    return fail(
+        MORELLO_UNSUPPORTED, token_.at,
+        "'?', a size that is known only at run time, can be used in Specs of kernels alone");
+  advance();
+  if (token_.kind != Token::Kind::kUnknown || token_.text != "<") return true;
+  Int bound;
+  advance();
+  return symbol("=") && integer(bound, "a bound such as ?<=512");
 }
 
 bool TextParser::integer(Int& result, std::string_view what) {

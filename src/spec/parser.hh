@@ -25,13 +25,19 @@ struct Int {
 
 class TextParser {
  public:
-  explicit TextParser(std::string_view text) : text_(text), lexer_(text), token_(lexer_.next()) {}
+  /// `run_time_size`: what "?" stands for; 0: it may not be used.
+  explicit TextParser(std::string_view text, i64 run_time_size = 0)
+      : text_(text), lexer_(text), token_(lexer_.next()), run_time_size_(run_time_size) {}
 
  protected:
   // Each of these parses one rule of the grammar, and returns false with error_ set if it cannot.
   bool tensor();
   bool integers(std::vector<Int>& list, std::string_view what);
   bool integer(Int& result, std::string_view what);
+  /// A run-time size stands here.
+  bool is_run_time_size() const {
+    return token_.kind == Token::Kind::kUnknown && token_.text == "?";
+  }
   /// With its sign. `f32` is rounded; `exact` is not, and of the same sign.
   bool number(float& f32, double& exact);
   bool symbol(std::string_view text);
@@ -67,12 +73,14 @@ class TextParser {
   std::string_view text_;
   Lexer lexer_;
   Token token_;
+  i64 run_time_size_;
   Statement statement_;
   std::vector<TensorPlace> tensor_at_;
   Error error_;
   size_t error_at_ = 0;
 
  private:
+  bool run_time_size(Int& result);
   bool dtype(Tensor& tensor);
   bool layout(Tensor& tensor, TensorPlace& place);
   bool strides(Tensor& tensor, TensorPlace& place);
@@ -81,7 +89,8 @@ class TextParser {
 
 /// A Statement of several operations; else the error, where it is, and whether it is one of
 /// meaning, for the text has the form of a graph.
-Result<Statement> parse_graph(std::string_view text, size_t& error_at, bool& formed);
+Result<Statement> parse_graph(std::string_view text, i64 run_time_size, size_t& error_at,
+                              bool& formed);
 
 }  // namespace morello
 

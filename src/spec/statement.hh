@@ -140,7 +140,8 @@ Result<Lowered> lower(const Statement& statement);
 
 /// docs/spec-language.md has the grammar. Errors have a line and column. What is parsed can be
 /// lowered.
-Result<Statement> parse(std::string_view text);
+/// `run_time_size`: what the sizes "?" are (spec/sized.hh); 0: there may be none.
+Result<Statement> parse(std::string_view text, i64 run_time_size = 0);
 /// The one printed form: parse(print(s)) == s for every s that lower() or parse() accepts.
 /// REQUIRES: one of them does.
 std::string print(const Statement& statement);

@@ -28,9 +28,11 @@ struct CallState {
   u32 mxcsr_before, mxcsr_after;
   u16 x87_before, x87_after;
   u32 read_in_use;
+  u64 fourth;  // argument
 };
 static_assert(offsetof(CallState, found) == 80 && offsetof(CallState, flags) == 144 &&
-              offsetof(CallState, mxcsr_before) == 160 && offsetof(CallState, read_in_use) == 172);
+              offsetof(CallState, mxcsr_before) == 160 && offsetof(CallState, read_in_use) == 172 &&
+              offsetof(CallState, fourth) == 176);
 
 }  // namespace
 }  // namespace morello::testing
@@ -60,6 +62,7 @@ morello_test_abi_call:
   mov 64(%rdi), %r14
   mov 72(%rdi), %r15
   mov (%rdi), %rax
+  mov 176(%rdi), %rcx
   mov 24(%rdi), %rdx
   mov 16(%rdi), %rsi
   mov 8(%rdi), %rdi
@@ -126,7 +129,7 @@ u64 in_use_now() {
   return u64{high} << 32 | low;
 }
 
-CallState call(const void* function, const void* a, const void* b, const void* c,
+CallState call(const void* function, const void* a, const void* b, const void* c, u64 fourth,
                bool read_in_use) {
   CallState s{};
   s.function = function;
@@ -134,6 +137,7 @@ CallState call(const void* function, const void* a, const void* b, const void* c
   s.argument[1] = b;
   s.argument[2] = c;
   for (int i = 0; i < kCanaries; i++) s.canary[i] = 0x9e3779b97f4a7c15u * static_cast<u64>(i + 1);
+  s.fourth = fourth;
   s.read_in_use = read_in_use;
   morello_test_abi_call(&s);
   return s;
@@ -143,7 +147,7 @@ bool calibrate() {
   u32 a, b, c, d;
   if (!__get_cpuid_count(0xd, 1, &a, &b, &c, &d) || !(a & 4)) return false;
   auto in_use = [](void (*f)()) {
-    return call(reinterpret_cast<const void*>(f), nullptr, nullptr, nullptr, true).in_use &
+    return call(reinterpret_cast<const void*>(f), nullptr, nullptr, nullptr, 0, true).in_use &
            kUpperHalves;
   };
   return in_use(morello_test_dirty_upper) && !in_use(morello_test_clean_upper);
@@ -172,8 +176,9 @@ bool can_see_upper_halves() {
   return can;
 }
 
-std::string abi_call(const void* function, const void* a, const void* b, const void* c) {
-  CallState s = call(function, a, b, c, can_see_upper_halves());
+std::string abi_call(const void* function, const void* a, const void* b, const void* c,
+                     u64 fourth) {
+  CallState s = call(function, a, b, c, fourth, can_see_upper_halves());
   std::string wrong;
   for (int i = 0; i < kCanaries; i++)
     if (s.found[i] != s.canary[i]) wrong += std::string(" changed ") + kCanaryNames[i] + ';';

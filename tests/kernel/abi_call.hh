@@ -10,10 +10,11 @@
 
 namespace morello::testing {
 
-/// Calls function(a, b, c) with known values in rbx, rbp and r12 to r15. "" if it returned and kept
-/// them, the stack pointer, MXCSR, the x87 control word and the direction flag, and left the upper
-/// halves of the vector registers clean; else what it did. Thread safe.
-std::string abi_call(const void* function, const void* a, const void* b, const void* c);
+/// Calls function(a, b, c, fourth) with known values in rbx, rbp and r12 to r15. "" if it returned
+/// and kept them, the stack pointer, MXCSR, the x87 control word and the direction flag, and left
+/// the upper halves of the vector registers clean; else what it did. Thread safe.
+std::string abi_call(const void* function, const void* a, const void* b, const void* c,
+                     u64 fourth = 0);
 
 /// What is wrong with the state in which machine code called a function of ours: direction flag,
 /// upper halves. `frame` is __builtin_frame_address(0) of that function. "" if nothing.

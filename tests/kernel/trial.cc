@@ -38,11 +38,13 @@ void invoke(void* argument) {
   auto* i = static_cast<Invocation*>(argument);
   const Call& c = *i->call;
   if (!c.kernel) {
-    i->wrong =
-        abi_call(reinterpret_cast<const void*>(c.function), i->operands, i->scratch, c.executor);
+    i->wrong = abi_call(reinterpret_cast<const void*>(c.function), i->operands, i->scratch,
+                        c.executor, static_cast<u64>(c.size));
     return;
   }
-  morello_status status = morello_kernel_run(c.kernel, i->operands, nullptr, c.executor);
+  morello_status status =
+      c.size == 0 ? morello_kernel_run(c.kernel, i->operands, nullptr, c.executor)
+                  : morello_kernel_run_sized(c.kernel, c.size, i->operands, nullptr, c.executor);
   if (status != MORELLO_OK) i->wrong = morello_status_string(status);
 }
 

@@ -45,6 +45,8 @@ struct Call {
   const morello_executor* executor = nullptr;
   /// If not null: through morello_kernel_run() with NULL scratch instead.
   const morello_kernel* kernel = nullptr;
+  /// Of a kernel with a run-time size, whose function is a morello_sized_kernel_fn; else 0.
+  i64 size = 0;
 };
 
 /// Runs the code once, with every operand and the scratch memory against an inaccessible page at

@@ -76,8 +76,8 @@ using Group = std::vector<Scenario> (*)();
 /// All but the cold ones, which come before anything is made that these need.
 std::vector<Scenario> warm_scenarios() {
   std::vector<Scenario> all;
-  for (Group group :
-       {plain_scenarios, spec_scenarios, kernel_scenarios, stored_scenarios, table_scenarios})
+  for (Group group : {plain_scenarios, spec_scenarios, kernel_scenarios, sized_scenarios,
+                      stored_scenarios, table_scenarios})
     for (Scenario& s : group()) all.push_back(std::move(s));
   return all;
 }

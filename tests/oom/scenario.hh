@@ -35,6 +35,7 @@ struct Scenario {
 std::vector<Scenario> cold_scenarios();
 std::vector<Scenario> spec_scenarios();
 std::vector<Scenario> kernel_scenarios();
+std::vector<Scenario> sized_scenarios();
 std::vector<Scenario> stored_scenarios();
 std::vector<Scenario> table_scenarios();
 std::vector<Scenario> plain_scenarios();

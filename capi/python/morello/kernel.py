@@ -69,6 +69,31 @@ class Kernel(Handle):
                                    self._recipe(i) if tensor.layout == Layout.FREE else None)
                           for i, tensor in enumerate(tensors)]
         self._sizes = ffi.new("size_t[]", [each.size for each in self._expected])
+        self._largest = int(lib.morello_kernel_largest_size(pointer))
+        self._parts: dict[int, tuple[Any, list[Expected], Any]] = {}  # of runs of some size
+        if self._largest:
+            fewer = spec.at_size(self._largest - 1).operands
+            self._axes = [(i, axis) for i, (one, other) in enumerate(zip(tensors[:-1], fewer))
+                          for axis in range(len(one.shape)) if one.shape[axis] != other.shape[axis]]
+
+    def _part(self, inputs: tuple[Array, ...], size: int | None) -> tuple[int, tuple[Any, list[Expected], Any]]:
+        """Of a kernel with a run-time size: which, and what operands have to be."""
+        if size is None:
+            shapes = [(getattr(inputs[i], "shape", ()), axis) for i, axis in self._axes if i < len(inputs)]
+            size = next((int(shape[axis]) for shape, axis in shapes if axis < len(shape)), None)
+        if size is None:
+            raise OperandError(Status.INVALID_ARGUMENT, "no input tells the run-time size: pass it by size=")
+        if not 1 <= size <= self._largest:
+            raise OperandError(Status.INVALID_ARGUMENT, f"the run-time size is {size}; valid are 1 to {self._largest}")
+        part = self._parts.get(size)
+        if part is None:
+            tensors = self._spec.at_size(size).operands
+            expected = [whole if whole.recipe is not None else Expected(tensor, whole.name)
+                        for tensor, whole in zip(tensors, self._expected)]
+            part = (allocator(tensors[-1], self._spec.accumulates), expected,
+                    ffi.new("size_t[]", [each.size for each in expected]))
+            self._parts[size] = part
+        return size, part
 
     def _recipe(self, index: int) -> bytes:
         """The code that packs an operand: kernels with the same bytes pack it in the same way."""
@@ -76,36 +101,35 @@ class Kernel(Handle):
         check(lib.morello_kernel_code_get(self.pointer, index, code, ffi.sizeof("morello_code")))
         return bytes(ffi.buffer(code.bytes, code.size)) if code.size else b""
 
-    def __call__(self, *inputs: Array, out: Array | None = None, pool: Pool | None = None) -> Any:
+    def __call__(self, *inputs: Array, out: Array | None = None, pool: Pool | None = None,
+                 size: int | None = None) -> Any:
         """Runs it. Inputs in the order of the Spec: arrays of exactly its types, shapes and strides, and for
         operands whose layout is free what `pack` makes.
 
         out: the output, which must share no memory with an input; None: a new array. A Spec that accumulates reads it.
         pool: threads for a kernel that was compiled for several; None: those of a pool of the process.
+        size: of a kernel with a run-time size; None: that of the inputs.
         Returns the output. Raises OperandError.
         """
-        result = self._allocate() if out is None else out
-        operands = Operands(self._expected, inputs, result)
+        allocate, expected, sizes = self._allocate, self._expected, self._sizes
+        if self._largest:
+            size, (allocate, expected, sizes) = self._part(inputs, size)
+        elif size is not None:
+            raise OperandError(Status.INVALID_ARGUMENT, "the kernel has no run-time size")
+        result = allocate() if out is None else out
+        operands = Operands(expected, inputs, result)
         executor = ffi.NULL
         if pool is not None or self._threads > 1:
             workers = (pool or shared_pool(self._threads)).pointer
             executor = executor_of(workers)
-        status = lib.morello_kernel_run_checked(self.pointer, operands.pointers, self._sizes, len(self._expected),
-                                                ffi.NULL, 0, executor, ffi.NULL)
-        if status != Status.OK:
-            self._refused(operands, executor)
+        def run(err: Any) -> int:
+            given = (operands.pointers, sizes, len(expected), ffi.NULL, 0, executor, err)
+            if size is None:
+                return int(lib.morello_kernel_run_checked(self.pointer, *given))
+            return int(lib.morello_kernel_run_sized_checked(self.pointer, size, *given))
+        if run(ffi.NULL) != Status.OK:
+            _refused(run)
         return result
-
-    def _refused(self, operands: Operands, executor: Any) -> None:
-        """Asks once more, for what is wrong in words."""
-        err = ffi.new("morello_error **")
-        try:
-            check(lib.morello_kernel_run_checked(self.pointer, operands.pointers, self._sizes, len(self._expected),
-                                                 ffi.NULL, 0, executor, err), err)
-        except Error as error:
-            if error.status == Status.INVALID_ARGUMENT:
-                raise OperandError(error.status, error.message) from None
-            raise
 
     def pack(self, index: int, array: Array) -> Packed:
         """Operand `index` in the layout that the kernel expects, from a row-major array. Pack once, run often."""
@@ -146,6 +170,15 @@ class Kernel(Handle):
     def cost(self) -> float:
         """Predicted cycles of one run."""
         return float(lib.morello_kernel_cost(self.pointer))
+
+    @property
+    def largest_size(self) -> int:
+        """The bound of its run-time size; 0: it has none. Operands and cost are those of that size."""
+        return self._largest
+
+    def cost_at_size(self, size: int) -> float:
+        """Predicted cycles of one run of this size; 0: the kernel has no such size."""
+        return float(lib.morello_kernel_sized_cost(self.pointer, size))
 
     @property
     def scratch_size(self) -> int:
@@ -251,6 +284,17 @@ class Kernel(Handle):
         if self._pointer is None:
             return "Kernel(closed)"
         return f"Kernel({str(self._spec)!r}, isa={self.isa.name.lower()}, cost={self.cost:.0f})"
+
+
+def _refused(run: Callable[[Any], int]) -> None:
+    """Asks once more, for what is wrong in words."""
+    err = ffi.new("morello_error **")
+    try:
+        check(run(err), err)
+    except Error as error:
+        if error.status == Status.INVALID_ARGUMENT:
+            raise OperandError(error.status, error.message) from None
+        raise
 
 
 def _from_pickle(data: bytes, threads: int) -> Kernel:

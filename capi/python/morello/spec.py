@@ -46,6 +46,16 @@ class Spec(Handle):
         return self._operands
 
     @property
+    def largest_size(self) -> int:
+        """The bound of a size that is known only at run time, `?<=512` in the text; 0: there is none. Operands and
+        operations of such a Spec are those of that largest size."""
+        return int(lib.morello_spec_largest_size(self.pointer))
+
+    def at_size(self, size: int) -> Spec:
+        """The Spec of one size, 1 to `largest_size`."""
+        return Spec._from_c(create("spec", lambda out, err: lib.morello_spec_at_size(self.pointer, size, out, err)))
+
+    @property
     def flops(self) -> float:
         """Operations of one run: 2 per multiply-add, 1 per other scalar operation."""
         return float(lib.morello_spec_flops(self.pointer))

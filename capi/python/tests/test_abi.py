@@ -23,6 +23,8 @@ NOT_CALLED = {
     "morello_kernel_function": "calls are checked",
     "morello_kernel_operand_count": "the Spec has it",
     "morello_kernel_run": "calls are checked",
+    "morello_kernel_run_sized": "calls are checked",
+    "morello_kernel_sized_function": "calls are checked",
     "morello_kernel_scratch_alignment": "the library allocates it",
     "morello_spec_evaluate_at": "Spec.evaluate()",
     **{f"morello_{kind}_retain": "Python counts owners" for kind in ("spec", "kernel", "table")},

@@ -272,3 +272,32 @@ def test_breakdown_and_tools():
     found = kernel.breakdown()
     assert sum(found["resources"].values()) == pytest.approx(found["cycles"], abs=0.01)
     assert morello.Kernel.from_bytes(kernel.to_bytes()).breakdown() == {}
+
+
+@pytest.mark.parametrize("layout", ["", "{*}"])
+def test_run_time_size(rng, layout):
+    kernel = morello.compile(f"matmul f32[?<=20,8] f32[8,24]{layout}", effort="quick")
+    assert kernel.largest_size == kernel.spec.largest_size == 20
+    assert kernel.cost_at_size(1) < kernel.cost_at_size(20) == kernel.cost
+    b = rng.standard_normal((8, 24)).astype(np.float32)
+    weights = kernel.pack(1, b) if layout else b
+    for size in (1, 5, 19, 20):
+        a = rng.standard_normal((size, 8)).astype(np.float32)
+        np.testing.assert_allclose(kernel(a, weights), a @ b, rtol=1e-4, atol=1e-5)
+        assert kernel.spec.at_size(size).operands[0].shape == (size, 8)
+    again = pickle.loads(pickle.dumps(kernel))
+    np.testing.assert_allclose(again(a, weights), a @ b, rtol=1e-4, atol=1e-5)
+
+
+def test_run_time_size_refused():
+    kernel = morello.compile("relu f32[?<=4,3]")
+    with pytest.raises(morello.OperandError, match="1 to 4"):
+        kernel(np.zeros((5, 3), np.float32))
+    with pytest.raises(morello.OperandError, match="shape"):
+        kernel(np.zeros((3, 3), np.float32), size=2)
+    fill = morello.compile("fill 3 -> f32[?<=4]")
+    with pytest.raises(morello.OperandError, match="size="):
+        fill()
+    assert fill(size=3).shape == (3,)
+    with pytest.raises(morello.OperandError, match="no run-time size"):
+        morello.compile("relu f32[3]")(np.zeros(3, np.float32), size=3)

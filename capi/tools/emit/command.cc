@@ -194,6 +194,8 @@ int Emission::add_variant(const Request& request, int32_t isa, Function* functio
   std::optional<Job> job = make_job_in(arguments, request.text, JobKind::kCode, context_.get(),
                                        table == tables_.end() ? nullptr : table->second.get());
   if (!job) return kExitLibrary;
+  if (morello_kernel_largest_size(job->kernel.get()) != 0)
+    return report_run_time_size(arguments, request.text);
   if (!function->spec) {
     function->text = job->text;
     function->spec = std::move(job->spec);

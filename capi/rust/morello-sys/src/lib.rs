@@ -8,12 +8,14 @@
 
 mod code;
 mod precompute;
+mod sized;
 mod stats;
 mod status;
 mod stored;
 
 pub use code::*;
 pub use precompute::*;
+pub use sized::*;
 pub use stats::*;
 pub use status::*;
 pub use std::os::raw::{c_char, c_int, c_void};

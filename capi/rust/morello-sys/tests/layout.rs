@@ -211,7 +211,8 @@ fn library_has_the_abi_of_these_bindings() {
 fn every_function_of_the_header_is_bound() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let header = std::fs::read_to_string(root.join("../../../include/morello/morello.h")).unwrap();
-    let files = ["code.rs", "graph.rs", "lib.rs", "precompute.rs", "stats.rs", "stored.rs"];
+    let files =
+        ["code.rs", "graph.rs", "lib.rs", "precompute.rs", "sized.rs", "stats.rs", "stored.rs"];
     let bindings =
         files.map(|file| std::fs::read_to_string(root.join("src").join(file)).unwrap()).concat();
     let mut found = 0;

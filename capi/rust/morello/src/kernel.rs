@@ -372,7 +372,7 @@ impl Scratch {
     }
 
     /// Memory that is large and aligned enough for `kernel`.
-    fn for_kernel(&mut self, kernel: &Kernel) -> Result<*mut c_void> {
+    pub(crate) fn for_kernel(&mut self, kernel: &Kernel) -> Result<*mut c_void> {
         // SAFETY: `kernel` is live.
         let alignment = unsafe { sys::morello_kernel_scratch_alignment(kernel.as_ptr()) };
         let needed = AllocLayout::from_size_align(kernel.scratch_size().max(1), alignment.max(1))

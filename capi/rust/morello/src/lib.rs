@@ -48,6 +48,7 @@ mod options;
 mod packed;
 mod pool;
 mod precompute;
+mod sized;
 mod spec;
 mod stored;
 mod table;

@@ -251,6 +251,20 @@ impl Spec {
             .collect()
     }
 
+    /// The bound of a size that is known only at run time, `?<=512` in the text; 0 if there is none.
+    /// What is asked of such a Spec is of that largest size.
+    pub fn largest_size(&self) -> usize {
+        // SAFETY: `self` is a live Spec.
+        unsafe { sys::morello_spec_largest_size(self.as_ptr()) as usize }
+    }
+
+    /// The Spec of one size, 1 to [`Spec::largest_size`].
+    pub fn at_size(&self, size: usize) -> Result<Spec> {
+        Spec::build(|_context, spec, err| unsafe {
+            sys::morello_spec_at_size(self.as_ptr(), size as i64, spec, err)
+        })
+    }
+
     /// Floating-point operations of one run.
     pub fn flops(&self) -> f64 {
         // SAFETY: `self` is a live Spec.

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Run-time sizes through the command: sized.py MORELLO."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+MORELLO = None
+LAYER = "matmul f32[?<=20,16] f32[16,24]{*} -> f32[?,24]"
+OK, FAILED, USAGE, LIBRARY = 0, 1, 2, 3
+
+
+class Sized(unittest.TestCase):
+    def morello(self, *arguments, exit_code=OK):
+        done = subprocess.run([str(part) for part in (MORELLO, *arguments)], text=True, capture_output=True,
+                              timeout=240, check=False)
+        self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)
+        return done
+
+    def json_of(self, *arguments):
+        return json.loads(self.morello(*arguments, "--json").stdout)
+
+    def test_synth_and_show(self):
+        report = self.json_of("synth", "--effort", "quick", LAYER)
+        self.assertEqual(report["spec"], LAYER)
+        self.assertEqual(len(report["sizes_cost_cycles"]), 20)
+        self.assertEqual(report["sizes_cost_cycles"][-1], report["cost_cycles"])
+        self.assertIn("1 to 20", self.morello("synth", "--effort", "quick", LAYER).stdout)
+        shown = self.morello("show", "--plan", "--effort", "quick", LAYER).stdout
+        self.assertIn("pieces for sizes up to 20", shown)
+        self.assertIn("piece of 1\n", shown)
+
+    def test_run(self):
+        for size in (1, 7, 20):
+            report = self.json_of("run", "--effort", "quick", "--size", size, LAYER)
+            self.assertTrue(report["ok"])
+            self.assertEqual(report["results"], 24 * size)
+        self.assertEqual(self.json_of("run", "--effort", "quick", LAYER)["results"], 24 * 20)
+        done = self.morello("run", "--effort", "quick", "--size", 21, LAYER, exit_code=LIBRARY)
+        self.assertIn("valid are 1 to 20", done.stderr)
+        done = self.morello("run", "--size", 2, "relu f32[3]", exit_code=USAGE)
+        self.assertIn("no run-time size", done.stderr)
+
+    def test_bench(self):
+        report = self.json_of("bench", "--effort", "quick", "--rounds", 2, "--size", 3, "--size", 20, LAYER)
+        self.assertEqual([row["size"] for row in report["sizes"]], [3, 20])
+        for row in report["sizes"]:
+            self.assertGreater(row["ratio"], 0)
+            self.assertLess(row["predicted_ratio"], 1.5)
+        self.assertIn("mean", self.morello("bench", "--effort", "quick", "--rounds", 1, LAYER).stdout)
+        pair = self.json_of("bench", "--effort", "quick", "--rounds", 1, "--size", 5, LAYER,
+                            LAYER.replace("?<=20", "5").replace("?", "5"))
+        self.assertEqual(len(pair["kernels"]), 2)
+
+    def test_stored(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "k.mkrn"
+            self.morello("synth", "--effort", "quick", "--save", path, LAYER)
+            self.assertEqual(self.json_of("run", "--size", 9, path)["results"], 24 * 9)
+
+    def test_refuses(self):
+        done = self.morello("synth", "relu f32[4,?<=5]", exit_code=LIBRARY)
+        self.assertIn("1:12: a run-time size has to be the outermost axis", done.stderr)
+        for command in (("explain",), ("emit", "--isa", "avx2", "-o", "/dev/null")):
+            done = self.morello(*command, "relu f32[?<=5]", exit_code=LIBRARY)
+            self.assertIn("needs to know all sizes", done.stderr)
+        self.morello("precompute", "-o", "/dev/null/t.mtab", "relu f32[?<=5]", exit_code=LIBRARY)
+
+
+if __name__ == "__main__":
+    MORELLO = sys.argv[1]
+    unittest.main(argv=sys.argv[:1])
