@@ -60,11 +60,11 @@ bool holds_value(const Spec& spec, int stage) {
 void list_cuts(const Spec& spec, const ActionContext& context, ActionList& out) {
   for (u8 s = 0; s < spec.stage_count; s++) {
     if (spec.stage[s].out != kNoRef) {
-      if (fits_after(spec, 1u << s, holds_value(spec, s)))
+      if (fits_cut(spec, 1u << s, holds_value(spec, s)))
         out.add({ActionKind::kBufferize, s, Level::kRegister, {}, 0});
       continue;
     }
-    if (!fits_after(spec, 1u << s, true)) continue;
+    if (!fits_cut(spec, 1u << s, true)) continue;
     each_level(value_lines(spec, s), context, [&](Level level) {
       out.add({ActionKind::kBufferize, s, level, {}, 0});
     });
@@ -77,7 +77,7 @@ void list_bufferize(const Spec& spec, const Limits&, const ActionContext& contex
   if (!is_chain(spec)) return list_cuts(spec, context, out);
   if (!combines(spec)) {
     const int s = broadcast_stage(spec);
-    if (s >= 0 && register_operand(spec) < 0 && fits_after(spec, 1u << s, true))
+    if (s >= 0 && register_operand(spec) < 0 && fits_cut(spec, 1u << s, true))
       out.add({ActionKind::kBufferize, static_cast<u8>(s), Level::kL1, {}, 0});
     return;
   }
@@ -151,7 +151,7 @@ void list_fold_cuts(const Spec& spec, const Limits&, const ActionContext& contex
   if (is_chain(spec) || has_free_operand(spec)) return;
   for (u8 s = 0; s < spec.stage_count; s++) {
     const int folded = folded_stage(spec, s);
-    if (folded < 0 || !fits_after(spec, 1u << s | 1u << folded, true)) continue;
+    if (folded < 0 || !fits_cut(spec, 1u << s | 1u << folded, true)) continue;
     each_level(value_lines(spec, s) + value_lines(spec, folded), context, [&](Level level) {
       out.add({ActionKind::kBufferizeFold, s, level, {}, 0});
     });

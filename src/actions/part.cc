@@ -256,7 +256,30 @@ Child part_after(const Spec& whole, std::span<const KeptValue> kept, const Limit
       .to_outputs(limits);
 }
 
-bool fits_after(const Spec& whole, u32 kept, bool readable) {
+namespace {
+
+/// Has the part that computes values too many operands, with a buffer for each that has no output?
+bool overflows_before(const Spec& whole, StageMask kept) {
+  u32 operands = 0;  // bit o
+  int buffers = 0;
+  const StageMask stages = with_sources(whole, kept, 0);
+  for (int s = 0; s < whole.stage_count; s++) {
+    if (!has_stage(stages, s)) continue;
+    for (Ref in : whole.stage[s].in)
+      if (is_operand(in)) operands |= 1u << in;
+    if (!has_stage(kept, s)) continue;
+    if (whole.stage[s].out == kNoRef)
+      buffers++;
+    else
+      operands |= 1u << whole.stage[s].out;
+  }
+  return std::popcount(operands) + buffers > kMaxOperands;
+}
+
+}  // namespace
+
+bool fits_cut(const Spec& whole, u32 kept, bool readable) {
+  if (overflows_before(whole, kept)) return false;
   u32 operands = 0;  // bit o
   int count = readable ? std::popcount(kept) : 0;
   const StageMask stages = stages_after(whole, kept, readable);

@@ -18,15 +18,16 @@ struct KeptValue {
 };
 
 /// What it takes to compute the values into their places.
+/// REQUIRES: fits_cut().
 Child part_before(const Spec& whole, std::span<const KeptValue> kept, const Limits& limits);
 /// What it takes to compute the outputs, with the values read from their places. Stages that both
 /// parts need, other than those that are kept, are in both.
-/// REQUIRES: fits_after().
+/// REQUIRES: fits_cut().
 Child part_after(const Spec& whole, std::span<const KeptValue> kept, const Limits& limits);
-/// Are there places enough for the operands of the second part, does it have anything to do, and
+/// Are there places enough for the operands of both parts, does the second have anything to do, and
 /// nothing to read that the first part overwrites?
 /// @param stages  those whose values are kept: bit s.
-bool fits_after(const Spec& whole, u32 stages, bool readable);
+bool fits_cut(const Spec& whole, u32 stages, bool readable);
 
 /// `out` filled with `bits`, of the element type of `stage`.
 Child fill_part(const Spec& whole, const Stage& stage, u32 bits, const Limits& limits);

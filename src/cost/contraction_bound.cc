@@ -140,9 +140,10 @@ void ContractionBound::find_steps() {
   in_row_ = fixed(p.row) / static_cast<i64>(row);
   alone_ = fixed(p.alone);
   in_vectors_ = fixed(p.vector);
-  on_lone_ = fixed(std::min(p.on_lone, p.alone));
   in_memory_ = alone_;
   if (v_ != kNoDim) in_memory_ = std::min(alone_, fixed(p.vector) / static_cast<i64>(width(v_)));
+  // Lanes may go one by one into a buffer, of which the steps are in vectors.
+  on_lone_ = std::min(fixed(p.on_lone), in_memory_);
 }
 
 /// The steps, at best on the register tile, or along rows in memory; one by one where an operand

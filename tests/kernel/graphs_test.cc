@@ -137,6 +137,8 @@ TEST_CASE("graphs that people write") {
   const std::string texts[] = {
       "softmax f32[5,37] axis=1",
       "softmax f32[5,37] axis=0",
+      "x = add f32[9] f32[9] + f32[9] + f32[9] + f32[9] + f32[9] + f32[9]; m = reduce_sum x axis=0 "
+      "keep; sub x m",
       "log_softmax f32[3,4,19] axis=2",
       "logsumexp f32[9,65] axis=1",
       "layernorm f32[6,33] f32[33] f32[33] axis=1",

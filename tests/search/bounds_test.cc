@@ -81,6 +81,8 @@ TEST_SUITE("search") {
           "matmul f32[41,64]{0,1} f32[64,41] + f32[] -> f32[41,41]",
           "matmul f32[12,20] f32[20,24] + f32[24]{strides=2} -> relu -> f32[12,24]",
           "matmul f16[2,16] f16[16,16] -> f16[2,16]{strides=46,2}",
+          "matmul i8[15,2] i8[2,15] * f32[] -> round + u8[] -> u8[15,15]",
+          "v0 = abs i8[31,2]; v1 = abs i8[2,15]; matmul v0 v1 * f32[] -> round + u8[] -> u8[31,15]",
           "fill inf -> max f32[1] / f32[6,5,1,1,4]{strides=0,4,4,1,1} += f32[6,5,1,1,4]"})
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
         for (u32 percent : {100u, 60u})
