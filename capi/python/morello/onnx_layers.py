@@ -53,9 +53,10 @@ def _gemm(node: Node) -> Any:
 def centred(node: Node, index: int, zero: int, axis: int) -> Any:
     """Integers less their zero points, in i32."""
     x = trace.astype(node.traced(index), Dtype.I32)
-    if not node.has(zero) or node.operand(zero) == 0:
+    centre = node.operand(zero) if node.has(zero) else 0
+    if not isinstance(centre, Traced) and centre == 0:
         return x
-    return op("sub", x, per_axis(node.operand(zero), axis, x.ndim))
+    return op("sub", x, per_axis(centre, axis, x.ndim))
 
 
 def _matmul_integer(node: Node) -> Any:
