@@ -54,8 +54,10 @@ void look(void* user, size_t count, void (*fn)(void*, size_t), void* arg) {
   for (size_t i = 0; i < count; i++) fn(arg, i);
 }
 
+// The sanitizers unwind by their own means: see below.
+
 /// How many frames are above the kernel's: -1, if the kernel is not among them.
-int frames_above(const Seen& seen, const morello_kernel* kernel) {
+[[maybe_unused]] int frames_above(const Seen& seen, const morello_kernel* kernel) {
   size_t size = 0;
   const uint8_t* code = morello_kernel_code(kernel, &size);
   for (int i = 0; i < seen.count; i++)
@@ -63,7 +65,7 @@ int frames_above(const Seen& seen, const morello_kernel* kernel) {
   return -1;
 }
 
-Seen backtrace_below(const morello_kernel* kernel) {
+[[maybe_unused]] Seen backtrace_below(const morello_kernel* kernel) {
   std::vector<float> a(kSize * kSize), b(kSize * kSize), bias(kSize), out(kSize * kSize);
   void* operands[] = {a.data(), b.data(), bias.data(), out.data()};
   Seen seen;
