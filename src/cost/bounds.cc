@@ -275,7 +275,7 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
   Traffic once = traffic(spec);
   i64 c = saturating_add(once.l2, once.memory);
   u64 lanes = computed_lanes(spec, target_);
-  if (!is_chain(spec)) {
+  if (!is_chain(spec) || (spec.window[0].used() && !contraction_of(spec))) {
     c = saturating_add(c, stages(spec));
   } else if (contraction_of(spec)) {
     // Along a window elements serve more results than one, which io_bound() does not know.

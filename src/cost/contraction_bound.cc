@@ -185,7 +185,8 @@ i64 ContractionBound::per_result_in_memory(const MemoryWay& way) const {
   if (way.along_reduced)
     for (Ref in : factor_) {
       const Operand& x = spec_.operand[in];
-      if (x.free_layout || (x.dims & reduced_) == 0 || v_ == kNoDim || !has_dim(x.dims, v_))
+      if (x.free_layout || x.windows != 0 || (x.dims & reduced_) == 0 || v_ == kNoDim ||
+          !has_dim(x.dims, v_))
         continue;
       if (has_dim(reduced_, unit_dim(x))) continue;
       if (x.level <= Level::kL1) return kInfinite;
@@ -223,12 +224,12 @@ i64 ContractionBound::per_buffered_result() const {
 }
 
 /// Units of bringing factors into a layout that vectors along a dimension are read from, if they
-/// have another one.
+/// have another one. Parts of windows may have one of their two dimensions as well as the other.
 i64 ContractionBound::repack(u8 along, bool grouped) const {
   i64 c = 0;
   for (Ref in : factor_) {
     const Operand& x = spec_.operand[in];
-    if (x.free_layout || !has_dim(x.dims, along)) continue;
+    if (x.free_layout || x.windows != 0 || !has_dim(x.dims, along)) continue;
     if (lane_dim(x) == along && (!grouped || lane_group(x) > 1)) continue;
     if (x.level <= Level::kL1) return kInfinite;
     c = saturating_add(c, saturating_mul(elements(spec_, x), rates_.relayout(x.dtype)));

@@ -251,12 +251,13 @@ void drop_windows(Spec& spec) {
   int kept = 0;
   for (int w = 0; w < kMaxWindows; w++) {
     if (!(used >> w & 1)) continue;
-    if (kept != w) {
-      spec.window[kept] = spec.window[w];
-      for (Operand& x : spec.operand)
-        x.windows = static_cast<u8>((x.windows & ~(1u << w)) | (x.has_window(w) ? 1u << kept : 0));
-    }
-    kept++;
+    int now = 0;
+    while (now < kept && spec.window[now] != spec.window[w]) now++;
+    if (now == kept) kept++;
+    if (now == w) continue;
+    spec.window[now] = spec.window[w];
+    for (Operand& x : spec.operand)
+      x.windows = static_cast<u8>((x.windows & ~(1u << w)) | (x.has_window(w) ? 1u << now : 0));
   }
   for (; kept < kMaxWindows; kept++) spec.window[kept] = {};
 }

@@ -187,7 +187,7 @@ struct Binding {
 };
 Binding identity_binding();
 
-/// Windows that no operand has are gone.
+/// Windows that no operand has are gone, and equal ones are one.
 void drop_windows(Spec& spec);
 
 /// Removes dimensions of size 1 and renumbers the others, keeping their order. `binding`, if given,

@@ -205,15 +205,16 @@ std::vector<Scenario> kernel_scenarios() {
   need(explaining.call(nullptr) == MORELLO_OK, "explaining");
   all.push_back(explaining);
 
+  const morello_spec* const free_spec = spec_of(kFree);
   all.push_back(making<morello_kernel>(
       "a kernel that tools are told of", {"morello_synthesize", "morello_context_create"},
-      [](morello_kernel** k, E e) {
+      [free_spec](morello_kernel** k, E e) {
         morello_context_options options;
         morello_context_options_init(&options, sizeof options);
         options.tools = "gdb,unwind";
         morello_context* told = nullptr;
         morello_status status = morello_context_create(&options, &told, e);
-        if (status == MORELLO_OK) status = morello_synthesize(told, spec_of(kFree), nullptr, k, e);
+        if (status == MORELLO_OK) status = morello_synthesize(told, free_spec, nullptr, k, e);
         morello_context_release(told);
         return status;
       },
