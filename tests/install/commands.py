@@ -94,6 +94,7 @@ def copy_of(source, build, folder):
                 (name == "target" and "rust" in where)]
     shutil.copytree(source, folder, ignore=left_out)
     (folder / "build").symlink_to(build)
+    (build / "t.mtab").unlink(missing_ok=True)  # of an earlier run: perhaps of another cost model, which is refused
     for name, text in FILES.items():
         (folder / name).write_text(text)
     for example in (source / "capi/examples").glob("*.c"):
