@@ -267,7 +267,8 @@ def main():
             runs["jax"], results["jax"] = jax_runner(function, arrays)
         for peer in runs:
             runs[peer]()
-            if not np.allclose(results[peer](), results["morello"](), rtol=2e-3, atol=2e-3):
+            ours = results["morello"]()  # sums of large numbers may be small
+            if not np.allclose(results[peer](), ours, rtol=2e-3, atol=2e-3 + 4e-6 * np.abs(ours).max()):
                 sys.exit(f"{name}: {peer} has another result")
         times = {peer: [max(t - overhead[peer], 1e-9) for t in all_of]
                  for peer, all_of in measure(runs, options.rounds).items()}
