@@ -53,7 +53,7 @@ void normalise_blocks(const Spec& spec, Operand& operand) {
   }
 }
 
-/// The elements of a window that its dimensions leave apart: no two of their pairs meet.
+/// Are there elements of a window that several pairs of indices come to?
 bool meets_itself(const Spec& spec, const Window& window) {
   const u64 outer = spec.size[window.outer], inner = spec.size[window.inner];
   return window.step * (outer - 1) + window.dilation * (inner - 1) + 1 < outer * inner;
