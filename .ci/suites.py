@@ -29,7 +29,7 @@ FUZZ_TARGETS = ["spec", "stored", "table"]
 # What compares many searches or many kernels with each other takes minutes in sanitizers' builds, and runs no
 # code that other tests do not run.
 COMPARISONS = ["*brute-force*", "legal decisions that are not the cheapest*", "*however late it was stopped",
-                   "no restriction of the actions*", "every action is worth*", "no program within the limits*",
+                   "no restriction of the actions*", "*what their restrictions cost", "every action is worth*", "no program within the limits*",
                    "random Specs of real sizes*", "*microkernel twice as fast*", "*costs less than it declares*",
                    "the added microkernels*", "*mixed element types: no pair*", "bounds that were above*",
                    "sums of products of integers are exact*", "integers and elementwise chains have the same bits*"]
@@ -219,7 +219,7 @@ def main():
     # Sanitizers: line numbers only and little optimization, as the compiler takes long; a twentieth of the
     # random kernels, as they run slowly; assertions. With clang++ it is the fuzzers' build as well.
     sanitized = ["-Doptimization=1", "-Db_ndebug=false", "-Dcpp_args=-g1", "-Db_lundef=false",
-                 "-Dbenches=disabled"]
+                 "-Dbenches=disabled", "-Db_pch=true"]
     # Golden programs are the same bytes in every build: the release compares them. Examples compute for minutes.
     asan_tests = ["--no-suite", "lint", "--no-suite", "cli", "--no-suite", "golden", "--no-suite", "examples",
                   "--timeout-multiplier", "6"]

@@ -50,6 +50,7 @@ void list_views(const Spec& spec, const Limits&, const ActionContext& context, A
     if (spec.operand[o].level <= Level::kL1) continue;
     if (!all && !is_used_again(spec, o, loops, context)) continue;
     if (stays_away(spec, o, context)) continue;
+    if (is_best_widened(spec, o, context)) continue;
     if (spec.operand[o].level == Level::kL2 && !comes_near(spec, o, context)) continue;
     out.add({ActionKind::kView, o, {}, {}, 0});
   }
@@ -115,6 +116,7 @@ void list_packs(const Spec& spec, const Limits&, const ActionContext& context, A
         if (!kWidens && option == LayoutOption::kSame && is_dense(x)) return;  // a view is cheaper
         if (option == LayoutOption::kSame && !has_plain_windows(spec, x)) return;
         if (kWidens && option >= LayoutOption::kGrouped) return;  // lanes have one element each
+        if (!is_listed_copy(spec, o, level, option, kWidens, context)) return;
         out.add({kKind, o, level, option, panel});
       });
     }

@@ -34,6 +34,8 @@ constexpr u32 kLeastBlock = 48;
 /// shares lines.
 constexpr u32 kMostRows = 14, kMostInLines = 64, kMostRowVectors = 6;
 constexpr u64 kSmallOutputBytes = 8192;
+/// Uses of each element from which bringing it to L1 costs little.
+constexpr u64 kOftenUsed = 32;
 /// Products per result, up to which results and their way to memory are what counts.
 constexpr u64 kShallow = 32;
 
@@ -163,6 +165,33 @@ std::optional<Action> step_nearer(const Spec& spec, const ActionContext& context
   return std::nullopt;
 }
 
+/// Where each element of one factor is used once, as of a matrix by which a vector is multiplied:
+/// the other factor, or the sums, if they are small; or none.
+std::optional<Action> vector_nearer(const Spec& spec, const ActionContext& context) {
+  if (!context.restricts(Restriction::kVectorsFirst) || !contraction_of(spec)) return std::nullopt;
+  auto factors = factors_of(spec);
+  if (dims_of(spec, factors[0]) == spec.all_dims()) std::swap(factors[0], factors[1]);
+  const auto [vector, matrix] = factors;
+  if (!is_operand(vector) || !is_operand(matrix) || dims_of(spec, matrix) != spec.all_dims())
+    return std::nullopt;
+  const u64 most = lines_of_code(limits_of(*context.target).at(Level::kL1)) / 2;
+  auto is_small = [&](const Operand& x) {
+    return x.level > Level::kL1 && x.dims != 0 && kOftenUsed * elements(spec, x) <= volume(spec) &&
+           resident_lines(spec, x, Level::kL1) <= most && resident_lines(spec, x, Level::kL2) <= most;
+  };
+  const Operand& x = spec.operand[vector];
+  if (is_small(x)) {
+    // Broadcast as it is, an element would be widened each time.
+    const bool along = unit_dim(x) == unit_dim(spec.operand[matrix]);
+    if (!along && is_multiplied_wide(spec, vector, *context.target))
+      return Action{ActionKind::kWiden, vector, Level::kL1, LayoutOption::kSame, 0};
+    return Action{ActionKind::kView, vector, {}, {}, 0};
+  }
+  if (is_single(spec) && spec.out().dtype == computed_dtype(spec) && is_small(spec.out()))
+    return Action{ActionKind::kView, static_cast<u8>(spec.out_index()), {}, {}, 0};
+  return std::nullopt;
+}
+
 /// A batch whose elements share no lines, or none.
 std::optional<Action> batch_loop(const Spec& spec, const ActionContext& context) {
   if (!widths(context).batches_first || !context.restricts(Restriction::kChainTiles))
@@ -180,10 +209,12 @@ std::optional<Action> batch_loop(const Spec& spec, const ActionContext& context)
 }  // namespace
 
 std::optional<Action> sure_action(const Spec& spec, const ActionContext& context) {
-  if (context.breadth == Breadth::kWhole || !combines(spec) || !is_chain(spec)) return std::nullopt;
+  if (!combines(spec) || !is_chain(spec)) return std::nullopt;
   if (register_operand(spec) >= 0 || has_free_operand(spec)) return std::nullopt;
   // Loops on several threads come before anything that stays on one core.
   if (!spec.serial && context.target->processors > 1) return std::nullopt;
+  if (std::optional<Action> nearer = vector_nearer(spec, context)) return nearer;
+  if (context.breadth == Breadth::kWhole) return std::nullopt;
   if (std::optional<Action> nearer = step_nearer(spec, context)) return nearer;
   return batch_loop(spec, context);
 }

@@ -29,6 +29,38 @@ bool is_narrow_factor(const Spec& spec, int operand) {
          size_of(spec.operand[operand].dtype) < size_of(product->dtype);
 }
 
+bool is_multiplied_wide(const Spec& spec, int operand, const Target& target) {
+  if (!is_narrow_factor(spec, operand)) return false;
+  const Stage& product = *contraction_of(spec);
+  auto type = [&](Ref in) {
+    return is_operand(in) ? spec.operand[in].dtype : spec.stage[stage_of(in)].dtype;
+  };
+  return most_products(target, type(product.in[0]), type(product.in[1]), product.dtype) == 1;
+}
+
+bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption option, bool widens,
+                    const ActionContext& context) {
+  const Operand& x = spec.operand[operand];
+  if (size_of(x.dtype) >= 4 || !context.restricts(Restriction::kNarrowCopies)) return true;
+  if (!is_multiplied_wide(spec, operand, *context.target)) {
+    if (!takes_groups(spec, operand, *context.target)) return true;
+    return option != LayoutOption::kPanels &&
+           (option != LayoutOption::kGroupedPanels || level != Level::kL1);
+  }
+  const u8 v = unit_dim(spec.out());
+  if (v == kNoDim || !has_dim(x.dims, v)) return widens;
+  if (unit_dim(x) != v) return true;  // a relayout, which may be before all else
+  return level == Level::kL1 && (widens || option == LayoutOption::kGrouped);
+}
+
+bool is_best_widened(const Spec& spec, int operand, const ActionContext& context) {
+  const u8 v = unit_dim(spec.out());
+  const Operand& x = spec.operand[operand];
+  return size_of(x.dtype) < 4 && v != kNoDim && !has_dim(x.dims, v) && is_chain(spec) &&
+         has_plain_windows(spec, x) && context.restricts(Restriction::kNarrowCopies) &&
+         is_multiplied_wide(spec, operand, *context.target);
+}
+
 LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 panel) {
   const Operand& x = spec.operand[operand];
   Layout same = plain_layout(x.layout);

@@ -24,6 +24,23 @@ u64 resident_lines(const Spec& spec, const Operand& operand, Level cache);
 bool takes_groups(const Spec& spec, int operand, const Target& target);
 /// Is it a factor that is narrower than what it is computed in, in f32?
 bool is_narrow_factor(const Spec& spec, int operand);
+/// Is it one that no instruction of the target multiplies faster than FMAs multiply what is widened?
+bool is_multiplied_wide(const Spec& spec, int operand, const Target& target);
+/// Of those that are listed of a narrow factor (Restriction::kNarrowCopies): what is read by
+/// broadcasts is widened; what is read in vectors is widened or grouped, where it is used, and in
+/// grouped panels farther away where instructions multiply groups.
+bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption option, bool widens,
+                    const ActionContext& context);
+/// A factor that is multiplied wide and read by broadcasts: brought nearer as it is, it might as
+/// well have been widened.
+bool is_best_widened(const Spec& spec, int operand, const ActionContext& context);
+/// Has the operand panels of an even number of vectors only?
+inline bool has_even_panels(const Spec& spec, int operand, const ActionContext& context) {
+  return size_of(spec.operand[operand].dtype) < 4 &&
+         context.restricts(Restriction::kNarrowCopies) &&
+         (takes_groups(spec, operand, *context.target) ||
+          is_multiplied_wide(spec, operand, *context.target));
+}
 
 /// The layout that `option` stands for, or nothing where it says no more than another option does.
 struct LayoutChoice {
@@ -51,9 +68,10 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
   auto panels = [&](u32 panel, LayoutOption option = LayoutOption::kPanels) {
     if (layout_of(spec, operand, option, panel).valid) add(option, panel);
   };
+  const bool even = has_even_panels(spec, operand, context);
   auto vector_panels = [&](LayoutOption option) {
     for (u32 n : {1u, 2u, 3u, 4u})
-      if (is_usual_panel(n, context)) panels(n * lanes, option);
+      if (is_usual_panel(n, context) && (!even || n % 2 == 0)) panels(n * lanes, option);
   };
   if (along_vectors) vector_panels(LayoutOption::kPanels);
   if (along_vectors && takes_groups(spec, operand, *context.target)) {
