@@ -185,15 +185,9 @@ morello_status morello_spec_evaluate(const morello_spec* spec, void* const* oper
   });
 }
 
-morello_status morello_spec_evaluate_at(const morello_spec* spec, void* const* operands,
-                                        const int64_t* elements, size_t count, double* values,
-                                        morello_error** err) {
-  return morello_spec_evaluate_output_at(spec, 0, operands, elements, count, values, err);
-}
-
-morello_status morello_spec_evaluate_output_at(const morello_spec* spec, uint32_t output,
-                                               void* const* operands, const int64_t* elements,
-                                               size_t count, double* values, morello_error** err) {
+static morello_status evaluate_output(const morello_spec* spec, uint32_t output,
+                                      void* const* operands, const int64_t* elements, size_t count,
+                                      double* values, morello_error** err) noexcept {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"spec", spec}})) return *e;
     const auto outputs = static_cast<u32>(output_count(spec->statement));
@@ -211,6 +205,18 @@ morello_status morello_spec_evaluate_output_at(const morello_spec* spec, uint32_
                             std::to_string(elements[good]) +
                             "; no element of the output has that offset");
   });
+}
+
+morello_status morello_spec_evaluate_at(const morello_spec* spec, void* const* operands,
+                                        const int64_t* elements, size_t count, double* values,
+                                        morello_error** err) {
+  return evaluate_output(spec, 0, operands, elements, count, values, err);
+}
+
+morello_status morello_spec_evaluate_output_at(const morello_spec* spec, uint32_t output,
+                                               void* const* operands, const int64_t* elements,
+                                               size_t count, double* values, morello_error** err) {
+  return evaluate_output(spec, output, operands, elements, count, values, err);
 }
 
 morello_spec* morello_spec_retain(const morello_spec* spec) { return retain(spec); }

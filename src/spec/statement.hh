@@ -131,7 +131,7 @@ struct Statement {
   friend bool operator==(const Statement&, const Statement&);
 };
 
-inline int output_count(const Statement& s) {
+inline int output_count(const Statement& s) noexcept {
   return s.outputs.empty() ? 1 : static_cast<int>(s.outputs.size());
 }
 /// Output `index` of a graph.
