@@ -98,15 +98,13 @@ TEST_SUITE("search") {
           "a = matmul x f32[2,3] f32[3,2]; b = matmul x f32[3,2]; a, b",
           "a = relu f32[9]; b = exp f32[5]; a, b",
           "y = exp f32[9]; z = move y; y -> f16[9], z -> f32[9]"})
-      for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) same_as_brute_force(spec_of(text), tiny(isa), 1);
-    same_as_brute_force(spec_of("m = reduce_max x f32[4,33] axis=1; s = reduce_sum x axis=1; m, s"),
-                        *fixed_target(Isa::kAvx2), 1);
+      same_as_brute_force(spec_of(text), tiny(Isa::kAvx2), 1);
     int found = 0;
-    for (u32 seed = 1; found < 30; seed++) {
+    for (u32 seed = 1; found < 12; seed++) {
       testing::Random random(seed);
       const Statement s = testing::random_graph(random, 2);
       const Spec spec = lower(s)->spec;
-      if (s.outputs.empty() || volume(spec) > 60 || spec.stage_count > 4 || spec.rank > 3) continue;
+      if (s.outputs.empty() || volume(spec) > 30 || spec.stage_count > 3 || spec.rank > 3) continue;
       INFO("seed " << seed << ": " << print(s));
       same_as_brute_force(spec, tiny(found++ % 2 ? Isa::kAvx2 : Isa::kAvx512), 1);
     }
