@@ -70,14 +70,31 @@ std::string Check::describe() const {
   if (ok && worst_error == 0) return text + ", each equals the reference";
   text +=
       fmt::format(", worst error {:.3g}, {:.2g} of what rounding allows", worst_error, worst_share);
-  if (!ok) text += fmt::format("; element {} is {:.9g}, expected {:.9g}", worst_index, got, want);
-  return text;
+  if (ok) return text;
+  const std::string of = worst_output < 0 ? "" : fmt::format(" of output {}", worst_output);
+  return text +
+         fmt::format("; element {}{} is {:.9g}, expected {:.9g}", worst_index, of, got, want);
 }
 
-Reference::Reference(const morello_spec* spec, const Operands* operands)
+void Check::add(const Check& other, int output) {
+  if (other.worst_share >= worst_share) {
+    worst_share = other.worst_share;
+    worst_index = other.worst_index;
+    worst_output = output;
+    got = other.got;
+    want = other.want;
+  }
+  ok &= other.ok;
+  checked += other.checked;
+  results += other.results;
+  worst_error = std::max(worst_error, other.worst_error);
+}
+
+Reference::Reference(const morello_spec* spec, const Operands* operands, uint32_t output)
     : spec_(morello_spec_retain(spec)),
       operands_(operands),
-      output_(operands->tensor(operands->count() - 1)) {}
+      number_(output),
+      output_(operands->tensor(operands->operand_of(output))) {}
 
 uint64_t Reference::chunk() const {
   const uint64_t elements = element_count(output_);
@@ -111,7 +128,7 @@ void Reference::find_elements(Extent extent, uint64_t seed) {
 
 morello_status Reference::compute(Extent extent, uint64_t seed, const CheckProgress& progress,
                                   morello_error** error) {
-  const Buffer& initial = operands_->initial_output();
+  const Buffer& initial = operands_->given_buffer(operands_->operand_of(number_));
   want_.resize(initial.count());
   for (size_t i = 0; i < want_.size(); ++i) want_[i] = initial.at(i);
   find_elements(extent, seed);
@@ -125,8 +142,8 @@ morello_status Reference::compute(Extent extent, uint64_t seed, const CheckProgr
     offsets.push_back(offset);
     if (status != MORELLO_OK || (offsets.size() < most && done + offsets.size() < all)) return;
     values.resize(offsets.size());
-    status = morello_spec_evaluate_at(spec_.get(), operands_->given_pointers(), offsets.data(),
-                                      offsets.size(), values.data(), error);
+    status = morello_spec_evaluate_output_at(spec_.get(), number_, operands_->given_pointers(),
+                                             offsets.data(), offsets.size(), values.data(), error);
     for (size_t i = 0; i < offsets.size(); ++i) want_[static_cast<size_t>(offsets[i])] = values[i];
     done += offsets.size();
     if (progress) progress(done, all);
@@ -149,7 +166,7 @@ void Reference::make_absolute() {
     for (size_t at = 0; at < given.count(); ++at) {
       const double value = absolute_finite(given.at(at));
       absolute_.back().set(at, value);
-      if (i + 1 < operands_->count()) largest_input_ = std::max(largest_input_, value);
+      if (i < operands_->operand_of(0)) largest_input_ = std::max(largest_input_, value);
     }
   }
 }
@@ -162,8 +179,8 @@ void Reference::judge(const Buffer& result, const std::vector<int64_t>& differin
   std::vector<void*> pointers;
   for (Buffer& buffer : absolute_) pointers.push_back(buffer.memory());
   std::vector<double> sizes(elements.size());
-  if (morello_spec_evaluate_at(spec_.get(), pointers.data(), elements.data(), elements.size(),
-                               sizes.data(), nullptr) != MORELLO_OK)
+  if (morello_spec_evaluate_output_at(spec_.get(), number_, pointers.data(), elements.data(),
+                                      elements.size(), sizes.data(), nullptr) != MORELLO_OK)
     elements.clear();  // nothing is allowed
   const double length =
       morello_spec_flops(spec_.get()) / static_cast<double>(element_count(output_));

@@ -22,16 +22,20 @@ enum class Extent {
 /// Is told now and then how many elements of how many are done.
 using CheckProgress = std::function<void(uint64_t done, uint64_t all)>;
 
-/// What was compared, what one output element may differ by, and where it differed most.
+/// What was compared, what one output element may differ by, and where it differed most: of one
+/// output, or of several.
 struct Check {
   bool ok = false;
   uint64_t checked = 0;    // elements
-  uint64_t results = 0;    // that the output has
+  uint64_t results = 0;    // that there are
   double worst_error = 0;  // of those checked: |got - want|
   double worst_share = 0;  // of those checked: error as a share of what that element may differ by
   size_t worst_index = 0;  // element of the output's buffer where worst_share was seen
   double got = 0, want = 0;  // there
+  int worst_output = -1;     // whose buffer that is; -1: there is one
   std::string describe() const;
+  /// What was found of output number `output` besides.
+  void add(const Check& other, int output);
 };
 
 /// The expected values of one output. What lies between its elements must be as it was, and is
@@ -39,7 +43,7 @@ struct Check {
 class Reference {
  public:
   /// REQUIRES: `operands` keep their values, and live as long as this.
-  Reference(const morello_spec* spec, const Operands* operands);
+  Reference(const morello_spec* spec, const Operands* operands, uint32_t output = 0);
 
   /// Computes what check() needs. The same elements for the same seed.
   morello_status compute(Extent extent, uint64_t seed, const CheckProgress& progress,
@@ -57,6 +61,7 @@ class Reference {
 
   SpecPtr spec_;
   const Operands* operands_;
+  const uint32_t number_;
   morello_tensor output_ = {};
   std::vector<int64_t> sample_;   // offsets; empty: all elements
   std::vector<bool> skipped_;     // by offset: an element that is not compared; empty: none

@@ -45,15 +45,19 @@ Outcome run_checked(const Arguments& arguments, const std::string& text, const J
                             100 * static_cast<double>(done) / static_cast<double>(all)));
     };
   };
-  Reference reference(job.spec.get(), operands);
-  morello_error* error = nullptr;
-  if (reference.compute(extent_of(arguments.check), arguments.seed,
-                        progress("computing the reference"), &error) != MORELLO_OK) {
-    line.clear();
-    outcome.exit_code = report_error(arguments, text, ErrorPtr(error).get());
-    return outcome;
+  outcome.check.results = 0;
+  for (uint32_t output = 0; output < operands->output_count(); ++output) {
+    Reference reference(job.spec.get(), operands, output);
+    morello_error* error = nullptr;
+    if (reference.compute(extent_of(arguments.check), arguments.seed,
+                          progress("computing the reference"), &error) != MORELLO_OK) {
+      line.clear();
+      outcome.exit_code = report_error(arguments, text, ErrorPtr(error).get());
+      return outcome;
+    }
+    outcome.check.add(reference.check(operands->result(output), progress("comparing")),
+                      operands->output_count() == 1 ? -1 : static_cast<int>(output));
   }
-  outcome.check = reference.check(operands->result(), progress("comparing"));
   return outcome;
 }
 

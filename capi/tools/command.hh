@@ -54,7 +54,8 @@ struct Arguments {
   bool compare = false;              // bench
   uint64_t seed = 1;                 // run, bench, table verify
   std::vector<std::string> inputs;   // run
-  std::string output;                // run, emit, precompute, table merge, table plot
+  std::vector<std::string> results;  // run
+  std::string output;                // emit, precompute, table merge, table plot
   uint64_t rounds = 30;              // bench
   int32_t check = kCheckAuto;        // run, bench
   std::string bytes;                 // asm

@@ -104,7 +104,9 @@ int run(int argc, char** argv) {
   run->add_option("--input", arguments.inputs, "one .npy per operand, in order; others are random")
       ->allow_extra_args(false)
       ->option_text("FILE.npy (repeat)");
-  run->add_option("--output", arguments.output, "write the result here")->option_text("FILE.npy");
+  run->add_option("--output", arguments.results, "write the result here; one per output, in order")
+      ->allow_extra_args(false)
+      ->option_text("FILE.npy (repeat)");
   add_sizes(run, "the run-time size; default: its bound", &arguments.sizes)->take_last();
   CLI::App* bench = add_command("bench", "check the result, then measure", bench_command);
   add_check_options(bench, &arguments);

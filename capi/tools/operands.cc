@@ -63,7 +63,8 @@ size_t offset_of(const morello_tensor& tensor, uint64_t number) {
 }
 
 Operands::Operands(const morello_spec* spec, const morello_kernel* kernel)
-    : scratch_(morello_kernel_scratch_size(kernel), MORELLO_U8,
+    : output_count_(morello_spec_output_count(spec)),
+      scratch_(morello_kernel_scratch_size(kernel), MORELLO_U8,
                morello_kernel_scratch_alignment(kernel)) {
   for (uint32_t i = 0; i < morello_spec_operand_count(spec); ++i) {
     morello_tensor tensor = {};
@@ -97,7 +98,7 @@ void Operands::fill_random(uint64_t seed) {
 }
 
 bool Operands::sums_are_exact() const {
-  return is_integer(tensors_[0].dtype) && (count() == 2 || is_integer(tensors_[1].dtype));
+  return is_integer(tensors_[0].dtype) && (operand_of(0) == 1 || is_integer(tensors_[1].dtype));
 }
 
 bool Operands::are_integers() const {
@@ -115,12 +116,13 @@ void Operands::set(uint32_t index, const void* elements) {
   });
 }
 
-std::vector<char> Operands::output() const {
-  const size_t bytes = size_of(tensors_.back().dtype);
+std::vector<char> Operands::output(uint32_t output) const {
+  const morello_tensor& tensor = tensors_[operand_of(output)];
+  const size_t bytes = size_of(tensor.dtype);
   std::vector<char> elements;
-  elements.reserve(output_elements() * bytes);
-  const char* data = static_cast<const char*>(result().memory());
-  for_each_element(tensors_.back(), [&](size_t offset) {
+  elements.reserve(element_count(tensor) * bytes);
+  const char* data = static_cast<const char*>(result(output).memory());
+  for_each_element(tensor, [&](size_t offset) {
     elements.insert(elements.end(), data + offset * bytes, data + (offset + 1) * bytes);
   });
   return elements;
@@ -139,7 +141,11 @@ morello_status Operands::pack(const morello_kernel* kernel) {
   return MORELLO_OK;
 }
 
-uint64_t Operands::output_elements() const { return element_count(tensors_.back()); }
+uint64_t Operands::output_elements() const {
+  uint64_t elements = 0;
+  for (uint32_t i = operand_of(0); i < count(); ++i) elements += element_count(tensors_[i]);
+  return elements;
+}
 
 double Operands::compulsory_bytes() const {
   double bytes = 0;

@@ -51,10 +51,10 @@ class Operands {
   void fill_random(uint64_t seed);
   /// Writes elements of its type, in row-major order of the shape, into operand `index`.
   void set(uint32_t index, const void* elements);
-  /// Reads the output, in row-major order of its shape.
-  std::vector<char> output() const;
+  /// Reads an output, in row-major order of its shape.
+  std::vector<char> output(uint32_t output = 0) const;
 
-  /// Operand `index` as the Spec states it; the output as it was before the kernel ran.
+  /// Operand `index` as the Spec states it; outputs as they were before the kernel ran.
   const float* given(uint32_t index) const { return given_[index].data(); }
   const Buffer& given_buffer(uint32_t index) const { return given_[index]; }
   /// All of them, as morello_spec_evaluate_at() takes them, which writes none.
@@ -66,6 +66,10 @@ class Operands {
   void* scratch() { return scratch_.bytes() != 0 ? scratch_.memory() : nullptr; }
   const morello_tensor& tensor(uint32_t index) const { return tensors_[index]; }
   uint32_t count() const { return static_cast<uint32_t>(tensors_.size()); }
+  uint32_t output_count() const { return output_count_; }
+  /// The operand that an output is.
+  uint32_t operand_of(uint32_t output) const { return count() - output_count_ + output; }
+  /// Of all outputs.
   uint64_t output_elements() const;
   /// Bytes that must be read and written at least once.
   double compulsory_bytes() const;
@@ -74,10 +78,10 @@ class Operands {
   /// All operands are integers.
   bool are_integers() const;
 
-  const Buffer& result() const { return packed_.back(); }
-  const Buffer& initial_output() const { return given_.back(); }
+  const Buffer& result(uint32_t output = 0) const { return packed_[operand_of(output)]; }
 
  private:
+  uint32_t output_count_;
   std::vector<morello_tensor> tensors_;
   std::vector<Buffer> given_, packed_;
   std::vector<void*> given_pointers_, pointers_;

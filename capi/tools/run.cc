@@ -48,15 +48,19 @@ int run_command(const Arguments& arguments, const std::string& text) {
   if (!arguments.sizes.empty() && job->size == 0) return report_size(*job);
   Operands operands(job->spec.get(), job->kernel.get());
   operands.fill_random(arguments.seed);
+  if (arguments.results.size() > operands.output_count())
+    return report_failure(arguments, text,
+                          fmt::format("{} files for --output, but the Spec has {} outputs",
+                                      arguments.results.size(), operands.output_count()));
   if (const std::string problem = load_inputs(arguments, &operands); !problem.empty()) {
     return report_failure(arguments, text, problem);
   }
   const Outcome outcome = run_checked(arguments, text, *job, &operands);
   if (outcome.exit_code != kExitOk) return outcome.exit_code;
-  if (!arguments.output.empty()) {
-    const morello_tensor& out = operands.tensor(operands.count() - 1);
+  for (uint32_t i = 0; i < arguments.results.size(); ++i) {
+    const morello_tensor& out = operands.tensor(operands.operand_of(i));
     const std::string problem =
-        write_npy(arguments.output, {shape_of(out), out.dtype, operands.output()});
+        write_npy(arguments.results[i], {shape_of(out), out.dtype, operands.output(i)});
     if (!problem.empty()) return report_failure(arguments, text, problem);
   }
 

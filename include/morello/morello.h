@@ -242,7 +242,7 @@ MORELLO_API void morello_context_release(morello_context *context);
  * ------------------------------------------------------------------------------------------- */
 
 #define MORELLO_MAX_RANK 8     /**< dimensions of one tensor */
-#define MORELLO_MAX_OPERANDS 8 /**< tensors of one Spec, the output included */
+#define MORELLO_MAX_OPERANDS 8 /**< tensors of one Spec, outputs included */
 
 typedef struct morello_spec morello_spec;
 
@@ -401,6 +401,15 @@ MORELLO_API morello_status morello_graph_apply(morello_graph *graph, const char 
 MORELLO_API morello_status morello_graph_finish(const morello_graph *graph, uint32_t value,
                                                 const morello_tensor *out, int accumulate,
                                                 morello_spec **spec, morello_error **err);
+/** The Spec that computes several values, each once, into outputs in this order: 1 to
+ *  MORELLO_MAX_OPERANDS less the inputs. `outs` NULL: all outputs follow from their values, as does
+ *  one whose entry is NULL. `accumulate`: an entry for each; NULL: all are overwritten.
+ *  @return as morello_graph_finish(); MORELLO_INVALID_ARGUMENT also if a value is there twice. */
+MORELLO_API morello_status morello_graph_finish_outputs(const morello_graph *graph,
+                                                        const uint32_t *values,
+                                                        const morello_tensor *const *outs,
+                                                        const int *accumulate, uint32_t count,
+                                                        morello_spec **spec, morello_error **err);
 
 /** Writes the Spec in its one printed form; parsing that gives an equal Spec. */
 MORELLO_API size_t morello_spec_print(const morello_spec *spec, char *buffer, size_t size);
@@ -408,8 +417,10 @@ MORELLO_API size_t morello_spec_print(const morello_spec *spec, char *buffer, si
 MORELLO_API int morello_spec_equal(const morello_spec *a, const morello_spec *b);
 /** Equal Specs have equal hashes, on every machine and in every process. */
 MORELLO_API uint64_t morello_spec_hash(const morello_spec *spec);
-/** Number of operands: inputs in the order of the Spec, then the output. */
+/** Number of operands: inputs in the order of the Spec, then outputs in that of its results. */
 MORELLO_API uint32_t morello_spec_operand_count(const morello_spec *spec);
+/** How many of them, the last ones, are outputs: 1, unless the Spec is a graph with several. */
+MORELLO_API uint32_t morello_spec_output_count(const morello_spec *spec);
 /** Describes operand `index`; strides are filled for every layout but FREE.
  *  @return MORELLO_INVALID_ARGUMENT if index is out of range; MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_spec_operand(const morello_spec *spec, uint32_t index,
@@ -431,14 +442,20 @@ MORELLO_API double morello_spec_flops(const morello_spec *spec);
  *  @return MORELLO_NULL_OPERAND, MORELLO_MISALIGNED, MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_spec_evaluate(const morello_spec *spec, void *const *operands,
                                                  morello_error **err);
-/** The same for `count` elements of the output alone, to check a large result at some places:
- *  values[i] receives what morello_spec_evaluate() would write to the element at elements[i]
- *  elements from the output's first. Nothing else is written; the output is read if the Spec
- *  accumulates. `operands` as above.
+/** The same for `count` elements of the output alone (of several: the first), to check a large
+ * result at some places: values[i] receives what morello_spec_evaluate() would write to the element
+ * at elements[i] elements from the output's first. Nothing else is written; the output is read if
+ * the Spec accumulates. `operands` as above.
  *  @return as above; MORELLO_INVALID_ARGUMENT if no element of the output has such an offset. */
 MORELLO_API morello_status morello_spec_evaluate_at(const morello_spec *spec, void *const *operands,
                                                     const int64_t *elements, size_t count,
                                                     double *values, morello_error **err);
+/** The same of output `output`, counted from 0.
+ *  @return also MORELLO_INVALID_ARGUMENT if there is no such output. */
+MORELLO_API morello_status morello_spec_evaluate_output_at(const morello_spec *spec,
+                                                           uint32_t output, void *const *operands,
+                                                           const int64_t *elements, size_t count,
+                                                           double *values, morello_error **err);
 MORELLO_API morello_spec *morello_spec_retain(const morello_spec *spec);
 MORELLO_API void morello_spec_release(morello_spec *spec);
 
@@ -545,11 +562,11 @@ typedef struct morello_executor {
 } morello_executor;
 
 /** Runs the kernel. No allocation, lock or system call of its own if `scratch` is given.
- *  @param operands  one pointer per operand, in the order of the Spec, output last. Each must be
+ *  @param operands  one pointer per operand, in the order of the Spec, outputs last. Each must be
  *      aligned to its element size and hold morello_kernel_operand_size() bytes; nothing outside is
- *      read or written. Inputs may overlap one another; the output must share no element with an
- *      input, not even in place, for a program may write it before it has read all. Elements of
- *      the one between elements of the other are fine.
+ *      read or written. Inputs may overlap one another; an output must share no element with an
+ *      input or another output, not even in place, for a program may write it before it has read
+ *      all. Elements of the one between elements of the other are fine.
  *  @param scratch   morello_kernel_scratch_size() bytes, used by this call alone, aligned to
  *      morello_kernel_scratch_alignment(); or NULL: the library allocates it for this call.
  *  @param executor  NULL: everything runs on the calling thread.
@@ -559,9 +576,9 @@ typedef struct morello_executor {
 MORELLO_API morello_status morello_kernel_run(const morello_kernel *kernel, void *const *operands,
                                               void *scratch, const morello_executor *executor);
 /** The same, after checking the size of every buffer: operand_bytes[i] is the size of operands[i].
- *  @return also MORELLO_OPERAND_TOO_SMALL, and MORELLO_INVALID_ARGUMENT if the output shares an
- *  element with an input, with a message that names the operands. Where strides are so odd that
- *  this cannot be told quickly, it is not refused. */
+ *  @return also MORELLO_OPERAND_TOO_SMALL, and MORELLO_INVALID_ARGUMENT if an output shares an
+ *  element with another operand, with a message that names the operands. Where strides are so odd
+ * that this cannot be told quickly, it is not refused. */
 MORELLO_API morello_status morello_kernel_run_checked(
     const morello_kernel *kernel, void *const *operands, const size_t *operand_bytes,
     uint32_t operand_count, void *scratch, size_t scratch_bytes, const morello_executor *executor,
@@ -597,6 +614,8 @@ MORELLO_API morello_sized_kernel_fn morello_kernel_sized_function(const morello_
 MORELLO_API double morello_kernel_sized_cost(const morello_kernel *kernel, int64_t size);
 
 MORELLO_API uint32_t morello_kernel_operand_count(const morello_kernel *kernel);
+/** How many of them, the last ones, are outputs. */
+MORELLO_API uint32_t morello_kernel_output_count(const morello_kernel *kernel);
 /** Bytes from the first to past the last element of an operand; for an operand whose layout was
  *  free, the size of its packed form. 0 if index is out of range. */
 MORELLO_API size_t morello_kernel_operand_size(const morello_kernel *kernel, uint32_t index);

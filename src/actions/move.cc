@@ -25,19 +25,28 @@ DimMask loop_dims(const Spec& spec) {
   return static_cast<DimMask>(inner_dims(spec) & (parallel_dims(spec) | fold_dims(spec)));
 }
 
-int readers(const Spec& spec, int operand) {
+int readers(const Spec& spec, Ref ref) {
   int count = 0;
   for (int s = 0; s < spec.stage_count; s++)
-    count += std::find(spec.stage[s].in.begin(), spec.stage[s].in.end(), operand) !=
-             spec.stage[s].in.end();
+    count +=
+        std::find(spec.stage[s].in.begin(), spec.stage[s].in.end(), ref) != spec.stage[s].in.end();
   return count;
+}
+
+/// Stages that use an operand; those that may read back from it what another one has written do.
+int users(const Spec& spec, Ref operand) {
+  for (int s = 0; s < spec.stage_count; s++)
+    if (spec.stage[s].out == operand && spec.operand[operand].dtype == spec.stage[s].dtype &&
+        spec.operand[operand].access == Access::kOut)
+      return 1 + readers(spec, value_of(s));
+  return readers(spec, operand);
 }
 
 /// Do loops of a graph use the operand again, or several stages? Those that fill L1 are brought
 /// there by parts.
-bool is_used_again(const Spec& spec, int operand, DimMask loops, const ActionContext& context) {
+bool is_used_again(const Spec& spec, Ref operand, DimMask loops, const ActionContext& context) {
   const Operand& x = spec.operand[operand];
-  if ((loops & ~x.dims) == 0 && readers(spec, operand) < 2) return false;
+  if ((loops & ~x.dims) == 0 && users(spec, operand) < 2) return false;
   return x.level > Level::kL2 ||
          footprint(spec, x).bytes <= context.target->at(Level::kL1).bytes / 4;
 }

@@ -185,6 +185,9 @@ morello_status morello_spec_append(const morello_context* context, const morello
     if (spec->sized)
       return Error{MORELLO_UNSUPPORTED,
                    "nothing can be appended to a Spec with a run-time size; add it to the text"};
+    if (!spec->statement.outputs.empty())
+      return Error{MORELLO_UNSUPPORTED,
+                   "nothing can be appended to a Spec with several outputs; add it to the text"};
     Statement s = spec->statement;
     Step step{*known, -1};
     if (s.head == Statement::Head::kGraph) {

@@ -107,28 +107,71 @@ morello_status morello_graph_apply(morello_graph* graph, const char* operation,
   });
 }
 
+namespace {
+
+/// The graph with the values `values` as its outputs.
+Result<Statement> with_outputs(const morello_graph& graph, const uint32_t* values,
+                               const morello_tensor* const* outs, const int* accumulate,
+                               uint32_t count) {
+  Statement s = graph.statement;
+  for (uint32_t i = 0; i < count; i++) {
+    const std::string name = count == 1 ? "argument `value`" : "values[" + std::to_string(i) + "]";
+    if (auto e = find_unknown(graph, name.c_str(), values[i])) return *e;
+    const Input result = graph.values[values[i]];
+    if (result.kind != Input::Kind::kNode)
+      return invalid_argument(name + " is no result of an operation");
+    s.outputs.push_back({result.index, accumulate != nullptr && accumulate[i] != 0});
+  }
+  if (count == 1) {
+    if (s.outputs[0].node + 1 != static_cast<int>(s.nodes.size()))
+      return invalid_argument("an operation that was applied after argument `value` is not used");
+    s.accumulate = s.outputs[0].accumulate;
+    s.outputs.clear();
+  }
+  std::vector<std::optional<Tensor>> written(count);
+  bool all = true;
+  for (uint32_t i = 0; i < count; i++) {
+    const morello_tensor* const out = outs == nullptr ? nullptr : outs[i];
+    all &= out != nullptr;
+    if (out == nullptr) continue;
+    const std::string name = count == 1 ? "out" : "outs[" + std::to_string(i) + "]";
+    Result<Tensor> tensor = to_tensor(out, name.c_str());
+    if (!tensor) return std::move(tensor.error());
+    written[i] = std::move(*tensor);
+  }
+  if (all)
+    for (std::optional<Tensor>& tensor : written) s.tensors.push_back(std::move(*tensor));
+  if (auto f = check_form(s, all)) return std::move(f->error);
+  simplify_graph(s);
+  if (all) return s;
+  if (auto f = infer_output(s)) return std::move(f->error);
+  for (uint32_t i = 0; i < count; i++)
+    if (written[i]) s.tensors[s.tensors.size() - count + i] = std::move(*written[i]);
+  return s;
+}
+
+}  // namespace
+
 morello_status morello_graph_finish(const morello_graph* graph, uint32_t value,
                                     const morello_tensor* out, int accumulate, morello_spec** spec,
                                     morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"graph", graph}, {"spec", spec}})) return *e;
-    if (auto e = find_unknown(*graph, "argument `value`", value)) return *e;
-    const Input result = graph->values[value];
-    Statement s = graph->statement;
-    s.accumulate = accumulate != 0;
-    if (result.kind != Input::Kind::kNode)
-      return invalid_argument("argument `value` is no result of an operation");
-    if (result.index + 1 != static_cast<int>(s.nodes.size()))
-      return invalid_argument("an operation that was applied after argument `value` is not used");
-    if (out != nullptr) {
-      Result<Tensor> tensor = to_tensor(out, "out");
-      if (!tensor) return std::move(tensor.error());
-      s.tensors.push_back(std::move(*tensor));
-    }
-    if (auto f = check_form(s, out != nullptr)) return std::move(f->error);
-    simplify_graph(s);
-    if (out == nullptr)
-      if (auto f = infer_output(s)) return std::move(f->error);
-    return make_spec(std::move(s), spec);
+    Result<Statement> s = with_outputs(*graph, &value, &out, &accumulate, 1);
+    return s ? make_spec(std::move(*s), spec) : Result<Done>(std::move(s.error()));
+  });
+}
+
+morello_status morello_graph_finish_outputs(const morello_graph* graph, const uint32_t* values,
+                                            const morello_tensor* const* outs,
+                                            const int* accumulate, uint32_t count,
+                                            morello_spec** spec, morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    if (auto e = find_null({{"graph", graph}, {"values", values}, {"spec", spec}})) return *e;
+    if (count < 1 || count > kMaxOperands)
+      return invalid_argument("argument `count` is " + std::to_string(count) + "; valid are 1 to " +
+                              std::to_string(kMaxOperands));
+    Result<Statement> s = with_outputs(*graph, values, outs, accumulate, count);
+    return s ? make_spec(std::move(*s), spec) : Result<Done>(std::move(s.error()));
   });
 }

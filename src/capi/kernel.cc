@@ -73,20 +73,23 @@ PlacedTensor placed(const KernelOperand& o, const void* pointer, i64 size) {
 }
 
 std::optional<Error> check_buffers(const Kernel& k, const Buffers& given) {
-  const u32 count = static_cast<u32>(k.operands.size()), out = count - 1;
+  const u32 count = static_cast<u32>(k.operands.size());
+  auto name = [&](u32 i) { return OperandName{i, count, k.outputs}; };
   for (u32 i = 0; i < count; i++) {
     const KernelOperand& o = k.operands[i];
-    if (auto e = check_pointer({i, count}, given.operands[i], o.alignment)) return e;
+    if (auto e = check_pointer(name(i), given.operands[i], o.alignment)) return e;
     const u64 beyond = static_cast<u64>(rows_beyond(o, given.size)) * o.row_bytes();
-    if (auto e = check_bytes({i, count}, given.operand_bytes[i], o.bytes - beyond)) return e;
+    if (auto e = check_bytes(name(i), given.operand_bytes[i], o.bytes - beyond)) return e;
   }
-  const PlacedTensor output = placed(k.operands[out], given.operands[out], given.size);
-  for (u32 i = 0; i < out; i++)
-    if (find_overlap(placed(k.operands[i], given.operands[i], given.size), output) ==
-        Overlap::kSome)
-      return invalid_argument(
-          OperandName{out, count}.text() + " shares memory with " + OperandName{i, count}.text() +
-          "; no element may belong to both, not even in place: give one of them other memory");
+  for (u32 out = count - k.outputs; out < count; out++) {
+    const PlacedTensor output = placed(k.operands[out], given.operands[out], given.size);
+    for (u32 i = 0; i < out; i++)
+      if (find_overlap(placed(k.operands[i], given.operands[i], given.size), output) ==
+          Overlap::kSome)
+        return invalid_argument(
+            name(out).text() + " shares memory with " + name(i).text() +
+            "; no element may belong to both, not even in place: give one of them other memory");
+  }
   return std::nullopt;
 }
 
@@ -227,6 +230,10 @@ morello_kernel_fn morello_kernel_function(const morello_kernel* kernel) {
 
 uint32_t morello_kernel_operand_count(const morello_kernel* kernel) {
   return kernel == nullptr ? 0 : static_cast<uint32_t>(kernel->kernel.operands.size());
+}
+
+uint32_t morello_kernel_output_count(const morello_kernel* kernel) {
+  return kernel == nullptr ? 0 : kernel->kernel.outputs;
 }
 
 size_t morello_kernel_operand_size(const morello_kernel* kernel, uint32_t index) {

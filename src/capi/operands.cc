@@ -4,7 +4,10 @@
 namespace morello {
 
 std::string OperandName::text() const {
-  const std::string role = index + 1 == count ? "the output" : "input " + std::to_string(index);
+  const u32 inputs = count - outputs;
+  const std::string role = index < inputs ? "input " + std::to_string(index)
+                           : outputs == 1 ? "the output"
+                                          : "output " + std::to_string(index - inputs);
   return "operand " + std::to_string(index) + " (" + role + ")";
 }
 

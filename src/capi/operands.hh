@@ -9,10 +9,11 @@
 
 namespace morello {
 
-/// One of `count` operands, the last of which is the output.
+/// One of `count` operands, the last of which are outputs.
 struct OperandName {
   u32 index;
   u32 count;
+  u32 outputs;
   std::string text() const;
 };
 

@@ -47,7 +47,7 @@ std::optional<Error> check_operands(const Statement& statement, void* const* ope
   if (auto e = check_list(operands)) return e;
   const auto count = static_cast<u32>(statement.tensors.size());
   for (u32 i = 0; i < count; i++) {
-    const OperandName name{i, count};
+    const OperandName name{i, count, static_cast<u32>(output_count(statement))};
     if (auto e = check_pointer(name, operands[i], size_of(statement.tensors[i].dtype))) return e;
   }
   return std::nullopt;
@@ -59,6 +59,15 @@ std::array<void*, kMaxOperands> in_order(const Lowered& lowered, void* const* op
   for (size_t o = 0; o < lowered.spec.operand_count; o++)
     ordered[o] = operands[lowered.argument[o]];
   return ordered;
+}
+
+/// The operand of the canonical Spec that an output is.
+int operand_of(const morello_spec& spec, u32 output) {
+  const size_t tensor =
+      spec.statement.tensors.size() - static_cast<size_t>(output_count(spec.statement)) + output;
+  size_t o = 0;
+  while (spec.lowered.argument[o] != tensor) o++;
+  return static_cast<int>(o);
 }
 
 /// The first stage of a chain runs over all dimensions, whatever its operands have; a stage of a
@@ -158,6 +167,10 @@ morello_status morello_spec_operand(const morello_spec* spec, uint32_t index,
   });
 }
 
+uint32_t morello_spec_output_count(const morello_spec* spec) {
+  return spec == nullptr ? 0 : static_cast<uint32_t>(output_count(spec->statement));
+}
+
 double morello_spec_flops(const morello_spec* spec) {
   return spec == nullptr ? 0 : flops(spec->lowered.spec);
 }
@@ -172,22 +185,38 @@ morello_status morello_spec_evaluate(const morello_spec* spec, void* const* oper
   });
 }
 
-morello_status morello_spec_evaluate_at(const morello_spec* spec, void* const* operands,
-                                        const int64_t* elements, size_t count, double* values,
-                                        morello_error** err) {
+static morello_status evaluate_output(const morello_spec* spec, uint32_t output,
+                                      void* const* operands, const int64_t* elements, size_t count,
+                                      double* values, morello_error** err) noexcept {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"spec", spec}})) return *e;
+    const auto outputs = static_cast<u32>(output_count(spec->statement));
+    if (output >= outputs)
+      return invalid_argument("argument `output` is " + std::to_string(output) +
+                              "; the number of outputs is " + std::to_string(outputs));
     if (auto e = check_operands(spec->statement, operands)) return *e;
     if (count == 0) return Done{};
     if (auto e = find_null({{"elements", elements}, {"values", values}})) return *e;
-    const size_t good =
-        evaluate_at(spec->lowered.spec, spec->lowered.view,
-                    in_order(spec->lowered, operands).data(), {elements, count}, values);
+    const size_t good = evaluate_at(spec->lowered.spec, spec->lowered.view,
+                                    in_order(spec->lowered, operands).data(),
+                                    operand_of(*spec, output), {elements, count}, values);
     if (good == count) return Done{};
     return invalid_argument("elements[" + std::to_string(good) + "] is " +
                             std::to_string(elements[good]) +
                             "; no element of the output has that offset");
   });
+}
+
+morello_status morello_spec_evaluate_at(const morello_spec* spec, void* const* operands,
+                                        const int64_t* elements, size_t count, double* values,
+                                        morello_error** err) {
+  return evaluate_output(spec, 0, operands, elements, count, values, err);
+}
+
+morello_status morello_spec_evaluate_output_at(const morello_spec* spec, uint32_t output,
+                                               void* const* operands, const int64_t* elements,
+                                               size_t count, double* values, morello_error** err) {
+  return evaluate_output(spec, output, operands, elements, count, values, err);
 }
 
 morello_spec* morello_spec_retain(const morello_spec* spec) { return retain(spec); }

@@ -117,6 +117,7 @@ Result<Executable> Builder::make_pack(const Lowered& lowered, const PackMove& pa
 void Builder::add_operands(const Statement& statement, const Lowered& lowered,
                            const std::vector<PackMove>& packs) {
   kernel_.operands.resize(lowered.spec.operand_count);
+  kernel_.outputs = static_cast<u32>(output_count(statement));
   for (size_t o = 0; o < kernel_.operands.size(); o++) {
     const Tensor& tensor = statement.tensors[lowered.argument[o]];
     const u32 element = size_of(tensor.dtype);
@@ -229,7 +230,8 @@ void append_head(std::string& name, const Statement& s) {
         name += "_" + std::string(find_operation(node.operation, node.op)->name);
       break;
   }
-  append_shape(name, s.tensors.back().shape);
+  for (auto out = s.tensors.end() - output_count(s); out != s.tensors.end(); ++out)
+    append_shape(name, out->shape);
 }
 
 }  // namespace

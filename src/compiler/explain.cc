@@ -163,7 +163,7 @@ class Explanation {
         if (program_.argument[o] != user) continue;
         text_ += user ? ",{" : "{";
         word("name", names_[o]);
-        word("role", static_cast<int>(o) == root.out_index() ? "output" : "input");
+        word("role", root.operand[o].access == Access::kIn ? "input" : "output");
         number("elements", static_cast<double>(elements(placed(), placed().operand[o])));
         number("line_cycles", cycles(by_operand_[o]));
         text_ += '}';

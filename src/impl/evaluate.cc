@@ -260,10 +260,11 @@ void evaluate(const Spec& spec, const Views& views, void* const* operands) {
     evaluate_values(spec, views, operands);
 }
 
-size_t evaluate_at(const Spec& spec, const Views& views, const void* const* operands,
+size_t evaluate_at(const Spec& spec, const Views& views, const void* const* operands, int output,
                    std::span<const i64> offsets, double* values) {
   if (!is_chain(spec) || bordered_operand(spec) >= 0)
-    return evaluate_values_at(spec, views, const_cast<void* const*>(operands), offsets, values);
+    return evaluate_values_at(spec, views, const_cast<void* const*>(operands), output, offsets,
+                              values);
   ChainEvaluator evaluator(spec, views, operands);
   for (size_t i = 0; i < offsets.size(); i++)
     if (!evaluator.seek(offsets[i])) return i;

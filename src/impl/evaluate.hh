@@ -32,13 +32,17 @@ using Views = std::array<View, kMaxOperands>;
 /// REQUIRES: canonical; no output overlaps another operand, or itself, or is read if it is kOut.
 void evaluate(const Spec& spec, const Views& views, void* const* operands);
 
-/// The same value for single elements of the output, given by their offsets in it, in elements;
-/// writes `values`, not the output. Returns how many offsets, from the first, are elements: values
-/// are computed if all are.
-/// REQUIRES: as evaluate(); one output, whose view has plain strides (it is a user's tensor). Of a
-/// chain it has all dimensions that are not reduced.
-size_t evaluate_at(const Spec& spec, const Views& views, const void* const* operands,
+/// The same value for single elements of output `output`, an operand, given by their offsets in it,
+/// in elements; writes `values`, not the output. Returns how many offsets, from the first, are
+/// elements: values are computed if all are. REQUIRES: as evaluate(); the output's view has plain
+/// strides (it is a user's tensor). Of a chain it has all dimensions that are not reduced.
+size_t evaluate_at(const Spec& spec, const Views& views, const void* const* operands, int output,
                    std::span<const i64> offsets, double* values);
+/// Of the last output.
+inline size_t evaluate_at(const Spec& spec, const Views& views, const void* const* operands,
+                          std::span<const i64> offsets, double* values) {
+  return evaluate_at(spec, views, operands, spec.out_index(), offsets, values);
+}
 
 }  // namespace morello
 

@@ -41,17 +41,17 @@ class ValueEvaluator {
   }
 
   /// Computes what these elements of the output need, and no more.
-  size_t run_at(std::span<const i64> offsets, double* values) {
+  size_t run_at(int output, std::span<const i64> offsets, double* values) {
     std::vector<Index> at(offsets.size());
     for (size_t i = 0; i < offsets.size(); i++)
-      if (!find(offsets[i], at[i])) return i;
+      if (!find(output, offsets[i], at[i])) return i;
     int writer = 0;
     for (int s = 0; s < spec_.stage_count; s++) {
       prepare(s);
-      if (spec_.stage[s].out == spec_.out_index()) writer = s;
+      if (spec_.stage[s].out == output) writer = s;
     }
     for (size_t i = 0; i < offsets.size(); i++)
-      values[i] = rounded(spec_.out().dtype, written(writer, at[i]));
+      values[i] = rounded(spec_.operand[output].dtype, written(writer, at[i]));
     return offsets.size();
   }
 
@@ -93,11 +93,11 @@ class ValueEvaluator {
   }
 
   /// The index of the output's element at `offset`. False if there is none.
-  bool find(i64 offset, Index& index) const {
-    const View& view = views_[spec_.out_index()];
+  bool find(int output, i64 offset, Index& index) const {
+    const View& view = views_[output];
     index = {};
     // Each dimension of an output steps over all those with smaller strides.
-    for (DimMask left = spec_.out().dims; left != 0;) {
+    for (DimMask left = spec_.operand[output].dims; left != 0;) {
       int slowest = -1;
       for (int d = 0; d < spec_.rank; d++)
         if (has_dim(left, d) &&
@@ -200,9 +200,9 @@ void evaluate_values(const Spec& spec, const Views& views, void* const* operands
   ValueEvaluator(spec, views, operands).run();
 }
 
-size_t evaluate_values_at(const Spec& spec, const Views& views, void* const* operands,
+size_t evaluate_values_at(const Spec& spec, const Views& views, void* const* operands, int output,
                           std::span<const i64> offsets, double* values) {
-  return ValueEvaluator(spec, views, operands).run_at(offsets, values);
+  return ValueEvaluator(spec, views, operands).run_at(output, offsets, values);
 }
 
 }  // namespace morello

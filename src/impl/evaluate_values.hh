@@ -10,7 +10,7 @@ namespace morello {
 /// As evaluate(). Takes 8 bytes per element of the values.
 void evaluate_values(const Spec& spec, const Views& views, void* const* operands);
 /// As evaluate_at(), of the last output, which has plain strides; writes nothing but `values`.
-size_t evaluate_values_at(const Spec& spec, const Views& views, void* const* operands,
+size_t evaluate_values_at(const Spec& spec, const Views& views, void* const* operands, int output,
                           std::span<const i64> offsets, double* values);
 
 }  // namespace morello

@@ -25,8 +25,10 @@ std::string text_of(const Operand& operand, const Names& names) {
   return s;
 }
 
-/// `operands` are what the Spec's are called, or empty.
-std::string text_of(const Spec& spec, const Names& names, std::span<const std::string> operands) {
+/// `operands` are what the Spec's are called, or empty. `all`: mark all outputs, not the last
+/// alone.
+std::string text_of(const Spec& spec, const Names& names, std::span<const std::string> operands,
+                    bool all) {
   const auto named = [&](int o) {
     const auto at = static_cast<size_t>(o);
     return at < operands.size() ? operands[at] : std::string();
@@ -40,9 +42,13 @@ std::string text_of(const Spec& spec, const Names& names, std::span<const std::s
     bool numbered = names[d].size() > 1;
     s += ' ' + names[d] + (numbered ? ":" : "") + std::to_string(spec.size[d]);
   }
-  for (int o = 0; o < spec.out_index(); o++) s += ' ' + named(o) + text_of(spec.operand[o], names);
-  s += spec.out().access == Access::kInOut ? " += " : " -> ";
-  return s + named(spec.out_index()) + text_of(spec.out(), names);
+  for (int o = 0; o < spec.operand_count; o++) {
+    const Operand& x = spec.operand[o];
+    const bool marked = o == spec.out_index() || (all && x.access != Access::kIn);
+    s += !marked ? " " : x.access == Access::kInOut ? " += " : " -> ";
+    s += named(o) + text_of(x, names);
+  }
+  return s;
 }
 
 /// Three digits are enough to compare by eye; the locale must not matter.
@@ -76,6 +82,10 @@ class Lines {
       : tree_(tree), given_(names), parents_(tree.nodes.size()), met_(tree.nodes.size()) {
     for (const ImplNode& node : tree.nodes)
       for (const Edge& edge : node.children) parents_[edge.node]++;
+    if (tree.nodes.empty()) return;
+    int outputs = 0;
+    for (const Operand& x : tree.nodes[0].spec.operand) outputs += x.access != Access::kIn;
+    several_ = outputs > 1;
   }
 
   std::vector<TreeLine> run() {
@@ -108,7 +118,7 @@ class Lines {
     line.own = own_units(node);
     line.text = role;
     if (parents_[line.node] > 1) line.text += '#' + std::to_string(line.node) + ' ';
-    line.text += decision(node, names) + ": " + text_of(node.spec, names, called_);
+    line.text += decision(node, names) + ": " + text_of(node.spec, names, called_, several_);
     const u32 at = static_cast<u32>(lines_.size()), depth = line.depth;
     lines_.push_back(std::move(line));
     for (size_t c = 0; c < node.children.size(); c++) {
@@ -202,6 +212,7 @@ class Lines {
   std::vector<u32> parents_;
   std::vector<bool> met_;
   std::vector<std::string> called_;  // operands of the node at hand
+  bool several_ = false;             // outputs of the root
   std::vector<TreeLine> lines_;
 };
 

@@ -110,7 +110,8 @@ struct Kernel {
   std::string spec;  // what it computes, as users write it
   Estimate estimate;
   i32 target = 0;                       // its number
-  std::vector<KernelOperand> operands;  // inputs, then the output
+  std::vector<KernelOperand> operands;  // inputs, then outputs
+  u32 outputs = 1;                      // how many of them are
   std::optional<SizedCosts> sized;      // absent if all sizes are fixed
 
   bool can_run() const noexcept { return executable && executable->code.executable(); }

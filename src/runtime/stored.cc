@@ -13,10 +13,11 @@ namespace {
 // No ASCII at first, then line ends: what transfers as text do to a file shows.
 constexpr std::array<u8, 8> kMagic = {0x89, 'M', 'K', 'R', 'N', '\r', '\n', 0x1a};
 /// Of the format, and of how code is called: another layout of what morello_kernel_fn is given is a
-/// new version.
+/// new version. To it is added what kernels have besides: a run-time size, several outputs.
 constexpr u32 kVersion = 1;
-/// The same, and what a kernel with a run-time size has besides.
-constexpr u32 kSizedVersion = 2;
+constexpr u32 kSized = 1;
+constexpr u32 kSeveralOutputs = 2;
+constexpr u32 kLastVersion = kVersion + kSized + kSeveralOutputs;
 static_assert(sizeof(morello_executor) == 24 && kScratchAlignment == 64 && kCodeAlignment == 64);
 
 /// Of an operand or of scratch: more no address space has.
@@ -254,11 +255,11 @@ Result<std::span<const u8>> open_frame(std::span<const u8> file, u32& version) {
     return corrupt("it does not begin as one");
   if (file.size() < kHead) return corrupt("it is cut off");
   std::memcpy(&version, file.data() + kMagic.size(), sizeof(version));
-  if (version != kVersion && version != kSizedVersion)
+  if (version < kVersion || version > kLastVersion)
     return incompatible("the stored kernel has version " + std::to_string(version) +
                         " of the format; this library (" MORELLO_VERSION_STRING
                         ") reads versions " +
-                        std::to_string(kVersion) + " and " + std::to_string(kSizedVersion) +
+                        std::to_string(kVersion) + " to " + std::to_string(kLastVersion) +
                         ": save it again with this one");
   if (file.size() < kHead + kTail) return corrupt("it is cut off");
   u64 hash = 0;
@@ -286,7 +287,7 @@ Bytes encode_kernel(const Kernel& kernel, std::string_view key) {
   const Target& target = *find_target(kernel.target);
   Writer to;
   to.add(kMagic.data(), kMagic.size());
-  to.put(kernel.sized ? kSizedVersion : kVersion);
+  to.put(kVersion + (kernel.sized ? kSized : 0) + (kernel.outputs > 1 ? kSeveralOutputs : 0));
   to.put(kernel.target);
   to.put_text(target.name);
   to.put_text(describe(target.required));
@@ -300,6 +301,7 @@ Bytes encode_kernel(const Kernel& kernel, std::string_view key) {
   to.put(static_cast<u32>(kernel.operands.size()));
   for (const KernelOperand& operand : kernel.operands) write(to, operand);
   write(to, *kernel.executable);
+  if (kernel.outputs > 1) to.put(kernel.outputs);
   if (kernel.sized) write(to, *kernel.sized, kernel.operands);
   to.put(checksum(to.bytes()));
   return std::move(to.bytes());
@@ -334,7 +336,12 @@ Result<StoredKernel> decode_kernel(std::span<const u8> file, const DecodeKernelO
     packs.push_back(std::move(draft->pack));
   }
   std::optional<Draft> own = read_executable(from);
-  if (own && version == kSizedVersion) {
+  if (own && ((version - kVersion) & kSeveralOutputs) != 0) {
+    kernel.outputs = from.take<u32>();
+    if (from.bad() || kernel.outputs < 2 || kernel.outputs > count)
+      return corrupt("its number of outputs is impossible");
+  }
+  if (own && ((version - kVersion) & kSized) != 0) {
     kernel.sized = read_sized(from, kernel.operands, packs);
     if (!kernel.sized) return corrupt("what it says of its run-time size is impossible");
   }

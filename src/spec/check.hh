@@ -113,8 +113,8 @@ struct Space {
 /// Everything that can be wrong with a Statement, except too many dimensions or stages. Fills
 /// `space` on success.
 MaybeFault check(const Statement& statement, Space& space);
-/// Appends the output to a Statement that has all but it: row-major, of the element type that the
-/// result is in, which docs/spec-language.md defines. REQUIRES: its head has inputs.
+/// Appends its outputs to a Statement that has all but them: row-major, of the element type that
+/// the result is in, which docs/spec-language.md defines. REQUIRES: its head has inputs.
 MaybeFault infer_output(Statement& statement);
 /// The Spec and views of a Statement that check() found good; a fault if it has too many dimensions
 /// or stages.
@@ -130,7 +130,7 @@ MaybeFault check_tensor(const Statement& statement, int index);
 /// The iteration space; without an output, as far as the inputs of the head decide it.
 MaybeFault make_space(const Statement& statement, bool has_output, Space& space);
 
-/// "input 0", "the output"
+/// "input 0", "the output", "output 1" of several
 std::string tensor_name(const Statement& statement, int index);
 /// "f32, bf16, .."
 std::string dtype_names();

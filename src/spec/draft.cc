@@ -114,7 +114,7 @@ std::vector<Axis> make_axes(const Draft& draft, Spec& spec, int index, Operand& 
       if (spec.window[w].outer == d) axes.push_back({d, draft.bordered[w].stride});
       continue;
     }
-    const bool may = index + 1 < draft.operands && !o.free_layout && i + 1 < order.size() &&
+    const bool may = !draft.is_output(index) && !o.free_layout && i + 1 < order.size() &&
                      draft.dims[order[i + 1]].window == 0;
     const int w = may ? overlap(draft, spec, index, d, order[i + 1]) : -1;
     if (w < 0) {
@@ -172,7 +172,10 @@ MaybeFault place_operands(const Statement& s, const std::vector<int>& arguments,
     lowered.bytes[o] = static_cast<u64>(span_elements(t)) * size_of(t.dtype);
     lowered.argument[o] = static_cast<u8>(arguments[o]);
   }
-  spec.out().access = s.accumulate ? Access::kInOut : Access::kOut;
+  for (int o = draft.operands - draft.outputs; o < draft.operands; o++) {
+    const int output = arguments[o] - (static_cast<int>(s.tensors.size()) - draft.outputs);
+    spec.operand[o].access = output_of(s, output).accumulate ? Access::kInOut : Access::kOut;
+  }
   return std::nullopt;
 }
 

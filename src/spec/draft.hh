@@ -27,13 +27,15 @@ struct Draft {
   std::vector<Dim> dims;
   std::vector<Bordered> bordered;
   int operands = 0;
+  int outputs = 1;  // the last operands
 
   bool has(int operand, u8 dim) const { return dims[dim].stride[operand] != 0; }
+  bool is_output(int operand) const { return operand >= operands - outputs; }
   bool is_reduced(u8 dim) const { return !has(operands - 1, dim); }
 };
 
 /// Merges and numbers the dimensions of `draft`, and makes of it the sizes, operands and views of a
-/// Spec that has no stages yet. Operand o is tensor arguments[o] of the Statement, the output last.
+/// Spec that has no stages yet. Operand o is tensor arguments[o] of the Statement, outputs last.
 /// A fault if there are too many dimensions.
 MaybeFault place_operands(const Statement& statement, const std::vector<int>& arguments,
                           Draft& draft, Lowered& lowered);

@@ -60,7 +60,7 @@ class GraphBuilder {
   /// Applies all nodes. REQUIRES: check_graph_form() and check_tensor() found nothing.
   MaybeFault run();
   /// After run().
-  const Value& result() const { return values_.back(); }
+  const Value& value(int node) const { return values_[static_cast<size_t>(node)]; }
 
   // ---- for heads. Once something was wrong, they do nothing.
 
@@ -162,12 +162,12 @@ bool is_i32(double number);
 Result<Node> parse_operation(std::string_view text, std::vector<Node::Input> inputs);
 /// Number and kind of everything in one node.
 MaybeFault check_node(const Statement& statement, int index);
-/// Steps of check(), for graphs. Number and kind of everything.
+/// Steps of check(), for graphs. Number and kind of everything. `has_output`: all of its outputs.
 MaybeFault check_graph_form(const Statement& statement, bool has_output);
-/// The result has the output's shape; fills `space` as check() does.
+/// Results have the shapes of their outputs; fills `space` as check() does.
 MaybeFault make_graph_space(const Statement& statement, bool has_output, Space& space);
-/// What infer_output() appends: shape and element type.
-MaybeFault graph_result(const Statement& statement, Tensor& out);
+/// As infer_output().
+MaybeFault append_graph_outputs(Statement& statement);
 /// As canonicalise().
 MaybeFault lower_graph(const Statement& statement, Lowered& lowered);
 std::string print_graph(const Statement& statement);

@@ -59,6 +59,22 @@ MaybeFault check_settings(const Node& node, const OperationRow& row, int index) 
   return std::nullopt;
 }
 
+MaybeFault check_outputs(const Statement& s) {
+  if (s.outputs.size() == 1 || s.outputs.size() >= kMaxOperands)
+    return fault(MORELLO_UNSUPPORTED, {}, "a graph has ", s.outputs.size(),
+                 " outputs; valid are none, which is the last node, and 2 to ", kMaxOperands - 1);
+  for (size_t i = 0; i < s.outputs.size(); i++) {
+    const int node = s.outputs[i].node;
+    if (node < 0 || node >= std::ssize(s.nodes))
+      return fault(MORELLO_INVALID_ARGUMENT, {}, "output ", i, " is the value of no node");
+    for (size_t j = 0; j < i; j++)
+      if (s.outputs[j].node == node)
+        return fault(MORELLO_INVALID_ARGUMENT, {Place::Kind::kNode, node}, "outputs ", j, " and ",
+                     i, " are the same value; leave one out, or give it a copy, made by move");
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 MaybeFault check_node(const Statement& s, int index) {
@@ -99,6 +115,7 @@ MaybeFault check_graph_form(const Statement& s, bool has_output) {
     return fault(MORELLO_UNSUPPORTED, {}, "the graph has ", s.nodes.size(),
                  " operations; valid are 1 to ", kMaxNodes);
   std::vector<char> node_read(s.nodes.size()), tensor_read(s.tensors.size());
+  if (auto f = check_outputs(s)) return f;
   for (int n = 0; n < std::ssize(s.nodes); n++) {
     if (auto f = check_node(s, n)) return f;
     for (const Node::Input& in : s.nodes[static_cast<size_t>(n)].inputs) {
@@ -106,20 +123,39 @@ MaybeFault check_graph_form(const Statement& s, bool has_output) {
       if (in.kind == Kind::kTensor) tensor_read[static_cast<size_t>(in.index)] = 1;
     }
   }
-  const auto inputs = static_cast<int>(s.tensors.size()) - has_output;
-  if (inputs >= kMaxOperands)
-    return fault(MORELLO_UNSUPPORTED, {}, "the Spec has ", inputs + 1,
-                 " tensors, the output included; at most ", kMaxOperands, " are supported");
-  if (inputs < 0 || (has_output && tensor_read.back()))
-    return fault(MORELLO_INVALID_ARGUMENT, {}, "the last tensor of a graph is its output");
+  const int outputs = output_count(s);
+  const auto inputs = static_cast<int>(s.tensors.size()) - (has_output ? outputs : 0);
+  if (inputs + outputs > kMaxOperands)
+    return fault(MORELLO_UNSUPPORTED, {}, "the Spec has ", inputs + outputs, " tensors, ",
+                 outputs == 1 ? "the output" : "outputs", " included; at most ", kMaxOperands,
+                 " are supported");
+  if (inputs < 0 || std::count(tensor_read.begin() + inputs, tensor_read.end(), 1) > 0)
+    return fault(MORELLO_INVALID_ARGUMENT, {},
+                 outputs == 1 ? "the last tensor of a graph is its output"
+                              : "the last tensors of a graph are its outputs");
   for (int t = 0; t < inputs; t++)
     if (!tensor_read[static_cast<size_t>(t)])
       return fault(MORELLO_INVALID_ARGUMENT, {Place::Kind::kTensor, t}, "input ", t,
                    " is not used; leave it out");
-  for (int n = 0; n + 1 < std::ssize(s.nodes); n++)
+  for (int i = 0; i < outputs; i++) node_read[static_cast<size_t>(output_of(s, i).node)] = 1;
+  for (int n = 0; n < std::ssize(s.nodes); n++)
     if (!node_read[static_cast<size_t>(n)])
       return fault(MORELLO_INVALID_ARGUMENT, {Place::Kind::kNode, n},
                    "the value of this operation is not used; leave it out");
+  return std::nullopt;
+}
+
+static MaybeFault check_output_shape(const Statement& s, int out,
+                                     const std::vector<ValueAxis>& result) {
+  const Tensor& t = s.tensors[static_cast<size_t>(out)];
+  if (t.shape.size() != result.size())
+    return fault(MORELLO_INVALID_SHAPE, {Place::Kind::kTensor, out}, tensor_name(s, out), " has ",
+                 t.shape.size(), " axes, but the result has ", result.size());
+  for (int axis = 0; axis < std::ssize(t.shape); axis++)
+    if (t.shape[static_cast<size_t>(axis)] != result[static_cast<size_t>(axis)].size)
+      return fault(MORELLO_INVALID_SHAPE, {Place::Kind::kSize, out, axis}, "axis ", axis, " of ",
+                   tensor_name(s, out), " has size ", t.shape[static_cast<size_t>(axis)],
+                   ", but that of the result has size ", result[static_cast<size_t>(axis)].size);
   return std::nullopt;
 }
 
@@ -127,7 +163,6 @@ MaybeFault make_graph_space(const Statement& s, bool has_output, Space& space) {
   GraphBuilder graph(s);
   if (auto f = graph.run()) return f;
   if (auto f = graph.find_diagonal()) return f;
-  const std::vector<ValueAxis>& result = graph.result().axes;
   // Axes are alike if they are the same dimensions.
   std::vector<std::vector<int>> known;
   auto label = [&](const std::vector<ValueAxis>& axes, std::vector<int>& labels) {
@@ -144,35 +179,35 @@ MaybeFault make_graph_space(const Statement& s, bool has_output, Space& space) {
   };
   for (size_t t = 0; t < graph.uses().size() && t < kMaxOperands; t++)
     label(graph.uses()[t].axes, space.axes[t]);
-  label(result, space.result);
+  const int outputs = output_count(s), first = static_cast<int>(s.tensors.size()) - outputs;
+  label(graph.value(output_of(s, 0).node).axes, space.result);
+  for (int i = 0; i < outputs && has_output; i++) {
+    const std::vector<ValueAxis>& result = graph.value(output_of(s, i).node).axes;
+    if (auto f = check_output_shape(s, first + i, result)) return f;
+    std::vector<int>& axes = space.axes[static_cast<size_t>(first + i)];
+    axes.clear();
+    label(result, axes);
+  }
   space.rank = static_cast<int>(known.size());
-  if (!has_output) return std::nullopt;
-
-  const int out = static_cast<int>(s.tensors.size()) - 1;
-  const Tensor& t = s.tensors[static_cast<size_t>(out)];
-  if (t.shape.size() != result.size())
-    return fault(MORELLO_INVALID_SHAPE, {Place::Kind::kTensor, out}, "the output has ",
-                 t.shape.size(), " axes, but the result has ", result.size());
-  for (int axis = 0; axis < std::ssize(t.shape); axis++)
-    if (t.shape[static_cast<size_t>(axis)] != result[static_cast<size_t>(axis)].size)
-      return fault(MORELLO_INVALID_SHAPE, {Place::Kind::kSize, out, axis}, "axis ", axis,
-                   " of the output has size ", t.shape[static_cast<size_t>(axis)],
-                   ", but that of the result has size ", result[static_cast<size_t>(axis)].size);
-  space.axes[static_cast<size_t>(out)] = space.result;
   return std::nullopt;
 }
 
-MaybeFault graph_result(const Statement& s, Tensor& out) {
+MaybeFault append_graph_outputs(Statement& s) {
   GraphBuilder graph(s);
   if (auto f = graph.run()) return f;
-  out.dtype = graph.result().dtype;
-  for (const ValueAxis& axis : graph.result().axes) out.shape.push_back(axis.size);
-  out.strides = row_major_strides(out.shape);
+  for (int i = 0; i < output_count(s); i++) {
+    const Value& value = graph.value(output_of(s, i).node);
+    Tensor out;
+    out.dtype = value.dtype;
+    for (const ValueAxis& axis : value.axes) out.shape.push_back(axis.size);
+    out.strides = row_major_strides(out.shape);
+    s.tensors.push_back(std::move(out));
+  }
   return std::nullopt;
 }
 
 void simplify_graph(Statement& s) {
-  if (s.nodes.empty()) return;
+  if (s.nodes.empty() || !s.outputs.empty()) return;
   Statement plain;
   const Node& first = s.nodes[0];
   int next = 0;  // tensor to be met

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Stages of a graph -> canonical Spec. What is computed twice is one stage, what changes nothing is
-// none, sums of products are contractions, and stages follow one another as the result needs them,
-// depth first: whatever order the nodes were written in.
+// none, sums of products are contractions, and stages follow one another as the results need them,
+// depth first: whatever order the nodes were written in. Outputs are operands in the order of the
+// stages that write them: the last stage writes the last one.
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "spec/canonical.hh"
 #include "spec/draft.hh"
@@ -22,7 +24,12 @@ bool is_number(const Source& s, double value) { return s == Source{Kind::kNumber
 class Lowering {
  public:
   Lowering(const Statement& s, const GraphBuilder& graph)
-      : statement_(s), graph_(graph), stages_(graph.stages()), result_(graph.result().source) {
+      : statement_(s), graph_(graph), stages_(graph.stages()) {
+    for (int i = 0; i < output_count(s); i++) {
+      const GraphOutput& output = output_of(s, i);
+      const int tensor = static_cast<int>(s.tensors.size()) - output_count(s) + i;
+      outputs_.push_back({graph.value(output.node).source, output.node, tensor, output.accumulate});
+    }
     for (GraphStage& stage : stages_) {
       stage.reduce = graph.dims().atoms(stage.reduce);
       std::sort(stage.reduce.begin(), stage.reduce.end());
@@ -33,23 +40,30 @@ class Lowering {
     do {
       forward();
     } while (fuse());
-    const Dtype out = statement_.tensors.back().dtype;
-    // An output rounds as a cast would.
-    if (result_.kind == Kind::kStage && is_narrow_float(out) && at(result_).rounds == out)
-      result_ = at(result_).in[0];
+    leave_rounding_to_outputs();
     finish();
     if (auto f = check_counts()) return f;
     Draft draft = make_draft();
     if (auto f = add_borders(draft)) return f;
     std::vector<int> arguments = inputs_;
-    arguments.push_back(out_tensor());
+    for (const Output& output : outputs_) arguments.push_back(output.tensor);
     if (auto f = place_operands(statement_, arguments, draft, lowered)) return f;
-    return fill_in(draft, lowered.spec);
+    fill_in(draft, lowered.spec);
+    return std::nullopt;
   }
 
  private:
+  struct Output {
+    Source result;
+    int node = 0;    // whose value it is
+    int tensor = 0;  // of the Statement
+    bool accumulate = false;
+  };
+
   GraphStage& at(const Source& s) { return stages_[static_cast<size_t>(s.index)]; }
-  int out_tensor() const { return static_cast<int>(statement_.tensors.size()) - 1; }
+  Dtype dtype_of(const Output& output) const {
+    return statement_.tensors[static_cast<size_t>(output.tensor)].dtype;
+  }
   Dtype dtype_of(const Source& s) const {
     return s.kind == Kind::kTensor ? statement_.tensors[static_cast<size_t>(s.index)].dtype
                                    : computed_[static_cast<size_t>(s.index)];
@@ -134,10 +148,10 @@ class Lowering {
       stages_.push_back(std::move(stage));
       computed_.push_back(dtype);
     }
-    result_ = moved(result_);
+    for (Output& output : outputs_) output.result = moved(output.result);
   }
 
-  /// Stages that the result needs, each after those that it reads.
+  /// Stages that the results need, each after those that it reads.
   std::vector<int> in_order() {
     std::vector<int> order;
     std::vector<char> seen(stages_.size());
@@ -147,17 +161,37 @@ class Lowering {
       for (const Source& in : at(s).in) self(self, in);
       order.push_back(s.index);
     };
-    visit(visit, result_);
+    for (const Output& output : outputs_) visit(visit, output.result);
     return order;
+  }
+
+  /// How often the value of each stage is read, or is a result.
+  std::vector<int> count_readers(const std::vector<int>& order) const {
+    std::vector<int> readers(stages_.size());
+    auto count = [&](const Source& s) {
+      if (s.kind == Kind::kStage) readers[static_cast<size_t>(s.index)]++;
+    };
+    for (int s : order)
+      for (const Source& in : stages_[static_cast<size_t>(s)].in) count(in);
+    for (const Output& output : outputs_) count(output.result);
+    return readers;
+  }
+
+  /// An output rounds as a cast would that nothing else reads.
+  void leave_rounding_to_outputs() {
+    const std::vector<int> readers = count_readers(in_order());
+    for (Output& output : outputs_) {
+      const Dtype out = dtype_of(output);
+      if (output.result.kind == Kind::kStage && is_narrow_float(out) &&
+          at(output.result).rounds == out && readers[static_cast<size_t>(output.result.index)] == 1)
+        output.result = at(output.result).in[0];
+    }
   }
 
   /// Makes one stage of two that nothing reads in between. False if there is nothing to do.
   bool fuse() {
-    std::vector<int> readers(stages_.size());
     const std::vector<int> order = in_order();
-    for (int s : order)
-      for (const Source& in : stages_[static_cast<size_t>(s)].in)
-        if (in.kind == Kind::kStage) readers[static_cast<size_t>(in.index)]++;
+    const std::vector<int> readers = count_readers(order);
     for (int s : order) {
       GraphStage& stage = stages_[static_cast<size_t>(s)];
       const Source inner = stage.in[0];
@@ -198,17 +232,12 @@ class Lowering {
         if (in.kind == Kind::kTensor) operand_of(in.index);
       }
     }
-    if (result_.kind == Kind::kStage) {
-      result_.index = now[static_cast<size_t>(result_.index)];
-    } else {
-      operand_of(result_.index);
-      ordered.push_back({Op::kCopy, {result_}, {}, {}});
-      dtypes.push_back(copied_in(dtype_of(result_), statement_.tensors.back().dtype));
-      result_ = {Kind::kStage, 0, 0};
-    }
+    for (Output& output : outputs_)
+      if (output.result.kind == Kind::kStage)
+        output.result.index = now[static_cast<size_t>(output.result.index)];
     stages_ = std::move(ordered);
     computed_ = std::move(dtypes);
-    if (statement_.accumulate) accumulate();
+    write_outputs();
   }
 
   int operand_of(int tensor) {
@@ -218,17 +247,66 @@ class Lowering {
     return operand;
   }
 
-  /// A reduction that is the result goes on from what the output held; to all else it is added.
-  void accumulate() {
-    const GraphStage& last = stages_.back();
-    const bool reduces = !last.reduce.empty();
-    if (reduces && computed_.back() == statement_.tensors.back().dtype) return;
-    const Source out{Kind::kTensor, out_tensor(), 0};
-    GraphStage sum{Op::kAdd, {result_, out}, {}, {}};
-    if (reduces && (is_greatest(last.op) || is_least(last.op)))
-      sum = {last.op, {out, result_}, {}, {}};
-    computed_.push_back(computed(sum));
-    stages_.push_back(std::move(sum));
+  /// Gives each output a stage of its own, whose value is what is written to it.
+  void write_outputs() {
+    std::vector<int> order(stages_.size());
+    std::iota(order.begin(), order.end(), 0);
+    const std::vector<int> readers = count_readers(order);
+    for (Output& output : outputs_) {
+      Source& value = output.result;
+      if (value.kind == Kind::kTensor) {
+        operand_of(value.index);
+        append(output, {Op::kCopy, {value}, {}, {}}, copied_in(dtype_of(value), dtype_of(output)));
+      } else if (output.accumulate && goes_on(output, readers[static_cast<size_t>(value.index)])) {
+        continue;
+      }
+      if (output.accumulate) add_to(output);
+      // What is computed in i32 is rounded to f32 before it is to a float of 16 bits.
+      if (dtype_of(value) == Dtype::kI32 && is_narrow_float(dtype_of(output)))
+        append(output, {Op::kCopy, {value}, {}, {}}, Dtype::kF32);
+    }
+    std::vector<const Output*> writers;
+    for (const Output& output : outputs_) writers.push_back(&writer_of(output.result));
+    for (size_t i = 0; i < outputs_.size(); i++)
+      if (writers[i] != &outputs_[i])
+        append(outputs_[i], {Op::kCopy, {outputs_[i].result}, {}, {}},
+               computed_in(dtype_of(outputs_[i].result)));
+    std::sort(outputs_.begin(), outputs_.end(),
+              [](const Output& a, const Output& b) { return a.result.index < b.result.index; });
+  }
+
+  /// Of the outputs with this value, the one that its stage writes: others are copies. One of the
+  /// value's own type holds it, so that what reads the value may read that.
+  const Output& writer_of(const Source& value) const {
+    const Output* writer = nullptr;
+    for (const Output& output : outputs_) {
+      if (output.result != value) continue;
+      if (dtype_of(output) == dtype_of(value)) return output;
+      if (writer == nullptr) writer = &output;
+    }
+    return *writer;
+  }
+
+  void append(Output& output, GraphStage stage, Dtype dtype) {
+    stages_.push_back(std::move(stage));
+    computed_.push_back(dtype);
+    output.result = {Kind::kStage, static_cast<int>(stages_.size()) - 1, 0};
+  }
+
+  /// A reduction that nothing else reads goes on from what the output held; to all else it is
+  /// added.
+  bool goes_on(const Output& output, int readers) {
+    return !at(output.result).reduce.empty() && readers == 1 &&
+           dtype_of(output.result) == dtype_of(output);
+  }
+  void add_to(Output& output) {
+    const GraphStage& last = at(output.result);
+    const Source out{Kind::kTensor, output.tensor, 0};
+    GraphStage sum{Op::kAdd, {output.result, out}, {}, {}};
+    if (!last.reduce.empty() && (is_greatest(last.op) || is_least(last.op)))
+      sum = {last.op, {out, output.result}, {}, {}};
+    const Dtype dtype = computed(sum);
+    append(output, std::move(sum), dtype);
   }
 
   MaybeFault check_counts() const {
@@ -242,7 +320,8 @@ class Lowering {
   /// Each dimension in the order in which operands have them, from slow to fast.
   Draft make_draft() {
     Draft draft;
-    draft.operands = static_cast<int>(inputs_.size()) + 1;
+    draft.outputs = static_cast<int>(outputs_.size());
+    draft.operands = static_cast<int>(inputs_.size()) + draft.outputs;
     auto dim_of = [&](int atom) -> Draft::Dim& {
       const auto [known, fresh] = dim_.emplace(atom, draft.dims.size());
       if (fresh) draft.dims.push_back({graph_.dims().size(atom), 0, {}});
@@ -262,15 +341,18 @@ class Lowering {
     };
     for (size_t o = 0; o < inputs_.size(); o++)
       place(o, graph_.uses()[static_cast<size_t>(inputs_[o])].strides);
-    std::vector<std::pair<int, i64>> strides;
-    const Tensor& out = statement_.tensors.back();
-    for (size_t a = 0; a < out.shape.size(); a++) {
-      const std::vector<int> atoms = graph_.dims().atoms(graph_.result().axes[a].dims);
-      i64 stride = out.strides[a];
-      for (size_t i = atoms.size(); i-- > 0; stride *= graph_.dims().size(atoms[i]))
-        strides.push_back({atoms[i], stride});
+    for (size_t o = 0; o < outputs_.size(); o++) {
+      const Tensor& out = statement_.tensors[static_cast<size_t>(outputs_[o].tensor)];
+      std::vector<std::pair<int, i64>> strides;
+      for (size_t a = 0; a < out.shape.size(); a++) {
+        const std::vector<int> atoms =
+            graph_.dims().atoms(graph_.value(outputs_[o].node).axes[a].dims);
+        i64 stride = out.strides[a];
+        for (size_t i = atoms.size(); i-- > 0; stride *= graph_.dims().size(atoms[i]))
+          strides.push_back({atoms[i], stride});
+      }
+      place(inputs_.size() + o, strides);
     }
-    place(inputs_.size(), strides);
     for (const GraphStage& stage : stages_)
       for (int atom : stage.reduce) dim_of(atom);
     add_roles(draft);
@@ -314,6 +396,15 @@ class Lowering {
     }
   }
 
+  /// The operand that a tensor is: an input, or an output that is added to.
+  size_t operand_at(int tensor) const {
+    const auto input = std::find(inputs_.begin(), inputs_.end(), tensor);
+    if (input != inputs_.end()) return static_cast<size_t>(input - inputs_.begin());
+    size_t o = 0;
+    while (outputs_[o].tensor != tensor) o++;
+    return inputs_.size() + o;
+  }
+
   Ref ref_of(const Source& s) const {
     switch (s.kind) {
       case Kind::kNone:
@@ -323,13 +414,12 @@ class Lowering {
       case Kind::kStage:
         return value_of(s.index);
       case Kind::kTensor:
-        return static_cast<Ref>(std::find(inputs_.begin(), inputs_.end(), s.index) -
-                                inputs_.begin());
+        return static_cast<Ref>(operand_at(s.index));
     }
     return kNoRef;
   }
 
-  MaybeFault fill_in(const Draft& draft, Spec& spec) const {
+  void fill_in(const Draft& draft, Spec& spec) const {
     spec.stage_count = static_cast<u8>(stages_.size());
     for (size_t s = 0; s < stages_.size(); s++) {
       const GraphStage& from = stages_[s];
@@ -342,21 +432,17 @@ class Lowering {
       for (const Source& in : from.in)
         if (in.kind == Kind::kNumber) stage.constant = bits_of_number(stage.dtype, in.number);
     }
-    spec.stage[spec.stage_count - 1].out = static_cast<Ref>(spec.out_index());
-    if (round_to_f32(spec)) return std::nullopt;
-    return fault(MORELLO_UNSUPPORTED, {},
-                 "an i32 result is rounded to f32 before it is written as ",
-                 name_of(spec.out().dtype), ", which counts as a scalar operation, and at most ",
-                 kMaxStages, " are supported");
+    for (size_t o = 0; o < outputs_.size(); o++)
+      spec.stage[outputs_[o].result.index].out = static_cast<Ref>(inputs_.size() + o);
   }
 
   const Statement& statement_;
   const GraphBuilder& graph_;
   std::vector<GraphStage> stages_;
   std::vector<Dtype> computed_;  // of each stage
-  Source result_;
-  std::vector<int> inputs_;    // tensors by first use
-  std::map<int, size_t> dim_;  // of atoms, in the draft before it is merged
+  std::vector<Output> outputs_;  // at last in the order of the stages that write them
+  std::vector<int> inputs_;      // tensors by first use
+  std::map<int, size_t> dim_;    // of atoms, in the draft before it is merged
 };
 
 }  // namespace

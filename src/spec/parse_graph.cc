@@ -54,6 +54,8 @@ class GraphParser : public TextParser {
 
   bool statement();
   bool result();
+  bool results();
+  bool listed_output();
   bool define(const Token& name, const Input& input);
   bool steps();
   bool operation(std::vector<Input> inputs, std::vector<size_t> input_at, bool more);
@@ -71,6 +73,10 @@ class GraphParser : public TextParser {
     lexer.next();
     return lexer.next();
   }
+  /// A name before it is that of a result.
+  static bool ends_as_list(const Token& token) {
+    return token.kind == Token::Kind::kEnd || token.is("->") || token.is("+=");
+  }
   static bool is_name(const Token& token) { return token.kind == Token::Kind::kName; }
   static bool is_word(const Token& token, std::string_view word) {
     return is_name(token) && token.text == word;
@@ -80,6 +86,7 @@ class GraphParser : public TextParser {
   }
 
   std::vector<NodePlace> node_at_;
+  std::vector<GraphOutput> listed_;  // results that a list names
   std::map<std::string_view, Named> names_;
   bool has_output_ = false;
   bool done_ = false;  // the result was read
@@ -109,13 +116,16 @@ bool GraphParser::statement() {
     advance();
     return true;
   }
+  if (is_name(name) && (peek().is(",") || (names_.contains(name.text) && ends_as_list(peek()))))
+    return results();
   const bool named = is_name(name) && peek().is("=");
   if (named) advance(), advance();
   if (!operation({}, {}, true) || !steps()) return false;
   if (!token_.is(";")) {
     if (named && token_.kind == Token::Kind::kEnd)
       return fail(MORELLO_SYNTAX_ERROR, name.at,
-                  "the last statement is the result, and has no name");
+                  "the last statement is the result, and has no name; it may name several that "
+                  "are: 'a, b'");
     return named ? expected("';'; only the result, the last statement, has an output") : result();
   }
   if (!named)
@@ -138,6 +148,46 @@ bool GraphParser::result() {
   if (token_.kind != Token::Kind::kEnd)
     return expected("';', '->', '+=' or a step ('+', '-', '*', '/')");
   return true;
+}
+
+/// Up to the end: names of values, with their outputs or all without.
+bool GraphParser::results() {
+  for (;;) {
+    const Token name = token_;
+    Input value;
+    if (!is_name(name)) return expected("the name of a value");
+    if (!reference(value)) return false;
+    if (value.kind != Input::Kind::kNode)
+      return fail(MORELLO_INVALID_ARGUMENT, name.at, describe(name),
+                  " is an input as it is; outputs are values: write 'y = move ", name.text, "'");
+    for (const GraphOutput& other : listed_)
+      if (other.node == value.index)
+        return fail(MORELLO_INVALID_ARGUMENT, name.at, describe(name),
+                    " is an output already; leave it out, or write 'y = move ", name.text,
+                    "' for a copy");
+    listed_.push_back({value.index, false});
+    const bool written = token_.is("->") || token_.is("+=");
+    if (listed_.size() > 1 && written != has_output_)
+      return fail(MORELLO_SYNTAX_ERROR, written ? token_.at : name.at,
+                  "either all results have outputs, as in 'a -> f32[4], b += f32[4]', or none has");
+    if (written && !listed_output()) return false;
+    if (!token_.is(",")) break;
+    advance();
+  }
+  if (listed_.size() > 1)
+    statement_.outputs = listed_;
+  else
+    statement_.accumulate = listed_[0].accumulate;
+  done_ = true;
+  if (token_.kind != Token::Kind::kEnd) return expected("',', '->', '+=' or the end of the Spec");
+  return true;
+}
+
+bool GraphParser::listed_output() {
+  has_output_ = true;
+  listed_.back().accumulate = token_.is("+=");
+  advance();
+  return tensor();
 }
 
 bool GraphParser::steps() {

@@ -106,7 +106,7 @@ bool operator==(const Statement& a, const Statement& b) {
   return a.head == b.head && a.op == b.op && a.subscripts == b.subscripts &&
          a.permutation == b.permutation && a.axis == b.axis && same_value &&
          a.accumulate == b.accumulate && a.tensors == b.tensors && a.steps == b.steps &&
-         a.nodes == b.nodes;
+         a.nodes == b.nodes && a.outputs == b.outputs;
 }
 
 }  // namespace morello

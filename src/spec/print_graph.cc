@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The printed form of a graph. A value that only the next operation reads, first of all, is a step;
-// others, and inputs that are read twice, have names of their own.
+// others, outputs of several, and inputs that are read twice have names of their own.
 #include <algorithm>
 #include <charconv>
 
@@ -38,6 +38,7 @@ class GraphPrinter {
       : s_(s),
         tensor_readers_(s.tensors.size()),
         node_readers_(s.nodes.size()),
+        is_output_(s.nodes.size()),
         declared_(s.tensors.size()) {
     int next = 0;
     bool in_order = true;
@@ -47,8 +48,10 @@ class GraphPrinter {
         if (in.kind != Kind::kTensor) continue;
         if (tensor_readers_[static_cast<size_t>(in.index)]++ == 0) in_order &= in.index == next++;
       }
+    for (const GraphOutput& output : s.outputs) is_output_[static_cast<size_t>(output.node)] = 1;
     if (in_order) return;
-    for (int t = 0; t + 1 < std::ssize(s.tensors); t++) text_ += tensor(t, true) + "; ";
+    for (int t = 0; t + output_count(s) < std::ssize(s.tensors); t++)
+      text_ += tensor(t, true) + "; ";
   }
 
   std::string run() {
@@ -59,7 +62,13 @@ class GraphPrinter {
       if (!step && !ends_as_result(n)) text_ += concat("v", end_of_steps(n), " = ");
       add(node, step);
     }
-    return text_ + concat(s_.accumulate ? " += " : " -> ", tensor_text(s_.tensors.back()));
+    const size_t first = s_.tensors.size() - static_cast<size_t>(output_count(s_));
+    for (size_t i = 0; i < static_cast<size_t>(output_count(s_)); i++) {
+      const GraphOutput output = output_of(s_, static_cast<int>(i));
+      if (!s_.outputs.empty()) text_ += concat(i == 0 ? "; v" : ", v", output.node);
+      text_ += concat(output.accumulate ? " += " : " -> ", tensor_text(s_.tensors[first + i]));
+    }
+    return std::move(text_);
   }
 
  private:
@@ -67,13 +76,16 @@ class GraphPrinter {
   bool is_step(int n) const {
     const Node& node = s_.nodes[static_cast<size_t>(n)];
     return node.inputs[0].kind == Kind::kNode && node.inputs[0].index == n - 1 &&
-           node_readers_[static_cast<size_t>(n) - 1] == 1;
+           node_readers_[static_cast<size_t>(n) - 1] == 1 &&
+           !is_output_[static_cast<size_t>(n) - 1];
   }
   int end_of_steps(int n) const {
     while (n + 1 < std::ssize(s_.nodes) && is_step(n + 1)) n++;
     return n;
   }
-  bool ends_as_result(int n) const { return end_of_steps(n) + 1 == std::ssize(s_.nodes); }
+  bool ends_as_result(int n) const {
+    return s_.outputs.empty() && end_of_steps(n) + 1 == std::ssize(s_.nodes);
+  }
 
   void add(const Node& node, bool step) {
     const OperationRow& row = *find_operation(node.operation, node.op);
@@ -118,6 +130,7 @@ class GraphPrinter {
 
   const Statement& s_;
   std::vector<int> tensor_readers_, node_readers_;
+  std::vector<char> is_output_;  // of several
   std::vector<char> declared_;
   std::string text_;
 };

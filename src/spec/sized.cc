@@ -170,7 +170,9 @@ class Sized::Parser {
       return fail(last, MORELLO_UNSUPPORTED,
                   "a run-time size cannot be summed, or reduced, over: its rows have to be apart");
     if (!has_dim(parallel_dims(s), dim))
-      return fail(last, MORELLO_UNSUPPORTED, "the output has to have the run-time size");
+      return fail(last, MORELLO_UNSUPPORTED,
+                  std::string(a.outputs.empty() ? "the output" : "every output") +
+                      " has to have the run-time size");
     for (const Window& w : s.window)
       if (w.used() && (w.outer == dim || w.inner == dim))
         return fail(last, MORELLO_UNSUPPORTED,

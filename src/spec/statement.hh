@@ -95,6 +95,13 @@ struct Node {
   friend bool operator==(const Node&, const Node&) = default;
 };
 
+/// An output of a graph that has several.
+struct GraphOutput {
+  int node = 0;  // whose value it is
+  bool accumulate = false;
+  friend bool operator==(const GraphOutput&, const GraphOutput&) = default;
+};
+
 struct Statement {
   enum class Head : u8 {
     kMatmul,
@@ -115,12 +122,23 @@ struct Statement {
   u32 axis = 0;                  // of kReduce
   double fill_value = 0;         // of kFill: an f32, or what an integer output has
   bool accumulate = false;
-  std::vector<Tensor> tensors;  // inputs, those of the steps last; then the output
+  std::vector<Tensor> tensors;  // inputs, those of the steps last; then the output, or outputs
   std::vector<Step> steps;
-  std::vector<Node> nodes;  // of kGraph; the last one is the result
+  std::vector<Node> nodes;  // of kGraph
+  /// Of kGraph, two or more in the order of their tensors. None: the last node is the result.
+  std::vector<GraphOutput> outputs;
   /// The same text when printed: 0 and -0 differ, all NaNs are equal.
   friend bool operator==(const Statement&, const Statement&);
 };
+
+inline int output_count(const Statement& s) noexcept {
+  return s.outputs.empty() ? 1 : static_cast<int>(s.outputs.size());
+}
+/// Output `index` of a graph.
+inline GraphOutput output_of(const Statement& s, int index) {
+  return s.outputs.empty() ? GraphOutput{static_cast<int>(s.nodes.size()) - 1, s.accumulate}
+                           : s.outputs[static_cast<size_t>(index)];
+}
 
 /// A Statement that was checked, with its canonical Spec.
 struct Lowered {

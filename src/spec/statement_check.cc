@@ -38,7 +38,8 @@ bool has_stray_fields(const Statement& s) {
          (s.head != Head::kTranspose && !s.permutation.empty()) ||
          (s.head != Head::kReduce && s.axis != 0) || (!has_op(s.head) && s.op != Op::kCopy) ||
          (s.head != Head::kFill && std::bit_cast<u64>(s.fill_value) != 0) ||
-         (s.head == Head::kGraph ? !s.steps.empty() : !s.nodes.empty());
+         (s.head == Head::kGraph ? !s.steps.empty() || (s.accumulate && !s.outputs.empty())
+                                 : !s.nodes.empty() || !s.outputs.empty());
 }
 
 MaybeFault check_steps(const Statement& s) {
@@ -127,10 +128,11 @@ int input_count(const Statement& s) {
          static_cast<int>(std::count_if(s.steps.begin(), s.steps.end(), has_operand));
 }
 
-bool has_output_at(const Statement& s, int index) { return index == input_count(s); }
+bool has_output_at(const Statement& s, int index) { return index >= input_count(s); }
 
 std::string tensor_name(const Statement& s, int index) {
-  return has_output_at(s, index) ? "the output" : concat("input ", index);
+  if (!has_output_at(s, index)) return concat("input ", index);
+  return s.outputs.empty() ? "the output" : concat("output ", index - input_count(s));
 }
 
 std::string dtype_names() {
@@ -200,12 +202,8 @@ MaybeFault infer_output(Statement& s) {
     if (auto f = check_tensor(s, i)) return f;
   Space space;
   if (auto f = make_space(s, false, space)) return f;
+  if (s.head == Head::kGraph) return append_graph_outputs(s);
   Tensor out;
-  if (s.head == Head::kGraph) {
-    if (auto f = graph_result(s, out)) return f;
-    s.tensors.push_back(std::move(out));
-    return std::nullopt;
-  }
   out.dtype = result_dtype(s);
   for (int dim : space.result) out.shape.push_back(space.size[dim]);
   if (out.shape.size() <= MORELLO_MAX_RANK) out.strides = row_major_strides(out.shape);

@@ -95,8 +95,8 @@ MaybeFault check_tensor(const Statement& s, int index) {
   if (!has_output_at(s, index)) return std::nullopt;
 
   if (t.kind == Tensor::Kind::kFree)
-    return fault(MORELLO_INVALID_LAYOUT, {Place::Kind::kLayout, index},
-                 "the layout of the output is free; only inputs may leave it to the library");
+    return fault(MORELLO_INVALID_LAYOUT, {Place::Kind::kLayout, index}, "the layout of ",
+                 tensor_name(s, index), " is free; only inputs may leave it to the library");
   // Each element of an output has an address of its own if every axis steps over all faster ones.
   std::vector<int> axes;
   for (int axis = 0; axis < static_cast<int>(t.shape.size()); axis++)
@@ -106,7 +106,7 @@ MaybeFault check_tensor(const Statement& s, int index) {
   for (int axis : axes) {
     if (t.strides[axis] < span)
       return fault(MORELLO_INVALID_LAYOUT, {Place::Kind::kLayout, index, axis}, "axis ", axis,
-                   " of the output has stride ", t.strides[axis],
+                   " of ", tensor_name(s, index), " has stride ", t.strides[axis],
                    ", so elements may overlap; here it must be at least ", span,
                    ", the span of the axes with smaller strides");
     span += (t.shape[axis] - 1) * t.strides[axis];

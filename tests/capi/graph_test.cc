@@ -108,6 +108,113 @@ TEST_CASE("single elements of a graph are those of the whole") {
   CHECK(morello_spec_flops(spec.get()) == 35 * 7 + 5);  // a reciprocal for each row
 }
 
+TEST_CASE("several outputs of a graph: inputs, then outputs as the caller has them") {
+  Graph g;
+  const uint32_t x = g.input({3, 5});
+  const uint32_t y = g.apply("exp", {x}), s = g.apply("reduce_sum axis=1", {y});
+  const uint32_t results[] = {s, y};
+  const morello_tensor sums = f32({3});
+  const morello_tensor* const outs[] = {&sums, nullptr};
+  const auto finish = [&](const int* adds, morello_spec** spec, morello_error** e) {
+    return morello_graph_finish_outputs(g.graph.get(), results, outs, adds, 2, spec, e);
+  };
+  const SpecPtr spec = make<SpecPtr>(
+      [&](morello_spec** made, morello_error** e) { return finish(nullptr, made, e); });
+  CHECK(g.is(spec, "y = exp f32[3,5]; s = reduce_sum y axis=1; s, y"));
+  CHECK(morello_spec_operand_count(spec.get()) == 3);
+  CHECK(morello_spec_output_count(spec.get()) == 2);
+  morello_tensor tensor;
+  REQUIRE(morello_spec_operand(spec.get(), 1, &tensor) == MORELLO_OK);
+  CHECK(tensor.rank == 1);
+
+  float in[15], sum[3], exps[15];
+  for (int i = 0; i < 15; i++) in[i] = static_cast<float>(i) / 8 - 1;
+  void* operands[] = {in, sum, exps};
+  const size_t bytes[] = {sizeof in, sizeof sum, sizeof exps};
+  REQUIRE(morello_spec_evaluate(spec.get(), operands, nullptr) == MORELLO_OK);
+  const float first = sum[1], last = exps[14];
+  double value = 0;
+  const int64_t one = 1, fourteen = 14;
+  CHECK(morello_spec_evaluate_at(spec.get(), operands, &one, 1, &value, nullptr) == MORELLO_OK);
+  CHECK(static_cast<float>(value) == first);
+  CHECK(morello_spec_evaluate_output_at(spec.get(), 1, operands, &fourteen, 1, &value, nullptr) ==
+        MORELLO_OK);
+  CHECK(static_cast<float>(value) == last);
+  CHECK(morello_spec_evaluate_at(spec.get(), operands, &fourteen, 1, &value, nullptr) ==
+        MORELLO_INVALID_ARGUMENT);
+  CHECK(morello_spec_evaluate_output_at(spec.get(), 2, operands, &one, 1, &value, nullptr) ==
+        MORELLO_INVALID_ARGUMENT);
+
+  const KernelPtr kernel = synthesize(g.context.get(), spec.get());
+  CHECK(morello_kernel_operand_count(kernel.get()) == 3);
+  CHECK(morello_kernel_output_count(kernel.get()) == 2);
+  CHECK(std::string(morello_kernel_name(kernel.get())).find("_3_3x5_") != std::string::npos);
+  std::fill_n(sum, 3, 0.0f);
+  std::fill_n(exps, 15, 0.0f);
+  const auto run = [&](morello_error** e) {
+    return morello_kernel_run_checked(kernel.get(), operands, bytes, 3, nullptr, 0, nullptr, e);
+  };
+  REQUIRE(run(nullptr) == MORELLO_OK);
+  CHECK(sum[1] == doctest::Approx(first));
+  CHECK(exps[14] == doctest::Approx(last));
+  const auto message = [&] {
+    morello_error* error = nullptr;
+    CHECK(run(&error) == MORELLO_INVALID_ARGUMENT);
+    const ErrorPtr own(error);
+    return std::string(morello_error_message(error));
+  };
+  operands[1] = exps + 12;
+  CHECK(message().find("operand 2 (output 1) shares memory with operand 1 (output 0)") !=
+        std::string::npos);
+  operands[1] = in;
+  CHECK(message().find("operand 1 (output 0) shares memory with operand 0 (input 0)") !=
+        std::string::npos);
+  operands[1] = sum;
+  operands[2] = in;
+  CHECK(message().find("operand 2 (output 1) shares memory with operand 0 (input 0)") !=
+        std::string::npos);
+
+  const int adds[] = {0, 1};
+  CHECK(g.is(
+      make<SpecPtr>([&](morello_spec** made, morello_error** e) { return finish(adds, made, e); }),
+      "y = exp f32[3,5]; s = reduce_sum y axis=1; s -> f32[3], y += f32[3,5]"));
+}
+
+TEST_CASE("several outputs of a graph: what is refused") {
+  Graph g;
+  const uint32_t x = g.input({3, 5}), y = g.apply("exp", {x}), z = g.apply("neg", {y});
+  const auto refused = [&](std::vector<uint32_t> values, morello_status wanted) {
+    morello_spec* spec = nullptr;
+    morello_error* error = nullptr;
+    const auto count = static_cast<uint32_t>(values.size());
+    values.push_back(0);
+    CHECK(morello_graph_finish_outputs(g.graph.get(), values.data(), nullptr, nullptr, count, &spec,
+                                       &error) == wanted);
+    const ErrorPtr own(error);
+    return std::string(error ? morello_error_message(error) : "");
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(has(refused({y, z, y}, MORELLO_INVALID_ARGUMENT), "outputs 0 and 2 are the same value"));
+  CHECK(has(refused({y, x}, MORELLO_INVALID_ARGUMENT), "values[1] is no result of an operation"));
+  CHECK(has(refused({y, 9}, MORELLO_INVALID_ARGUMENT), "values[1] is 9; the graph has values 0"));
+  CHECK(has(refused({}, MORELLO_INVALID_ARGUMENT), "`count` is 0"));
+  CHECK(has(refused({y}, MORELLO_INVALID_ARGUMENT), "is not used"));
+  const SpecPtr one = make<SpecPtr>([&](morello_spec** s, morello_error** e) {
+    return morello_graph_finish_outputs(g.graph.get(), &z, nullptr, nullptr, 1, s, e);
+  });
+  CHECK(morello_spec_output_count(one.get()) == 1);
+  CHECK(g.is(one, "exp f32[3,5] -> neg"));
+  const uint32_t both[] = {y, z};
+  const SpecPtr two = make<SpecPtr>([&](morello_spec** s, morello_error** e) {
+    return morello_graph_finish_outputs(g.graph.get(), both, nullptr, nullptr, 2, s, e);
+  });
+  morello_spec* appended = nullptr;
+  CHECK(morello_spec_append(g.context.get(), two.get(), MORELLO_OP_RELU, nullptr, &appended,
+                            nullptr) == MORELLO_UNSUPPORTED);
+}
+
 TEST_CASE("a step is appended to a graph") {
   const ContextPtr c = make_context();
   const SpecPtr softmax = parse_spec(c.get(), "softmax f32[4,8] axis=1");

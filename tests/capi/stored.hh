@@ -54,6 +54,7 @@ inline void check_same(const morello_kernel* a, const morello_kernel* b) {
   CHECK(morello_kernel_cost(a) == morello_kernel_cost(b));
   CHECK(morello_kernel_scratch_size(a) == morello_kernel_scratch_size(b));
   REQUIRE(morello_kernel_operand_count(a) == morello_kernel_operand_count(b));
+  CHECK(morello_kernel_output_count(a) == morello_kernel_output_count(b));
   CHECK(stats_of(a).lower_bound == stats_of(b).lower_bound);
   CHECK(stats_of(a).optimal == stats_of(b).optimal);
   CHECK(code_text(a, -1) == code_text(b, -1));

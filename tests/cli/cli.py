@@ -176,6 +176,20 @@ class Cli(unittest.TestCase):
                                    exit_code=FAILED)
             self.assertIn("cannot be written", problem)
 
+    def test_several_outputs(self):
+        spec = "x f32[2,3]; m = reduce_max x axis=1; y = neg x; m, y"
+        x = [1.5, -2.0, 0.25, -4.0, -1.0, -8.0]
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "x.npy").write_bytes(npy((2, 3), x))
+            text = self.text_of("run", "--input", folder / "x.npy", "--output", folder / "m.npy", "--output",
+                                folder / "y.npy", spec)
+            self.assertIn("all 8 results checked", text)
+            self.assertEqual(read_npy(folder / "m.npy"), ((2,), [1.5, -1.0]))
+            self.assertEqual(read_npy(folder / "y.npy"), ((2, 3), [-value for value in x]))
+            problem = self.text_of("run", spec, *["--output", folder / "m.npy"] * 3, exit_code=FAILED)
+            self.assertIn("3 files for --output, but the Spec has 2 outputs", problem)
+
     def test_npy_of_every_element_type(self):
         values = {"f32": [0.5, -2.0, 3.0], "f16": [0.5, -2.0, 3.0],
                   "bf16": [0x3f00, 0xc000, 0x4040], "i8": [-128, 5, 127], "u8": [0, 7, 255],

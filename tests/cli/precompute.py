@@ -77,6 +77,16 @@ class Precompute(unittest.TestCase):
             self.assertIn(words, done.stderr)
             self.assertFalse(failed.exists())
 
+    def test_several_outputs(self):
+        family = ("x f32[<=12,37]; m = reduce_max x axis=1; s = reduce_sum x axis=1; "
+                  "m -> f32[<=12], s -> bf16[<=12]")
+        self.precompute(family)
+        self.assertIn("ok", self.run_it("table", "verify", self.path).stdout)
+        spec = family.replace("<=12", "7")
+        table = ["--isa", "avx2", "--table", self.path, "--strict-table"]
+        self.assertIn("the program is the table's", self.run_it("synth", *table, spec).stdout)
+        self.assertIn("all 14 results checked", self.run_it("run", *table, spec).stdout)
+
     def test_parts_make_the_same_file(self):
         families = [SMALL, "relu f32[<=48,3]{strides=7,1}"]
         self.precompute(*families, "--workers", 1)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Specs of several outputs, which no text says yet: what the search finds for them computes them.
+// Specs of several outputs, of any value and in any number: what the search finds computes them.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -92,11 +92,12 @@ std::string wrong(const Spec& spec, const Target& target, Random& random, u32 th
 
 Spec spec_of(std::string_view text) { return lower(*parse(text))->spec; }
 
-/// Dense operands: those of a graph may have other views.
+/// Dense operands of f32: those of a graph may have other views, and its outputs other types.
 Spec dense(Spec spec) {
   for (int o = 0; o < spec.operand_count; o++) {
     Operand& x = spec.operand[o];
-    x = dense_operand(spec, x.dtype, x.level, x.access, x.dims, plain_layout(x.layout), x.windows);
+    x = dense_operand(spec, Dtype::kF32, x.level, x.access, x.dims, plain_layout(x.layout),
+                      x.windows);
   }
   return spec;
 }

@@ -257,6 +257,20 @@ static void check_fill(void) {
   check("filled", (any_function)filled, arguments, out, N, wanted);
 }
 
+/* Two outputs, of which the second one is added to. */
+static void check_outputs(void) {
+  enum { N = 21 };
+  float *in = floats(N), *greatest = floats(1), *out = floats(N), wanted[N], most = value(0);
+  for (size_t n = 0; n < N && expected_status == 0; n++)
+    if (n == 0 || -value(n) > most) most = -value(n);
+  for (size_t n = 0; n < N; n++) wanted[n] = value(n) - value(n);
+  void* arguments[9] = {in, greatest, out, scratch_of(BOTH_SCRATCH_BYTES)};
+  if (expected_status != 0) memcpy(wanted, out, sizeof wanted);
+  check("both", (any_function)both, arguments, out, N, wanted);
+  if (greatest[0] != most) fail("both: the greatest");
+  check_guard(greatest, sizeof(float), "both: the greatest");
+}
+
 static void check_all(void) {
   check_matmul("odd", (any_function)odd, ODD_SCRATCH_BYTES, 17, 31, 47);
   check_matmul("parts", (any_function)parts, PARTS_SCRATCH_BYTES, 33, 65, 70);
@@ -267,6 +281,7 @@ static void check_all(void) {
   check_scratch();
   check_many();
   check_fill();
+  check_outputs();
 }
 
 /* The first calls of a process are at once. */

@@ -26,6 +26,7 @@ SPECS = [
     "turned = einsum \"mk,kn->nm\" f32[9,7] f32[7,33] -> f32[33,9]",
     "many = sub f32[21] f32[21] + f32[21] - f32[21] + f32[21] - f32[21] + f32[21] -> f32[21]",
     "filled = fill 2.5 -> f32[15]",
+    "both = y = neg f32[21]; m = reduce_max y axis=0; m -> f32[], y += f32[21]",
 ]
 SMALL = "relu f32[5] -> f32[5]"
 failures = []

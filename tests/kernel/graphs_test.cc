@@ -108,20 +108,35 @@ std::string wrong(const Statement& s, morello_isa isa, u64 seed, u32 threads, bo
     else
       fill_tame(trial.data[t], s.tensors[t].dtype, random);
   }
-  const Array before = array_of(s.tensors.back(), trial.output());
-  if (!s.accumulate) std::fill(trial.output().begin(), trial.output().end(), '\xff');
+  const int outputs = output_count(s), first = trial.operand_count - outputs;
+  std::vector<Array> before;
+  for (int i = 0; i < outputs; i++) {
+    Bytes& memory = trial.data[static_cast<size_t>(first + i)];
+    before.push_back(array_of(s.tensors[static_cast<size_t>(first + i)], memory));
+    if (!output_of(s, i).accumulate) std::fill(memory.begin(), memory.end(), '\xff');
+  }
   double greatest = 1;
   const std::vector<std::vector<char>> data(trial.data.begin(),
                                             trial.data.begin() + trial.operand_count);
-  const Array result = graph_result_of(s, data, &greatest);
-  const std::vector<i64> offsets = offsets_of(s.tensors.back());
-  for (size_t i = 0; i < offsets.size(); i++) {
-    Expected e{offsets[i], result.at[i] + (s.accumulate ? before.at[i] : 0)};
-    const bool narrow = is_narrow_float(trial.dtype) || nearness == Nearness::kOfCasts;
-    e.error = greatest * (narrow ? 0.01 : 1e-5);
-    if (is_integer(trial.dtype) || exact) e.error = 0;
-    if (std::isnan(e.value)) e.error = 0;
-    trial.expected.push_back(e);
+  const std::vector<Array> results = graph_results_of(s, data, &greatest);
+  for (int o = 0; o < outputs; o++) {
+    const Tensor& out = s.tensors[static_cast<size_t>(first + o)];
+    std::vector<Expected> expected;
+    const std::vector<i64> offsets = offsets_of(out);
+    for (size_t i = 0; i < offsets.size(); i++) {
+      const auto at = static_cast<size_t>(o);
+      Expected e{offsets[i],
+                 results[at].at[i] + (output_of(s, o).accumulate ? before[at].at[i] : 0)};
+      const bool narrow = is_narrow_float(out.dtype) || nearness == Nearness::kOfCasts;
+      e.error = greatest * (narrow ? 0.01 : 1e-5);
+      if (is_integer(out.dtype) || exact) e.error = 0;
+      if (std::isnan(e.value)) e.error = 0;
+      expected.push_back(e);
+    }
+    if (o + 1 == outputs)
+      trial.expected = std::move(expected);
+    else
+      trial.earlier.push_back({first + o, out.dtype, std::move(expected)});
   }
   Call call;
   call.function = morello_kernel_function(h.kernel.get());
@@ -183,6 +198,47 @@ TEST_CASE("graphs that people write") {
       const Statement s = *parse(text);
       REQUIRE(s.head == Statement::Head::kGraph);
       CHECK(wrong(s, isa, 1, 1, skipped) == "");
+      CHECK_MESSAGE(!skipped, text);
+    }
+}
+
+TEST_CASE("graphs with several outputs that people write") {
+  const std::string texts[] = {
+      "x f32[9,50]; m = mean x axis=1; k = reshape m shape=9,1; v = sub x k -> square -> mean "
+      "axis=1; m, v",
+      "x f32[9,50]; p = softmax x axis=1; l = logsumexp x axis=1; p, l",
+      "y = matmul f32[9,13] f32[13,20]; z = gelu y; y, z",
+      "y = matmul f32[9,13] f32[13,20] + f32[20]; z = gelu y; z -> bf16[9,20], y -> f32[9,20]",
+      "y = matmul bf16[9,13] bf16[13,20]; z = relu y; y -> bf16[9,20], z -> bf16[9,20]",
+      "y = matmul bf16[9,13] bf16[13,20] -> cast bf16; z = relu y; y -> bf16[9,20], z -> "
+      "bf16[9,20]",
+      "x f32[9,50]; a = reduce_max x axis=1; b = reduce_sum x axis=1; a, b",
+      "x f32[9,50]; a = reduce_max x axis=0; b = reduce_sum x axis=1; a, b",
+      "x f32[7,33]; s = square x -> mean axis=1 keep -> add 1e-5 -> rsqrt; y = mul x s * f32[33]; "
+      "y, s",
+      "x f32[9,13]; a = matmul x f32[13,20]; b = matmul x f32[13,33]; a, b",
+      "x f32[9,13]; a = matmul x f32[13,20]; b = matmul x f32[13,33]; c = matmul x f32[13,5] -> "
+      "relu; a += f32[9,20], b -> f32[9,33]{0,1}, c -> f16[9,5]",
+      "x u8[9,13]; a = matmul x i8[13,20]; b = mul a 0.25; a, b",
+      "x f32[70]; y = exp x; c = move x; y, c",
+      "x f32[70]; y = exp x; c = move y; y, c",
+      "x f32[70]; y = exp x; c = move y; y -> bf16[70], c -> f32[70]",
+      "x i8[70]; y = add x 3; c = move y; y -> bf16[70], c -> i32[70]",
+      "a = relu f32[40]; b = exp f32[30]; a, b",
+      "x f32[6,40]; s = reduce_sum x axis=1; d = reshape s shape=6,1; n = div x d; s += f32[6], n "
+      "-> f32[6,40]",
+      "q f32[2,9,8]; s = matmul q f32[2,8,17] * 0.125; m = softmax s axis=2; o = matmul m "
+      "f32[2,17,12]; o, m",
+  };
+  for (morello_isa isa : usable_isas())
+    for (const std::string& text : texts) {
+      bool skipped = false;
+      INFO(text);
+      const Result<Statement> s = parse(text);
+      REQUIRE_MESSAGE(s.ok(), s.error().message);
+      REQUIRE(s->outputs.size() > 1);
+      CHECK(wrong(*s, isa, 1, 1, skipped) == "");
+      CHECK(wrong(*s, isa, 2, 2, skipped) == "");
       CHECK_MESSAGE(!skipped, text);
     }
 }

@@ -72,18 +72,28 @@ std::string make_trial(const Statement& s, const SizedCase& c, u64 seed, morello
   canonical.operand_count = trial.operand_count;
   for (int o = 0; o < trial.operand_count; o++) canonical.data[o].resize(lowered->bytes[o]);
   fill(canonical, lowered->spec, Values::kUniform, random);
-  if (lowered->spec.out().access == Access::kOut)
-    std::fill(canonical.output().begin(), canonical.output().end(), '\xff');
+  for (int o = 0; o < trial.operand_count; o++)
+    if (lowered->spec.operand[o].access == Access::kOut)
+      std::fill(canonical.data[o].begin(), canonical.data[o].end(), '\xff');
   for (int o = 0; o < trial.operand_count; o++)
     trial.data[lowered->argument[o]] = canonical.data[o];
   if (s.head == Statement::Head::kGraph) {
     const std::vector<std::vector<char>> data(trial.data.begin(),
                                               trial.data.begin() + trial.operand_count);
     double greatest = 1;
-    const Array result = graph_result_of(s, data, &greatest);
-    const std::vector<i64> offsets = offsets_of(s.tensors.back());
-    for (size_t i = 0; i < offsets.size(); i++)
-      trial.expected.push_back({offsets[i], result.at[i], greatest * 1e-5});
+    const std::vector<Array> results = graph_results_of(s, data, &greatest);
+    for (size_t o = 0; o < results.size(); o++) {
+      const size_t tensor = s.tensors.size() - results.size() + o;
+      const std::vector<i64> offsets = offsets_of(s.tensors[tensor]);
+      std::vector<Expected> expected;
+      for (size_t i = 0; i < offsets.size(); i++)
+        expected.push_back({offsets[i], results[o].at[i], greatest * 1e-5});
+      if (o + 1 == results.size())
+        trial.expected = std::move(expected);
+      else
+        trial.earlier.push_back(
+            {static_cast<int>(tensor), s.tensors[tensor].dtype, std::move(expected)});
+    }
   } else {
     std::array<const void*, kMaxOperands> pointers{};
     for (int o = 0; o < trial.operand_count; o++) pointers[o] = canonical.data[o].data();
@@ -190,6 +200,8 @@ TEST_CASE("every run-time size") {
       "matmul x f32[?<=13,19] f32[19,33]{*} -> relu -> matmul f32[33,9]{*} + f32[9]",
       "conv2d f32[?<=5,3,9,9] f32[4,3,3,3] padding=1,1",
       "x = relu f32[?<=7,12]; reshape x shape=?,3,4",
+      "x f32[?<=17,33]; s = reduce_sum x axis=1; m = reduce_max x axis=1; m, s",
+      "y = matmul f32[?<=9,19] f32[19,33]{*}; z = relu y; z -> f32[?,33], y -> f32[?,33]",
   };
   for (morello_isa isa : usable_isas())
     for (const std::string& text : texts) CHECK(wrong(text, isa, 1) == "");

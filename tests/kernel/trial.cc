@@ -49,12 +49,12 @@ void invoke(void* argument) {
 }
 
 /// Elements of the output that are not as expected keep the value from before.
-std::string check_gaps(const Trial& trial, const void* result) {
-  const Bytes& before = trial.output();
+std::string check_gaps(const Bytes& before, Dtype dtype, const std::vector<Expected>& expected,
+                       const void* result) {
   const char* out = static_cast<const char*>(result);
-  const size_t bytes = size_of(trial.dtype);
+  const size_t bytes = size_of(dtype);
   std::vector<bool> written(before.size() / bytes);
-  for (const Expected& e : trial.expected) written[static_cast<size_t>(e.offset)] = true;
+  for (const Expected& e : expected) written[static_cast<size_t>(e.offset)] = true;
   for (size_t i = 0; i < written.size(); i++)
     if (!written[i] && std::memcmp(&before[i * bytes], &out[i * bytes], bytes) != 0)
       return "element " + std::to_string(i) + " between the rows of the output was written";
@@ -64,14 +64,22 @@ std::string check_gaps(const Trial& trial, const void* result) {
 std::string judge(const Trial& trial, const Buffers& buffers) {
   for (size_t i = 0; i < buffers.size(); i++)
     if (!buffers[i].intact()) return "memory next to operand " + std::to_string(i) + " was written";
-  int out = trial.operand_count - 1;
-  for (int o = 0; o < out; o++)
+  const int out = trial.operand_count - 1;
+  for (int o = 0; o < out - std::ssize(trial.earlier); o++)
     if (std::memcmp(buffers[static_cast<size_t>(o)].data(), trial.data[o].data(),
                     trial.data[o].size()) != 0)
       return "input " + std::to_string(o) + " was changed";
-  const void* result = buffers[static_cast<size_t>(out)].data();
-  std::string wrong = compare(trial.expected, trial.dtype, result);
-  return wrong.empty() ? check_gaps(trial, result) : wrong;
+  auto check = [&](int operand, Dtype dtype, const std::vector<Expected>& expected) {
+    const void* result = buffers[static_cast<size_t>(operand)].data();
+    const std::string wrong = compare(expected, dtype, result);
+    return wrong.empty()
+               ? check_gaps(trial.data[static_cast<size_t>(operand)], dtype, expected, result)
+               : wrong;
+  };
+  for (const EarlierOutput& e : trial.earlier)
+    if (const std::string wrong = check(e.operand, e.dtype, e.expected); !wrong.empty())
+      return "operand " + std::to_string(e.operand) + ": " + wrong;
+  return check(out, trial.dtype, trial.expected);
 }
 
 double special(u64 r) {

@@ -16,12 +16,20 @@ namespace morello::testing {
 /// Bytes of an operand.
 using Bytes = std::vector<char>;
 
+/// What the code must make of an output besides the last one.
+struct EarlierOutput {
+  int operand = 0;
+  Dtype dtype = Dtype::kF32;
+  std::vector<Expected> expected;
+};
+
 /// The operands as the code expects them, and what it must make of the last one.
 struct Trial {
   int operand_count = 0;
   std::array<Bytes, kMaxOperands> data;
   Dtype dtype = Dtype::kF32;  // of the output
   std::vector<Expected> expected;
+  std::vector<EarlierOutput> earlier;
 
   Bytes& output() { return data[static_cast<size_t>(operand_count) - 1]; }
   const Bytes& output() const { return data[static_cast<size_t>(operand_count) - 1]; }

@@ -180,6 +180,16 @@ std::vector<Scenario> kernel_scenarios() {
   all.back().allocates = false;
   all.back().check = [] { return std::string(); };
 
+  all.push_back(running("morello_spec_evaluate_output_at", "morello_spec_evaluate_output_at",
+                        kMatmul, [](Run& r, E e) {
+                          const int64_t elements[] = {0, 3};
+                          double values[2];
+                          return morello_spec_evaluate_output_at(r.spec, 0, r.operands.data(),
+                                                                 elements, 2, values, e);
+                        }));
+  all.back().allocates = false;
+  all.back().check = [] { return std::string(); };
+
   Scenario pack;
   pack.name = "morello_kernel_pack";
   pack.functions = {"morello_kernel_pack"};

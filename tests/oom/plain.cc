@@ -49,11 +49,12 @@ morello_status accessors(morello_error**) {
       morello_error_message(nullptr) != nullptr && morello_error_line(nullptr) == 0 &&
       morello_error_column(nullptr) == 0 && morello_spec_print(spec, text, sizeof text) > 0 &&
       morello_spec_equal(spec, spec) == 1 && morello_spec_hash(spec) != 0 &&
-      morello_spec_operand_count(spec) == 4 &&
+      morello_spec_operand_count(spec) == 4 && morello_spec_output_count(spec) == 1 &&
       morello_spec_operand(spec, 9, &tensor) == MORELLO_INVALID_ARGUMENT &&
       morello_spec_flops(spec) > 0 && morello_kernel_function(kernel) != nullptr &&
       morello_kernel_operand_count(kernel) == 4 && morello_kernel_operand_size(kernel, 0) == 80 &&
-      morello_kernel_scratch_size(kernel) < 1000 && morello_kernel_scratch_alignment(kernel) > 0 &&
+      morello_kernel_output_count(kernel) == 1 && morello_kernel_scratch_size(kernel) < 1000 &&
+      morello_kernel_scratch_alignment(kernel) > 0 &&
       morello_kernel_print(kernel, text, sizeof text) > 0 &&
       morello_kernel_print_plan(kernel, text, sizeof text) > 0 &&
       morello_kernel_name(kernel) != nullptr && morello_kernel_spec(kernel) != nullptr &&
@@ -105,11 +106,13 @@ std::vector<Scenario> plain_scenarios() {
                      "morello_spec_equal",
                      "morello_spec_hash",
                      "morello_spec_operand_count",
+                     "morello_spec_output_count",
                      "morello_spec_flops",
                      "morello_spec_retain",
                      "morello_spec_release",
                      "morello_kernel_function",
                      "morello_kernel_operand_count",
+                     "morello_kernel_output_count",
                      "morello_kernel_operand_size",
                      "morello_kernel_scratch_size",
                      "morello_kernel_scratch_alignment",

@@ -154,6 +154,30 @@ std::vector<Scenario> spec_scenarios() {
         const auto text = "matmul f32[4,5] f32[5,6] * 0.5 -> softmax axis=1 -> f32[4,6]";
         return morello_spec_equal(spec, spec_of(text)) != 0 ? "" : "made " + printed(spec);
       }));
+  all.push_back(making<morello_spec>(
+      "graph with several outputs", {"morello_graph_finish_outputs"},
+      [](morello_spec** s, E e) {
+        morello_graph* graph = nullptr;
+        const auto a = tensor({4, 5}), b = tensor({4, 5});
+        const morello_tensor* const outs[] = {&b, nullptr};
+        const int adds[] = {1, 0};
+        uint32_t x = 0, v[2];
+        morello_status status = morello_graph_create(context(), &graph, e);
+        const auto next = [&](auto call) {
+          if (status == MORELLO_OK) status = call();
+        };
+        next([&] { return morello_graph_input(graph, &a, &x, e); });
+        next([&] { return morello_graph_apply(graph, "exp", &x, 1, &v[0], e); });
+        next([&] { return morello_graph_apply(graph, "reduce_sum axis=1", &v[0], 1, &v[1], e); });
+        next([&] { return morello_graph_finish_outputs(graph, v, outs, adds, 2, s, e); });
+        morello_graph_release(graph);
+        return status;
+      },
+      morello_spec_release,
+      [](const morello_spec* spec) {
+        const auto text = "y = exp f32[4,5]; s = reduce_sum y axis=1; y += f32[4,5], s -> f32[4]";
+        return morello_spec_equal(spec, spec_of(text)) != 0 ? "" : "made " + printed(spec);
+      }));
   Scenario bad_tensor = builder("unary", "", [](morello_spec** s, E e) {
     auto a = tensor({4, 5}), c = tensor({4, 6});
     return morello_spec_unary(context(), MORELLO_OP_RELU, &a, &c, s, e);

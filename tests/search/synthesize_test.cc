@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "../support/random_graph.hh"
 #include "../support/random_statement.hh"
 #include "brute_force.hh"
 #include "cost/bounds.hh"
@@ -85,6 +86,28 @@ TEST_SUITE("search") {
     same_as_brute_force(spec_of("softmax f32[3,17] axis=1"), *fixed_target(Isa::kAvx512), 1);
     same_as_brute_force(spec_of("matmul f32[2,3] f32[3,4] -> matmul f32[4,2]"),
                         *fixed_target(Isa::kAvx2), 1);
+  }
+
+  TEST_CASE("several outputs: the brute-force optimum") {
+    for (const char* text :
+         {"y = matmul f32[2,3] f32[3,4]; z = relu y; y, z",
+          "y = matmul f32[2,3] f32[3,4]; z = relu y; y -> bf16[2,4], z -> f32[2,4]{0,1}",
+          "m = reduce_max x f32[2,9] axis=1; s = reduce_sum x axis=1; m, s",
+          "s = square x f32[2,9] -> mean axis=1 keep -> rsqrt; y = mul x s; y, s",
+          "y = exp f32[3,5]; s = reduce_sum y axis=1; y += f32[3,5], s -> f32[3]",
+          "a = matmul x f32[2,3] f32[3,2]; b = matmul x f32[3,2]; a, b",
+          "a = relu f32[9]; b = exp f32[5]; a, b",
+          "y = exp f32[9]; z = move y; y -> f16[9], z -> f32[9]"})
+      same_as_brute_force(spec_of(text), tiny(Isa::kAvx2), 1);
+    int found = 0;
+    for (u32 seed = 1; found < 12; seed++) {
+      testing::Random random(seed);
+      const Statement s = testing::random_graph(random, 2);
+      const Spec spec = lower(s)->spec;
+      if (s.outputs.empty() || volume(spec) > 30 || spec.stage_count > 3 || spec.rank > 3) continue;
+      INFO("seed " << seed << ": " << print(s));
+      same_as_brute_force(spec, tiny(found++ % 2 ? Isa::kAvx2 : Isa::kAvx512), 1);
+    }
   }
 
   TEST_CASE("two threads: the brute-force optimum") {

@@ -60,21 +60,27 @@ std::string wrong(const Statement& s, u32 seed) {
     data[tensor] = random_memory(l->bytes[o], s.tensors[tensor].dtype, random);
     pointers[o] = data[tensor].data();
   }
-  const Array before = array_of(s.tensors.back(), data.back());
+  const size_t first = s.tensors.size() - static_cast<size_t>(output_count(s));
+  std::vector<Array> before;
+  for (size_t t = first; t < s.tensors.size(); t++)
+    before.push_back(array_of(s.tensors[t], data[t]));
   double greatest = 1;
-  const Array expected = graph_result_of(s, data, &greatest);
+  const std::vector<Array> expected = graph_results_of(s, data, &greatest);
   evaluate(l->spec, l->view, pointers.data());
-  const Array found = array_of(s.tensors.back(), data.back());
-  if (found.shape != expected.shape) return "another shape";
-  const Dtype dtype = s.tensors.back().dtype;
-  const double allowed = greatest * (is_narrow_float(dtype) ? 0.01 : 1e-5);
-  for (size_t i = 0; i < expected.at.size(); i++) {
-    double x = expected.at[i] + (s.accumulate ? before.at[i] : 0);
-    if (is_integer(dtype)) x = decoded(dtype, encoded(dtype, x));
-    const double y = found.at[i];
-    if (std::fabs(x - y) <= allowed || (std::isnan(x) && std::isnan(y)) || x == y) continue;
-    return "element " + std::to_string(i) + " is " + std::to_string(y) + ", not " +
-           std::to_string(x);
+  for (size_t o = 0; o < expected.size(); o++) {
+    const Tensor& out = s.tensors[first + o];
+    const Array found = array_of(out, data[first + o]);
+    if (found.shape != expected[o].shape) return "another shape";
+    const bool adds = output_of(s, static_cast<int>(o)).accumulate;
+    const double allowed = greatest * (is_narrow_float(out.dtype) ? 0.01 : 1e-5);
+    for (size_t i = 0; i < expected[o].at.size(); i++) {
+      double x = expected[o].at[i] + (adds ? before[o].at[i] : 0);
+      if (is_integer(out.dtype)) x = decoded(out.dtype, encoded(out.dtype, x));
+      const double y = found.at[i];
+      if (std::fabs(x - y) <= allowed || (std::isnan(x) && std::isnan(y)) || x == y) continue;
+      return "element " + std::to_string(i) + " of output " + std::to_string(o) + " is " +
+             std::to_string(y) + ", not " + std::to_string(x);
+    }
   }
   return "";
 }
@@ -229,6 +235,53 @@ TEST_CASE(
   CHECK(operands > 3000 * 2);
 }
 
+TEST_CASE("graph: several outputs print as themselves, and compute what their nodes mean") {
+  const std::pair<const char*, const char*> kTexts[] = {
+      {"y = exp x f32[4,5]; s = reduce_sum y axis=1; y, s",
+       "v0 = exp f32[4,5]; v1 = reduce_sum v0 axis=1; v0 -> f32[4,5], v1 -> f32[4]"},
+      {"y = exp x f32[4,5]; s = reduce_sum y axis=1; s -> bf16[4], y += f32[4,5]{0,1}",
+       "v0 = exp f32[4,5]; v1 = reduce_sum v0 axis=1; v1 -> bf16[4], v0 += f32[4,5]{0,1}"},
+      {"a = relu f32[4]; b = exp f32[3] * 2; a, b",
+       "v0 = relu f32[4]; v2 = exp f32[3] * 2; v0 -> f32[4], v2 -> f32[3]"},
+      {"w f32[4]; x f32[4]; a = sub x w -> relu; b = exp a -> neg; b, a",
+       "x0 f32[4]; x1 f32[4]; v1 = sub x1 x0 -> relu; v3 = exp v1 -> neg; v3 -> f32[4], v1 -> "
+       "f32[4]"},
+      {"x f32[4]; a = exp x; b = move a; c = move x; a, b, c",
+       "v0 = exp x0 f32[4]; v1 = move v0; v2 = move x0; v0 -> f32[4], v1 -> f32[4], v2 -> f32[4]"},
+      {"y = softmax f32[4,5] axis=1; y", "softmax f32[4,5] axis=1 -> f32[4,5]"},
+      {"y = softmax f32[4,5] axis=1; y += f32[4,5]", "softmax f32[4,5] axis=1 += f32[4,5]"},
+      {"m = reduce_max x f32[4,5] axis=1; s = exp x; m += f32[4], s -> f32[4,5]",
+       "v0 = reduce_max x0 f32[4,5] axis=1; v1 = exp x0; v0 += f32[4], v1 -> f32[4,5]"},
+  };
+  for (const auto& pair : kTexts) {
+    const std::string text = pair.first, printed = pair.second;
+    INFO(text);
+    const Statement s = parsed(text);
+    CHECK(print(s) == printed);
+    CHECK(parsed(printed) == s);
+    if (text.find("m += ") == std::string::npos) CHECK(wrong(s, 1) == "");
+  }
+}
+
+TEST_CASE("graph: outputs are operands in the order of the stages that write them") {
+  const auto one = lowered("y = exp x f32[4,5]; s = reduce_sum y axis=1; y, s");
+  const auto two = lowered("y = exp x f32[4,5]; s = reduce_sum y axis=1; s, y");
+  CHECK(one.spec == two.spec);
+  CHECK(one.argument[1] == 1);
+  CHECK(two.argument[1] == 2);
+  CHECK(one.spec.operand_count == 3);
+  // A value of several outputs is stored where one has its type; others are copies.
+  const Spec copies = lowered("y = exp f32[9]; z = move y; y -> bf16[9], z -> f32[9]").spec;
+  CHECK(copies.stage_count == 2);
+  CHECK(copies.operand[copies.stage[0].out].dtype == Dtype::kF32);
+  // What an output reads is stored once.
+  CHECK(lowered("y = matmul f32[4,5] f32[5,6]; z = relu y; y, z").spec.stage_count == 2);
+  CHECK(lowered("y = exp f32[9] -> cast bf16; z = neg y; y -> bf16[9], z -> f32[9]")
+            .spec.stage_count == 3);
+  CHECK(lowered("y = exp x f32[9]; z = cast y bf16; z -> bf16[9], y -> f32[9]").spec.stage_count ==
+        2);
+}
+
 TEST_CASE("graph: what is wrong is said where it is") {
   struct Case {
     std::string text;
@@ -294,6 +347,31 @@ TEST_CASE("graph: what is wrong is said where it is") {
        "reshape s shape=24; add t u",
        MORELLO_UNSUPPORTED, 1, 27, "do not nest"},
       {"relu f32[4] * 2" + exps, MORELLO_UNSUPPORTED, 0, 0, "36 scalar operations"},
+      {"y = exp f32[4]; z = neg y; y, z, y", MORELLO_INVALID_ARGUMENT, 1, 34,
+       "'y' is an output already"},
+      {"x f32[4]; y = exp x; y, x", MORELLO_INVALID_ARGUMENT, 1, 25,
+       "'x' is an input as it is; outputs are values: write 'y = move x'"},
+      {"y = exp f32[4]; z = neg y; y, w", MORELLO_SYNTAX_ERROR, 1, 31, "names are y, z"},
+      {"y = exp f32[4]; z = neg y; y -> f32[4], z", MORELLO_SYNTAX_ERROR, 1, 41,
+       "either all results have outputs"},
+      {"y = exp f32[4]; z = neg y; y, z -> f32[4]", MORELLO_SYNTAX_ERROR, 1, 33,
+       "either all results have outputs"},
+      {"y = exp f32[4]; z = neg y; y, z; neg z", MORELLO_SYNTAX_ERROR, 1, 32,
+       "the end of the Spec"},
+      {"y = exp f32[4]; z = neg y; y, ", MORELLO_SYNTAX_ERROR, 1, 31, "the name of a value"},
+      {"y = exp f32[4]; z = neg y; y -> relu, z", MORELLO_SYNTAX_ERROR, 1, 33, "a tensor"},
+      {"y = exp f32[4]; z = neg y; w = abs y; y, z", MORELLO_SYNTAX_ERROR, 1, 28,
+       "'w' is not used"},
+      {"y = exp f32[4]; z = neg y; y -> f32[4], z -> f32[5]", MORELLO_INVALID_SHAPE, 1, 50,
+       "axis 0 of output 1 has size 5, but that of the result has size 4"},
+      {"y = exp f32[4]; z = neg y; y -> f32[4]{*}, z -> f32[4]", MORELLO_INVALID_LAYOUT, 1, 39,
+       "the layout of output 0 is free"},
+      {"y = exp f32[4]; z = neg y;\ny -> f32[4], z -> f32[4]{strides=0}", MORELLO_INVALID_LAYOUT, 2,
+       34, "axis 0 of output 1 has stride 0"},
+      {"y = exp f32[4]; z = neg y", MORELLO_SYNTAX_ERROR, 1, 17, "it may name several"},
+      {"a = exp f32[4]; b = exp f32[4]; c = exp f32[4]; d = exp f32[4]; e = exp f32[4]; a, b, c, "
+       "d, e",
+       MORELLO_UNSUPPORTED, 0, 0, "10 tensors, outputs included"},
       {"add f32[3] 1 + f32[3] + f32[3] + f32[3] + f32[3] + f32[3] + f32[3] + f32[3]",
        MORELLO_UNSUPPORTED, 0, 0, "9 tensors"},
   };

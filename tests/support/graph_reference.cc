@@ -414,8 +414,8 @@ Array array_of(const Tensor& tensor, const std::vector<char>& memory) {
   });
 }
 
-Array graph_result_of(const Statement& graph, const std::vector<std::vector<char>>& data,
-                      double* greatest) {
+std::vector<Array> graph_results_of(const Statement& graph,
+                                    const std::vector<std::vector<char>>& data, double* greatest) {
   std::vector<Array> values;
   for (const Node& node : graph.nodes) {
     std::vector<Array> in;
@@ -433,7 +433,11 @@ Array graph_result_of(const Statement& graph, const std::vector<std::vector<char
     for (double v : values.back().at)
       if (std::isfinite(v)) *greatest = std::max(*greatest, std::fabs(v));
   }
-  return values.back();
+  if (graph.outputs.empty()) return {values.back()};
+  std::vector<Array> results;
+  for (const GraphOutput& output : graph.outputs)
+    results.push_back(values[static_cast<size_t>(output.node)]);
+  return results;
 }
 
 }  // namespace morello::testing

@@ -15,11 +15,12 @@ struct Array {
   std::vector<double> at;  // row-major
 };
 
-/// The result of the graph, before it is rounded to the output's type or added to it. `data` has
-/// the memory of each input. `greatest`, if there is one, becomes the largest magnitude that any
-/// node has. REQUIRES: lower() accepts it.
-Array graph_result_of(const Statement& graph, const std::vector<std::vector<char>>& data,
-                      double* greatest = nullptr);
+/// The results of the graph, before they are rounded to their outputs' types or added to them.
+/// `data` has the memory of each input. `greatest`, if there is one, becomes the largest magnitude
+/// that any node has. REQUIRES: lower() accepts it.
+std::vector<Array> graph_results_of(const Statement& graph,
+                                    const std::vector<std::vector<char>>& data,
+                                    double* greatest = nullptr);
 
 /// The tensor in `memory`, or the other way round.
 Array array_of(const Tensor& tensor, const std::vector<char>& memory);

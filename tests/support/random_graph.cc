@@ -18,15 +18,49 @@ class Generator {
   Statement draw(int most) {
     start();
     for (int i = 0; i < most && s_.tensors.size() < kMaxOperands - 2; i++) step();
+    if (chance(random_, 35)) keep_some();
     join();
-    Tensor out;
-    out.shape = shape_.back();
-    out.strides = row_major_strides(out.shape);
-    s_.tensors.push_back(out);
+    add_outputs();
     return std::move(s_);
   }
 
  private:
+  /// Makes outputs of one or two values, read or not.
+  void keep_some() {
+    for (u32 left = pick(random_, 1, 2); left-- > 0;) {
+      const int x = any();
+      const bool known = std::any_of(s_.outputs.begin(), s_.outputs.end(),
+                                     [&](const GraphOutput& output) { return output.node == x; });
+      // What `+=` adds to, rather than combines with: nothing else makes a reduction of these.
+      const Operation operation = s_.nodes[static_cast<size_t>(x)].operation;
+      const bool adds = operation == Operation::kMatmul || operation == Operation::kUnary;
+      if (!known) s_.outputs.push_back({x, adds && chance(random_, 30)});
+      read_[static_cast<size_t>(x)] = 1;
+    }
+  }
+
+  /// The last value is one in any case.
+  void add_outputs() {
+    const int last = static_cast<int>(shape_.size()) - 1;
+    const bool known = std::any_of(s_.outputs.begin(), s_.outputs.end(),
+                                   [&](const GraphOutput& output) { return output.node == last; });
+    if (!known && !s_.outputs.empty()) {
+      const u32 place = pick(random_, 0, static_cast<u32>(s_.outputs.size()));
+      s_.outputs.insert(s_.outputs.begin() + place, {last, false});
+    }
+    if (s_.outputs.size() == 1) s_.outputs.clear();
+    for (int i = 0; i < output_count(s_); i++) {
+      Tensor out;
+      out.shape = shape_[static_cast<size_t>(output_of(s_, i).node)];
+      out.strides = row_major_strides(out.shape);
+      if (!s_.outputs.empty() && chance(random_, 15))
+        out.dtype = chance(random_, 50) ? Dtype::kBf16 : Dtype::kF16;
+      if (!s_.outputs.empty() && out.shape.size() == 2 && chance(random_, 20))
+        out.strides = {1, out.shape[0]};
+      s_.tensors.push_back(std::move(out));
+    }
+  }
+
   i64 size() { return std::array<i64, 6>{1, 2, 3, 4, 5, 8}[pick(random_, 0, 5)]; }
 
   Input tensor(const Shape& shape) {
@@ -205,7 +239,7 @@ class Generator {
       const auto unread = std::find(read_.begin(), read_.end(), 0);
       const int x = static_cast<int>(unread - read_.begin());
       const int last = static_cast<int>(read_.size()) - 1;
-      if (x == last) return;
+      if (x >= last) return;  // which may be an output already
       Shape shape = shape_[static_cast<size_t>(last)];
       if (!broadcast(shape, shape_[static_cast<size_t>(x)])) {
         std::vector<double> axes;
@@ -253,6 +287,7 @@ Statement reordered(const Statement& graph, Random& random) {
     for (Input& in : s.nodes[placed].inputs)
       if (in.kind == Input::Kind::kNode) in.index = now[static_cast<size_t>(in.index)];
   }
+  for (GraphOutput& output : s.outputs) output.node = now[static_cast<size_t>(output.node)];
   return s;
 }
 

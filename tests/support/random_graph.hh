@@ -8,7 +8,8 @@
 
 namespace morello::testing {
 
-/// A Statement of Head::kGraph that lower() accepts. Of `most` or a few more nodes.
+/// A Statement of Head::kGraph that lower() accepts. Of `most` or a few more nodes; some have
+/// several outputs, of various types and layouts, some of which are added to.
 Statement random_graph(Random& random, int most);
 
 /// The same graph with its nodes in another order.

@@ -149,25 +149,33 @@ def _is_jax(array: Array) -> bool:
     return jax is not None and isinstance(array, jax.Array)
 
 
-def name_of(index: int, count: int) -> str:
-    return "out" if index == count - 1 else f"input {index}"
+def name_of(index: int, count: int, outputs: int = 1) -> str:
+    inputs = count - outputs
+    return f"input {index}" if index < inputs else "out" if outputs == 1 else f"out[{index - inputs}]"
 
 
-def expected_of(tensors: Sequence[Tensor]) -> list[Expected]:
-    return [Expected(tensor, name_of(i, len(tensors))) for i, tensor in enumerate(tensors)]
+def expected_of(tensors: Sequence[Tensor], outputs: int = 1) -> list[Expected]:
+    return [Expected(tensor, name_of(i, len(tensors), outputs)) for i, tensor in enumerate(tensors)]
 
 
 class Operands:
-    """The arguments of one run. They are valid as long as this object and the arrays are."""
+    """The arguments of one run. They are valid as long as this object and the arrays are. out: an array, or as many as
+    there are outputs."""
 
-    def __init__(self, expected: Sequence[Expected], inputs: Sequence[Array], out: Array):
-        if len(inputs) + 1 != len(expected):
-            raise OperandError(Status.INVALID_ARGUMENT,
-                               f"{len(inputs)} inputs; the Spec has {len(expected) - 1}: "
-                               + ", ".join(str(each.tensor) for each in expected[:-1]))
+    def __init__(self, expected: Sequence[Expected], inputs: Sequence[Array], out: Array, outputs: int = 1):
+        count = len(expected) - outputs
+        if len(inputs) != count:
+            raise OperandError(Status.INVALID_ARGUMENT, f"{len(inputs)} inputs; the Spec has {count}: "
+                                                        + ", ".join(str(each.tensor) for each in expected[:count]))
         self.keep: list[Any] = []
         self._addresses = [each.address(array, self.keep) for each, array in zip(expected, inputs)]
-        self._addresses.append(expected[-1].address(out, self.keep, True))
+        if outputs == 1:
+            self._addresses.append(expected[-1].address(out, self.keep, True))
+        else:
+            if not isinstance(out, (tuple, list)) or len(out) != outputs:
+                raise OperandError(Status.INVALID_ARGUMENT, f"out has to be {outputs} arrays, one for each output: "
+                                                            + ", ".join(str(each.tensor) for each in expected[count:]))
+            self._addresses += [each.address(array, self.keep, True) for each, array in zip(expected[count:], out)]
         self.pointers = ffi.new(_POINTERS, self._addresses)
 
 
@@ -184,3 +192,9 @@ def allocator(tensor: Tensor, accumulates: bool) -> Callable[[], np.ndarray[Any,
     if not accumulates and tensor.layout == Layout.ROW_MAJOR and tensor.dtype in _NUMPY:
         return functools.partial(np.empty, tensor.shape, _NUMPY[tensor.dtype])
     return allocate
+
+
+def allocators(tensors: Sequence[Tensor], accumulates: Sequence[bool]) -> Callable[[], Any]:
+    """What makes the output, or a tuple of several."""
+    each = [allocator(tensor, adds) for tensor, adds in zip(tensors, accumulates)]
+    return each[0] if len(each) == 1 else lambda: tuple(allocate() for allocate in each)

@@ -14,29 +14,30 @@ from .tensor import Tensor
 from .trace import Traced, unsupported
 
 
-def build(result: Traced, leaves: Sequence[tuple[Traced, Tensor]], context: Context | None,
-          out: Tensor | None = None, accumulate: bool = False) -> tuple[Spec, list[Any]]:
-    """The Spec of `result`, and its operands: numbers of leaves, and arrays that were captured. out: where it is
-    written to, or added to, instead of a row-major tensor of its own type."""
-    if result.stored != result.shape:
-        raise unsupported(f"a result that is broadcast from {result.stored} to {result.shape}")
-    written = out or Tensor(result.element, result.shape), accumulate
+def build(results: Sequence[Traced], leaves: Sequence[tuple[Traced, Tensor]], context: Context | None,
+          outs: Sequence[Tensor] | None = None, accumulate: bool = False) -> tuple[Spec, list[Any]]:
+    """The Spec of `results`, its outputs, and its operands: numbers of leaves, and arrays that were captured. outs:
+    where they are written to, or added to, instead of row-major tensors of their own types."""
+    for result in results:
+        if result.stored != result.shape:
+            raise unsupported(f"a result that is broadcast from {result.stored} to {result.shape}")
+    written = outs or [Tensor(result.element, result.shape) for result in results], accumulate
     try:
-        return _build(result, leaves, context, written, False)
+        return _build(results, leaves, context, written, False)
     except SpecError as refused:
         # A value has one order of axes in a graph: x @ x.T reads two, as two operands that are one array.
         if refused.status != Status.UNSUPPORTED:
             raise
         try:
-            return _build(result, leaves, context, written, True)
+            return _build(results, leaves, context, written, True)
         except SpecError:
             raise refused from None
 
 
-def _build(result: Traced, leaves: Sequence[tuple[Traced, Tensor]], context: Context | None,
-           written: tuple[Tensor, bool], split: bool) -> tuple[Spec, list[Any]]:
+def _build(results: Sequence[Traced], leaves: Sequence[tuple[Traced, Tensor]], context: Context | None,
+           written: tuple[Sequence[Tensor], bool], split: bool) -> tuple[Spec, list[Any]]:
     """split: what reads an array has an operand of its own."""
-    order = reachable(result)
+    order = reachable(*results)
     tensors = {id(leaf): (index, tensor) for index, (leaf, tensor) in enumerate(leaves)}
     operands: list[Any] = []
     known: dict[int, Value] = {}
@@ -63,18 +64,25 @@ def _build(result: Traced, leaves: Sequence[tuple[Traced, Tensor]], context: Con
             if node.operation != "input":
                 inputs = [read(x) if isinstance(x, Traced) else graph.constant(x) for x in node.inputs]
                 known[key] = graph.apply(node.operation, inputs) if node.operation else inputs[0]
-        if not operands and result.operation != "input":
+        if not operands and all(result.operation != "input" for result in results):
             raise unsupported("a function that reads none of its arrays")
-        value = read(result)
-        if all(node.operation in ("", "input") for node in order.values()):
-            value = graph.apply("move", [value])
-        return graph.finish(value, written[0], accumulate=written[1]), operands
+        values: list[Value] = []
+        for result in results:
+            value = read(result)
+            # An input, or what another output is: a copy.
+            if value in values or all(node.operation in ("", "input") for node in reachable(result).values()):
+                value = graph.apply("move", [value])
+            values.append(value)
+        tensors_out, adds = written
+        if len(values) == 1:
+            return graph.finish(values[0], tensors_out[0], accumulate=adds), operands
+        return graph.finish_outputs(values, tensors_out, accumulate=[adds] * len(values)), operands
 
 
-def reachable(result: Traced) -> dict[int, Traced]:
-    """What `result` needs, inputs before those that read them."""
+def reachable(*results: Traced) -> dict[int, Traced]:
+    """What `results` need, inputs before those that read them."""
     order: dict[int, Traced] = {}
-    stack: list[tuple[Traced, bool]] = [(result, False)]
+    stack: list[tuple[Traced, bool]] = [(result, False) for result in reversed(results)]
     while stack:
         node, done = stack.pop()
         if done:

@@ -44,6 +44,19 @@ class Graph(Handle):
         return Spec._from_c(create("spec", lambda spec, err: lib.morello_graph_finish(
             self.pointer, value, raw, accumulate, spec, err)))
 
+    def finish_outputs(self, values: Sequence[Value], outs: Sequence[Tensor | None] | None = None, *,
+                       accumulate: Sequence[bool] | None = None) -> Spec:
+        """The Spec that computes several values, each once, into outputs in this order; `outs` and `accumulate` have
+        an entry for each."""
+        for entries in (outs, accumulate):
+            if entries is not None and len(entries) != len(values):
+                raise ValueError(f"{len(entries)} entries for {len(values)} outputs")
+        raw = [ffi.NULL if out is None else out.to_c() for out in outs or [None] * len(values)]
+        adds = ffi.new("int[]", list(accumulate or [False] * len(values)))
+        return Spec._from_c(create("spec", lambda spec, err: lib.morello_graph_finish_outputs(
+            self.pointer, ffi.new("uint32_t[]", list(values)), ffi.new("morello_tensor *[]", raw), adds, len(values),
+            spec, err)))
+
     def _value(self, call: Callable[[Any, Any], int]) -> Value:
         value, err = ffi.new("uint32_t *"), ffi.new("morello_error **")
         check(call(value, err), err)

@@ -47,9 +47,11 @@ def _trace(function: Callable[..., Any], args: Any, leaves: Sequence[Traced]) ->
         positional, named = _unflatten(args, arrays)
         return function(*positional, **named)
     describe: Callable[..., Any] = jax.ShapeDtypeStruct
-    closed = jax.make_jaxpr(flat)(*(describe(leaf.shape, numpy_dtype(leaf.element)) for leaf in leaves))
+    closed, shapes = jax.make_jaxpr(flat, return_shape=True)(
+        *(describe(leaf.shape, numpy_dtype(leaf.element)) for leaf in leaves))
     results = _evaluate(closed, leaves)
-    return results[0] if len(results) == 1 else tuple(results)
+    return results[0] if len(results) == 1 else jax.tree_util.tree_unflatten(
+        jax.tree_util.tree_structure(shapes), results)
 
 
 def _evaluate(closed: Any, inputs: Sequence[Any]) -> list[Any]:

@@ -127,10 +127,29 @@ class _Entry:
         self.lock = threading.Lock()
         self.kernel: Kernel | None = None
         self.operands: list[Any] = []
+        self.structure: Any = None  # of what is returned; None: the one output
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         assert self.kernel is not None
-        return self.kernel(*[leaves[x] if type(x) is int else x for x in self.operands])
+        results = self.kernel(*[leaves[x] if type(x) is int else x for x in self.operands])
+        if self.structure is None:
+            return results
+        return _unflatten(self.structure, results if isinstance(results, tuple) else (results,))
+
+
+def _flatten_results(x: Any, results: list[Traced]) -> Any:
+    """The same with a _Leaf for each value that is computed, once, however often it is there."""
+    if isinstance(x, Traced):
+        known = [i for i, each in enumerate(results) if each is x]
+        if not known:
+            results.append(x)
+        return _Leaf(known[0] if known else len(results) - 1)
+    if isinstance(x, (tuple, list)):
+        return _like(x, [_flatten_results(each, results) for each in x])
+    if isinstance(x, dict):
+        return {key: _flatten_results(value, results) for key, value in x.items()}
+    raise unsupported(f"a function that returns a {type(x).__name__}: it has to return arrays that it computes, or "
+                      "tuples, lists and dicts of them")
 
 
 class Jitted:
@@ -214,7 +233,7 @@ class Jitted:
             with entry.lock:
                 if entry.kernel is None:
                     try:
-                        spec, entry.operands = self._traced(structure, tensors)
+                        spec, entry.operands, entry.structure = self._traced(structure, tensors)
                         entry.kernel = compile_spec(spec, **self._options)
                     except BaseException:
                         with self._lock:
@@ -223,14 +242,16 @@ class Jitted:
                         raise
         return entry, [leaf for leaf, _ in described]
 
-    def _traced(self, structure: Any, tensors: Sequence[Tensor]) -> tuple[Spec, list[Any]]:
+    def _traced(self, structure: Any, tensors: Sequence[Tensor]) -> tuple[Spec, list[Any], Any]:
         leaves = [Traced("input", (), tensor.shape, tensor.dtype) for tensor in tensors]
         result = self._trace(self._function, structure, leaves)
-        if not isinstance(result, Traced):
-            raise unsupported(f"a function that returns a {type(result).__name__}: it has to return one array that it "
-                              "computes")
+        results: list[Traced] = []
+        returned = _flatten_results(result, results)
+        if not results:
+            raise unsupported("a function that returns no array")
         context: Context | None = self._options.get("context")
-        return build(result, list(zip(leaves, tensors)), context)
+        spec, operands = build(results, list(zip(leaves, tensors)), context)
+        return spec, operands, None if isinstance(result, Traced) else returned
 
 
 def _has_traced(x: Any) -> bool:
@@ -253,8 +274,8 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     runs in its place.
 
     Arguments may be arrays, and tuples, lists and dicts of them; anything else is a constant. Arrays that the
-    function finds elsewhere are operands, as they were when it was traced. It returns one array. `options` are those
-    of `compile`. Raises SpecError where the Spec language has no such operation, or the graph is too large for one
+    function finds elsewhere are operands, as they were when it was traced. It returns an array, or tuples, lists and
+    dicts of arrays, which one kernel computes. `options` are those of `compile`. Raises SpecError where the Spec language has no such operation, or the graph is too large for one
     kernel.
     """
     if function is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ._library import (Cancel, Handle, Watch, check, create, ffi, filled, initialized, lib, path_of, saved_bytes, string,
                        text_of)
-from .arrays import Array, Expected, Operands, Packed, allocator, name_of
+from .arrays import Array, Expected, Operands, Packed, allocators, name_of
 from .context import Context, default_context
 from .enums import Effort, Isa, Layout, Status, TableReason, TableUse
 from .errors import Error, OperandError
@@ -64,8 +64,9 @@ class Kernel(Handle):
         self._spec = spec
         self._threads = threads
         tensors = spec.operands
-        self._allocate = allocator(tensors[-1], spec.accumulates)
-        self._expected = [Expected(tensor, name_of(i, len(tensors)), lib.morello_kernel_operand_size(pointer, i),
+        self._outputs = int(lib.morello_kernel_output_count(pointer))
+        self._allocate = allocators(spec.outputs, spec.accumulating)
+        self._expected = [Expected(tensor, name_of(i, len(tensors), self._outputs), lib.morello_kernel_operand_size(pointer, i),
                                    self._recipe(i) if tensor.layout == Layout.FREE else None)
                           for i, tensor in enumerate(tensors)]
         self._sizes = ffi.new("size_t[]", [each.size for each in self._expected])
@@ -73,7 +74,7 @@ class Kernel(Handle):
         self._parts: dict[int, tuple[Any, list[Expected], Any]] = {}  # of runs of some size
         if self._largest:
             fewer = spec.at_size(self._largest - 1).operands
-            self._axes = [(i, axis) for i, (one, other) in enumerate(zip(tensors[:-1], fewer))
+            self._axes = [(i, axis) for i, (one, other) in enumerate(zip(tensors[:-self._outputs], fewer))
                           for axis in range(len(one.shape)) if one.shape[axis] != other.shape[axis]]
 
     def _part(self, inputs: tuple[Array, ...], size: int | None) -> tuple[int, tuple[Any, list[Expected], Any]]:
@@ -87,10 +88,10 @@ class Kernel(Handle):
             raise OperandError(Status.INVALID_ARGUMENT, f"the run-time size is {size}; valid are 1 to {self._largest}")
         part = self._parts.get(size)
         if part is None:
-            tensors = self._spec.at_size(size).operands
+            fixed = self._spec.at_size(size)
             expected = [whole if whole.recipe is not None else Expected(tensor, whole.name)
-                        for tensor, whole in zip(tensors, self._expected)]
-            part = (allocator(tensors[-1], self._spec.accumulates), expected,
+                        for tensor, whole in zip(fixed.operands, self._expected)]
+            part = (allocators(fixed.outputs, fixed.accumulating), expected,
                     ffi.new("size_t[]", [each.size for each in expected]))
             self._parts[size] = part
         return size, part
@@ -106,10 +107,11 @@ class Kernel(Handle):
         """Runs it. Inputs in the order of the Spec: arrays of exactly its types, shapes and strides, and for
         operands whose layout is free what `pack` makes.
 
-        out: the output, which must share no memory with an input; None: a new array. A Spec that accumulates reads it.
+        out: the output, or a tuple of several, which must share no memory with another operand; None: new arrays. A
+        Spec that accumulates reads it.
         pool: threads for a kernel that was compiled for several; None: those of a pool of the process.
         size: of a kernel with a run-time size; None: that of the inputs.
-        Returns the output. Raises OperandError.
+        Returns the output, of several a tuple. Raises OperandError.
         """
         allocate, expected, sizes = self._allocate, self._expected, self._sizes
         if self._largest:
@@ -117,7 +119,7 @@ class Kernel(Handle):
         elif size is not None:
             raise OperandError(Status.INVALID_ARGUMENT, "the kernel has no run-time size")
         result = allocate() if out is None else out
-        operands = Operands(expected, inputs, result)
+        operands = Operands(expected, inputs, result, self._outputs)
         executor = ffi.NULL
         if pool is not None or self._threads > 1:
             workers = (pool or shared_pool(self._threads)).pointer
@@ -153,7 +155,7 @@ class Kernel(Handle):
 
     @property
     def operands(self) -> tuple[Tensor, ...]:
-        """Inputs in the order of the Spec, then the output."""
+        """Inputs in the order of the Spec, then the output, or outputs."""
         return self._spec.operands
 
     @property

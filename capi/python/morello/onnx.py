@@ -27,7 +27,7 @@ def operators() -> dict[str, Row]:
 def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: disable=redefined-builtin
             **options: Any) -> Program:
     """Makes the kernels of a model, or of the name of its file: one where it fits one Spec, else several that run one
-    after another.
+    after another. Outputs that share operations are those of one kernel, if there is one.
 
     constants: arrays for inputs of the graph, which are known from now on and no inputs of the program; what shapes
     follow from has to be known. `options` are those of `morello.compile`. Raises SpecError with the operator or type
@@ -62,6 +62,8 @@ def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: d
     opsets = {"" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import}
     functions = {(each.domain, each.name): each for each in model.functions}
     values = lowering.graph(graph, opsets, values, functions)
+    computed = [values[each.name] for each in graph.output if not values[each.name].known]
+    writer.together([(value.value, traced_type(value.type)) for value in computed])
     outputs: list[tuple[Any, Any]] = []
     for each in graph.output:
         value = values[each.name]

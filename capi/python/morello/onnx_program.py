@@ -66,7 +66,12 @@ class Step:
     kernel: Kernel
     spec: Spec
     operands: tuple[Any, ...]  # places, and arrays that are constants
-    out: Place
+    outs: tuple[Place, ...]
+
+    def run(self, arrays: Sequence[Any]) -> None:
+        outs = tuple(out.of(arrays) for out in self.outs)
+        self.kernel(*(x.of(arrays) if isinstance(x, Place) else x for x in self.operands),
+                    out=outs[0] if len(outs) == 1 else outs)
 
 
 class Writer:
@@ -130,7 +135,7 @@ class Writer:
             value = self.leaf(value)
         for attempt in range(2):
             try:
-                self._step(value, out, accumulate)
+                self._step([value], [out], accumulate)
                 return
             except SpecError as error:
                 if error.status == Status.CANCELLED:
@@ -144,7 +149,7 @@ class Writer:
 
     def fill(self, number: float, out: Place) -> None:
         spec = Spec(f"fill {number:.9g} -> {out.tensor}", context=self.options.get("context"))
-        self.steps.append(Step(compile_spec(spec, **self.options), spec, (), out))
+        self.steps.append(Step(compile_spec(spec, **self.options), spec, (), (out,)))
 
     def output(self, value: Traced, dtype: Dtype) -> Place:
         """A buffer of its own, row-major, that has a value in the end."""
@@ -158,6 +163,28 @@ class Writer:
             self.write(value, out)
         self._given.add(out.slot)
         return out
+
+    def together(self, outputs: Sequence[tuple[Traced, Dtype]]) -> None:
+        """Writes several outputs by one kernel, if they share operations, and there is one."""
+        known = {id(value): (value, dtype) for value, dtype in outputs
+                 if id(value) not in self._places and value.stored == value.shape and not value.final
+                 and value.element == dtype}
+        needs = [{key for key, node in reachable(value).items()
+                  if node.operation.split(" ", 1)[0] not in ("input", *_MOVES)} for value, _ in known.values()]
+        shared = set().union(*(a & b for i, a in enumerate(needs) for b in needs[:i])) if needs else set()
+        if not shared or not all(need & shared for need in needs):
+            return
+        slots = len(self.slots)
+        places = [self.buffer(dtype, value.shape) for value, dtype in known.values()]
+        try:
+            self._step([value for value, _ in known.values()], places, False)
+        except SpecError as error:
+            if error.status == Status.CANCELLED:
+                raise
+            del self.slots[slots:]
+            return
+        for (value, _), place in zip(known.values(), places):
+            self._leaf(place, value)
 
     def _leaf(self, place: Place, value: Traced | None = None) -> Traced:
         """The value that is at a place: a new one, or this, which is read from there from now on."""
@@ -179,12 +206,13 @@ class Writer:
             self.write(value, out)
             self._leaf(out, value)
 
-    def _step(self, value: Traced, out: Place, accumulate: bool) -> None:
-        leaves = [self._places[key] for key in reachable(value) if key in self._places]
-        spec, operands = build(value, [(leaf, place.tensor) for leaf, place in leaves], self.options.get("context"),
-                               out.tensor, accumulate)
+    def _step(self, values: Sequence[Traced], outs: Sequence[Place], accumulate: bool) -> None:
+        leaves = [self._places[key] for key in reachable(*values) if key in self._places]
+        spec, operands = build(values, [(leaf, place.tensor) for leaf, place in leaves], self.options.get("context"),
+                               [out.tensor for out in outs], accumulate)
         kernel = compile_spec(spec, **self.options)
-        self.steps.append(Step(kernel, spec, tuple(leaves[x][1] if isinstance(x, int) else x for x in operands), out))
+        self.steps.append(Step(kernel, spec, tuple(leaves[x][1] if isinstance(x, int) else x for x in operands),
+                               tuple(outs)))
 
     def _views(self, value: Traced, copies: bool) -> bool:
         """Moves of what is in memory, as views of that: whether there were any. copies: also as views of copies."""
@@ -202,7 +230,7 @@ class Writer:
                 if not copies:
                     continue
                 copied = self.buffer(source.element, source.shape)
-                self._step(source, copied, False)
+                self._step([source], [copied], False)
                 moved = copied.view(_view_of(node))
             self._leaf(moved, node)
             found = True
@@ -215,7 +243,7 @@ class Writer:
                 continue
             leaves = [self._places[key] for key in reachable(node) if key in self._places]
             try:
-                build(node, [(leaf, place.tensor) for leaf, place in leaves], self.options.get("context"))
+                build([node], [(leaf, place.tensor) for leaf, place in leaves], self.options.get("context"))
             except SpecError:
                 continue
             self._store(node)
@@ -283,6 +311,6 @@ class Program:
         for slot in self._slots[len(arrays):]:
             arrays.append(np.empty(*slot) if isinstance(slot, tuple) else slot)
         for step in self._steps:
-            step.kernel(*(x.of(arrays) if isinstance(x, Place) else x for x in step.operands), out=step.out.of(arrays))
+            step.run(arrays)
         return [place.of(arrays).view(dtype) if isinstance(place, Place) else place.copy()
                 for place, dtype in self._outputs]

@@ -2,10 +2,11 @@
 """Specs: what to compute."""
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ._library import Handle, check, create, ffi, lib, text_of
-from .arrays import Array, Operands, allocator, expected_of
+from .arrays import Array, Operands, allocators, expected_of
 from .context import Context, default_context
 from .enums import Isa
 from .tensor import Tensor
@@ -34,6 +35,7 @@ class Spec(Handle):
     def _set(self, pointer: Any) -> None:
         super().__init__(pointer)
         self._operands = tuple(self._operand(i) for i in range(lib.morello_spec_operand_count(pointer)))
+        self._inputs = len(self._operands) - lib.morello_spec_output_count(pointer)
 
     def _operand(self, index: int) -> Tensor:
         raw = ffi.new("morello_tensor *")
@@ -42,8 +44,13 @@ class Spec(Handle):
 
     @property
     def operands(self) -> tuple[Tensor, ...]:
-        """Inputs in the order of the Spec, then the output."""
+        """Inputs in the order of the Spec, then the output, or outputs."""
         return self._operands
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        """The last operands: one, unless the Spec is a graph with several."""
+        return self._operands[self._inputs:]
 
     @property
     def largest_size(self) -> int:
@@ -67,17 +74,24 @@ class Spec(Handle):
     def evaluate(self, *inputs: Array, out: Array | None = None) -> Any:
         """Computes it slowly, in double precision: the reference to check kernels against. Operands as those of a
         kernel, but row-major where the layout is free. A Spec that accumulates needs `out`, and reads it."""
-        tensors = self._operands
-        result = allocator(tensors[-1], self.accumulates)() if out is None else out
-        operands = Operands(expected_of(tensors), inputs, result)
+        count = len(self.outputs)
+        result = allocators(self.outputs, self.accumulating)() if out is None else out
+        operands = Operands(expected_of(self._operands, count), inputs, result, count)
         err = ffi.new("morello_error **")
         check(lib.morello_spec_evaluate(self.pointer, operands.pointers, err), err)
         return result
 
     @property
     def accumulates(self) -> bool:
-        """Whether the output is read, and added to."""
-        return "+=" in str(self)
+        """Whether an output is read, and added to."""
+        return any(self.accumulating)
+
+    @property
+    def accumulating(self) -> tuple[bool, ...]:
+        """Whether each output is."""
+        # Nothing but outputs is a tensor behind such a sign.
+        signs = re.findall(r"(->|\+=)\s*\w+\s*\[", str(self))
+        return tuple(sign == "+=" for sign in signs) or (False,) * len(self.outputs)
 
     def __str__(self) -> str:
         return text_of(lambda buffer, size: lib.morello_spec_print(self.pointer, buffer, size))

@@ -27,6 +27,7 @@ NOT_CALLED = {
     "morello_kernel_sized_function": "calls are checked",
     "morello_kernel_scratch_alignment": "the library allocates it",
     "morello_spec_evaluate_at": "Spec.evaluate()",
+    "morello_spec_evaluate_output_at": "Spec.evaluate()",
     **{f"morello_{kind}_retain": "Python counts owners" for kind in ("spec", "kernel", "table")},
     **{f"morello_spec_{head}": "the text of a Spec, or Graph, says the same" for head in (
         "matmul", "einsum", "unary", "binary", "reduce", "move", "transpose", "fill", "append")},

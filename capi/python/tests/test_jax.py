@@ -82,5 +82,16 @@ def test_what_the_language_does_not_have(floats):
     with pytest.raises(morello.SpecError, match="padding of at least 0"):
         morello.jit_jax(lambda x, w: convolve(x, w, ("NCHW", "OIHW", "NCHW"), ((-1, 0), (0, 0))))(
             floats(1, 1, 5, 4), floats(1, 1, 3, 3))
-    with pytest.raises(morello.SpecError, match="returns a tuple"):
-        morello.jit_jax(lambda x: (x, x))(floats(3, 4))
+
+
+def test_several_results(floats):
+    def norm(x):
+        mean = x.mean(1, keepdims=True)
+        return {"y": x - mean, "moments": (mean[:, 0], jnp.square(x - mean).mean(1))}
+    x = floats(5, 37)
+    result, wanted = morello.jit_jax(norm)(x), norm(x)
+    np.testing.assert_allclose(result["y"], wanted["y"], rtol=1e-5, atol=1e-6)
+    for a, b in zip(result["moments"], wanted["moments"]):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    first, second = morello.jit_jax(lambda x: (x, x * 2))(x)
+    assert (first == x).all() and (second == x * 2).all()

@@ -252,8 +252,9 @@ def test_threads_wait_for_one_kernel(floats):
     (lambda x: np.sum(x, where=[True]), "numpy.sum of traced arrays"),
     (lambda x: np.exp(x, out=np.empty(3)), "numpy.exp with out"),
     (lambda x: x[0], "new axes only"),
-    (lambda x: (x, x), "returns a tuple"),
     (lambda x: 1.0, "returns a float"),
+    (lambda x: (x + 1, 1.0), "returns a float"),
+    (lambda x: (), "returns no array"),
     (lambda x: x + np.ones(7, np.float32), "do not broadcast"),
     (lambda x: x @ np.ones((7, 3), np.float32), "sizes that are summed differ"),
     (lambda x: x.sum(axis=5), "axis 5 of a value with 2 axes"),
@@ -281,3 +282,30 @@ def test_values_are_not_known(floats):
         morello.jit(lambda x: x)(np.ones(3))
     with pytest.raises(TypeError, match="hashable"):
         morello.jit(lambda x, y: x)(floats(3), {1, 2})
+
+
+def test_several_results(floats):
+    @morello.jit
+    def norm(x):
+        mean = x.mean(1)
+        centred = x - mean[:, None]
+        return {"y": centred, "moments": (mean, np.mean(np.square(centred), axis=1))}
+    x = floats(6, 33)
+    result = norm(x)
+    np.testing.assert_allclose(result["y"], x - x.mean(1, keepdims=True), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(result["moments"][0], x.mean(1), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(result["moments"][1], x.var(1), rtol=1e-5, atol=1e-6)
+    assert len(norm) == 1 and len(norm.spec(x).outputs) == 3
+
+
+def test_results_that_are_inputs_or_the_same(floats):
+    x = floats(3, 4)
+    y = morello.jit(np.exp)(x)
+    same, again = morello.jit(lambda x: [np.exp(x)] * 2)(x)
+    assert same is again and (same == y).all()
+    a, b, c = morello.jit(lambda x: (x, np.exp(x), x.astype(np.float32)))(x)
+    assert (a == x).all() and (b == y).all() and c is a
+    first, = morello.jit(lambda x: (np.exp(x),))(x)
+    assert (first == y).all()
+    whole, rounded = morello.jit(lambda x: (x * 2, (x * 2).astype(np.int32)))(x)
+    assert (whole == x * 2).all() and rounded.dtype == np.int32 and (rounded == np.rint(x * 2)).all()

@@ -301,3 +301,51 @@ def test_run_time_size_refused():
     assert fill(size=3).shape == (3,)
     with pytest.raises(morello.OperandError, match="no run-time size"):
         morello.compile("relu f32[3]")(np.zeros(3, np.float32), size=3)
+
+
+def test_several_outputs(floats):
+    x = floats(5, 37)
+    kernel = morello.compile("x f32[5,37]; m = reduce_max x axis=1; s = reduce_sum x axis=1; m, s")
+    assert [str(tensor) for tensor in kernel.spec.outputs] == ["f32[5]", "f32[5]"]
+    result = kernel(x)
+    assert isinstance(result, tuple) and (result[0] == x.max(1)).all()
+    np.testing.assert_allclose(result[1], x.sum(1), rtol=1e-5, atol=1e-5)
+    m, s = np.empty(5, np.float32), np.empty(5, np.float32)
+    assert kernel(x, out=(m, s))[0] is m and (m == result[0]).all() and (s == result[1]).all()
+    evaluated = kernel.spec.evaluate(x)
+    assert (evaluated[0] == result[0]).all()
+    np.testing.assert_allclose(evaluated[1], result[1], rtol=1e-5, atol=1e-5)
+    loaded = morello.Kernel.from_bytes(kernel.to_bytes())
+    assert (loaded(x)[1] == result[1]).all()
+    with pytest.raises(morello.OperandError, match="shares memory with operand 1 .output 0."):
+        kernel(x, out=(m, m))
+    for out in (m, (m,), (m, s, s)):
+        with pytest.raises(morello.OperandError, match="out has to be 2 arrays"):
+            kernel(x, out=out)
+    with pytest.raises(morello.OperandError, match=r"out\[1\] .* got the shape"):
+        kernel(x, out=(m, np.empty(6, np.float32)))
+    adds = morello.compile("y = exp f32[3]; z = neg y; y += f32[3], z -> f32[3]")
+    assert adds.spec.accumulating == (True, False)
+    with pytest.raises(morello.OperandError, match="adds to its output"):
+        adds(floats(3))
+
+
+def test_several_outputs_of_a_run_time_size(floats):
+    kernel = morello.compile("x f32[?<=6,9]; m = reduce_max x axis=1; s = reduce_sum x axis=1; m, s", effort="quick")
+    for size in (1, 4, 6):
+        x = floats(size, 9)
+        m, s = kernel(x)
+        assert m.shape == (size,) and (m == x.max(1)).all()
+        np.testing.assert_allclose(s, x.sum(1), rtol=1e-5, atol=1e-5)
+
+
+def test_graph_builder_with_several_outputs(floats):
+    with morello.Graph() as graph:
+        x = graph.input(morello.Tensor(Dtype.F32, (2, 4)))
+        y = graph.apply("exp", [x])
+        s = graph.apply("reduce_sum axis=1", [y])
+        spec = graph.finish_outputs([s, y], [None, morello.Tensor(Dtype.F16, (2, 4))])
+        assert str(spec) == "v0 = exp f32[2,4]; v1 = reduce_sum v0 axis=1; v1 -> f32[2], v0 -> f16[2,4]"
+        with pytest.raises(morello.Error, match="are the same value"):
+            graph.finish_outputs([s, y, s])
+    assert morello.Spec(str(spec)) == spec

@@ -174,3 +174,9 @@ def test_one_channel(floats):
     nodes = [make("BatchNormalization", ["x", "g", "h", "m", "v"], ["y"])]
     check(model_of(nodes, [info("x", [2, 1, 5])], [info("y", [2, 1, 5])],
                    [(name, np.abs(floats(1)) + 1) for name in "ghmv"]), floats(2, 1, 5), kernels=1)
+
+
+def test_outputs_that_share_work_are_one_kernel(floats):
+    nodes = [make("MatMul", ["x", "w"], ["h"]), make("Relu", ["h"], ["r"]), make("Tanh", ["h"], ["t"])]
+    check(model_of(nodes, [info("x", [5, 9])], [info(name, [5, 7]) for name in "hrt"], [("w", floats(9, 7))]),
+          floats(5, 9), kernels=1)

@@ -18,8 +18,24 @@
 
 namespace morello::tools {
 
-std::string operand_name(uint32_t index, uint32_t count) {
-  return index + 1 == count ? "out" : std::string(1, static_cast<char>('a' + index));
+bool is_output(const Function& f, uint32_t operand) {
+  return operand + morello_spec_output_count(f.spec.get()) >=
+         morello_spec_operand_count(f.spec.get());
+}
+
+/// In the printed form each output follows a sign, and nothing but outputs the last ones.
+bool is_added_to(const Function& f, uint32_t operand) {
+  size_t at = f.text.size();
+  for (uint32_t o = morello_spec_operand_count(f.spec.get()); o > operand; o--)
+    at = std::max(f.text.rfind("->", at - 1) + 1, f.text.rfind("+=", at - 1) + 1) - 1;
+  return f.text.compare(at, 2, "+=") == 0;
+}
+
+std::string operand_name(const Function& f, uint32_t index) {
+  if (!is_output(f, index)) return std::string(1, static_cast<char>('a' + index));
+  const uint32_t outputs = morello_spec_output_count(f.spec.get());
+  const uint32_t first = morello_spec_operand_count(f.spec.get()) - outputs;
+  return outputs == 1 ? "out" : fmt::format("out{}", index - first);
 }
 
 std::vector<uint32_t> packed_operands(const morello_spec* spec) {
@@ -33,8 +49,7 @@ std::vector<uint32_t> packed_operands(const morello_spec* spec) {
 }
 
 std::string pack_name(const Function& function, uint32_t operand) {
-  const uint32_t count = morello_spec_operand_count(function.spec.get());
-  return fmt::format("{}_pack_{}", function.name, operand_name(operand, count));
+  return fmt::format("{}_pack_{}", function.name, operand_name(function, operand));
 }
 
 namespace {

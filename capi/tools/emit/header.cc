@@ -95,7 +95,7 @@ class Declarations {
     morello_spec_operand(f_.spec.get(), operand, &t);
     return t;
   }
-  std::string operand(uint32_t index) const { return operand_name(index, count_); }
+  std::string operand(uint32_t index) const { return operand_name(f_, index); }
   bool is_packed(uint32_t operand) const {
     return std::find(packed_.begin(), packed_.end(), operand) != packed_.end();
   }
@@ -118,9 +118,9 @@ class Declarations {
     if (is_packed(index))
       how = fmt::format("as {}() wrote it, {}_PACKED_{}_BYTES ({}) bytes", pack_name(f_, index),
                         capitals_, in_capitals(operand(index)), operand_bytes(f_, index));
-    const bool adds = f_.text.find("+=") != std::string::npos;
-    const char* output = adds ? "; is read, and added to" : "; is written, never read";
-    add(" *  @param {}  {}, {}{}\n", operand(index), shape, how, index + 1 == count_ ? output : "");
+    if (is_output(f_, index))
+      how += is_added_to(f_, index) ? "; is read, and added to" : "; is written, never read";
+    add(" *  @param {}  {}, {}\n", operand(index), shape, how);
   }
 
   void add_documentation() {
@@ -137,7 +137,7 @@ class Declarations {
   std::string parameters() const {
     std::string all;
     for (uint32_t i = 0; i < count_; i++)
-      all += fmt::format("{}{} *{}, ", i + 1 == count_ ? "" : "const ", c_type(tensor(i).dtype),
+      all += fmt::format("{}{} *{}, ", is_output(f_, i) ? "" : "const ", c_type(tensor(i).dtype),
                          operand(i));
     return all + "void *scratch";
   }
@@ -182,8 +182,8 @@ constexpr const char* kConventions =
     R"( *
  * Every function may be called from any thread, as often as you like; it allocates nothing, and
  * calls nothing of any library. Pointers are aligned to the size of an element; nothing outside of
- * the operands is read or written. Inputs may overlap one another; the output shares no element
- * with an input, not even in place, and scratch no byte with anything. A function without an
+ * the operands is read or written. Inputs may overlap one another; an output shares no element
+ * with another operand, not even in place, and scratch no byte with anything. A function without an
  * instruction set at the end of its name takes the best one that this CPU can run.
  * bf16 and f16 are the bits of such numbers.
  */

@@ -27,8 +27,11 @@ struct Function {
   std::vector<Variant> variants;  // the most wanted first
 };
 
-/// "a", "b", .. in the order of the Spec, and "out".
-std::string operand_name(uint32_t index, uint32_t count);
+/// "a", "b", .. in the order of the Spec, and "out"; of several outputs "out0", "out1", ..
+std::string operand_name(const Function& function, uint32_t index);
+bool is_output(const Function& function, uint32_t operand);
+/// Whether an output is read, and added to. REQUIRES: is_output().
+bool is_added_to(const Function& function, uint32_t operand);
 /// Those whose layout is free: callers pack them.
 std::vector<uint32_t> packed_operands(const morello_spec* spec);
 /// "matmul_pack_b", to which variants append their suffix.

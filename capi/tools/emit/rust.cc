@@ -75,13 +75,13 @@ std::string functions_of(const Function& f) {
     morello_tensor t = {};
     morello_spec_operand(f.spec.get(), i, &t);
     const Element element = element_of(t.dtype);
-    const std::string name = operand_name(i, count);
+    const std::string name = operand_name(f, i);
     size_t dense = 1;
     for (uint32_t axis = 0; axis < t.rank; axis++) dense *= static_cast<size_t>(t.shape[axis]);
     const bool is_packed = std::find(packed.begin(), packed.end(), i) != packed.end();
     const size_t bytes = operand_bytes(f, i);
     const std::string type = fmt::format("[{}; {}]", element.name, bytes / element.bytes);
-    arguments.push_back({name, is_packed ? lines(bytes) : type, i + 1 == count});
+    arguments.push_back({name, is_packed ? lines(bytes) : type, is_output(f, i)});
     if (!is_packed) continue;
     packs += function_text(
         fmt::format(

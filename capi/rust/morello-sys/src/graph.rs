@@ -40,4 +40,26 @@ extern "C" {
         spec: *mut *mut morello_spec,
         err: *mut *mut morello_error,
     ) -> morello_status;
+    pub fn morello_graph_finish_outputs(
+        graph: *const morello_graph,
+        values: *const u32,
+        outs: *const *const morello_tensor,
+        accumulate: *const c_int,
+        count: u32,
+        spec: *mut *mut morello_spec,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+
+    // Of what has several outputs.
+    pub fn morello_spec_output_count(spec: *const morello_spec) -> u32;
+    pub fn morello_spec_evaluate_output_at(
+        spec: *const morello_spec,
+        output: u32,
+        operands: *const *mut c_void,
+        elements: *const i64,
+        count: usize,
+        values: *mut f64,
+        err: *mut *mut morello_error,
+    ) -> morello_status;
+    pub fn morello_kernel_output_count(kernel: *const morello_kernel) -> u32;
 }

@@ -81,6 +81,27 @@ impl Graph {
         })
     }
 
+    /// The Spec that computes several values, each once, into outputs in this order; each as in
+    /// [`Graph::finish`]. Kernels of it are run by [`crate::Kernel::run_outputs`].
+    pub fn finish_outputs(&self, outputs: &[(Value, Option<&Tensor>, Write)]) -> Result<Spec> {
+        let values: Vec<u32> = outputs.iter().map(|(value, ..)| value.0).collect();
+        let writes: Vec<_> = outputs.iter().map(|(.., write)| write.to_raw()).collect();
+        let tensors = outputs
+            .iter()
+            .map(|(_, out, _)| out.map(Tensor::to_raw).transpose())
+            .collect::<Result<Vec<_>>>()?;
+        let outs: Vec<*const sys::morello_tensor> = tensors
+            .iter()
+            .map(|out| out.as_ref().map_or(std::ptr::null(), |out| out as *const _))
+            .collect();
+        let count = u32::try_from(values.len()).unwrap_or(u32::MAX);
+        let (graph, values, outs) = (self.0.as_ptr(), values.as_ptr(), outs.as_ptr());
+        Spec::build(|_, spec, err| unsafe {
+            let writes = writes.as_ptr();
+            sys::morello_graph_finish_outputs(graph, values, outs, writes, count, spec, err)
+        })
+    }
+
     fn value(
         &mut self,
         call: impl FnOnce(

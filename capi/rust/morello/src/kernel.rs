@@ -116,15 +116,26 @@ impl Kernel {
         scratch: Option<&mut Scratch>,
         pool: Option<&Pool>,
     ) -> Result<()> {
-        let pointers = operand_pointers(&self.0.operands, &self.0.lengths, inputs, output)?;
+        self.run_checked(inputs, &mut [output], scratch, pool)
+    }
+
+    pub(crate) fn run_checked<'a, T: Copy + Into<Slice<'a>>>(
+        &self,
+        inputs: &[T],
+        outputs: &mut [SliceMut],
+        scratch: Option<&mut Scratch>,
+        pool: Option<&Pool>,
+    ) -> Result<()> {
+        let (operands, lengths) = (&self.0.operands, &self.0.lengths);
+        let pointers = operand_pointers(operands, lengths, inputs, outputs, self.output_count())?;
         let scratch = match scratch {
             Some(scratch) => scratch.for_kernel(self)?,
             None => std::ptr::null_mut(),
         };
         let executor = pool.map_or(std::ptr::null(), Pool::executor);
         // SAFETY: there is a pointer for every operand, to as many elements of its type as it needs,
-        // and slices are aligned. Inputs are only read; the output is borrowed mutably, so it overlaps
-        // none of them. The scratch is borrowed mutably and is large and aligned enough.
+        // and slices are aligned. Inputs are only read; outputs are borrowed mutably, so they overlap
+        // nothing. The scratch is borrowed mutably and is large and aligned enough.
         unsafe {
             let status =
                 sys::morello_kernel_run(self.as_ptr(), pointers.as_ptr(), scratch, executor);
@@ -138,7 +149,7 @@ impl Kernel {
         self.0.lengths.get(index).copied()
     }
 
-    /// Inputs in the order of the Spec, then the output.
+    /// Inputs in the order of the Spec, then the output, or outputs.
     pub fn operands(&self) -> &[Tensor] {
         &self.0.operands
     }
@@ -435,11 +446,17 @@ pub(crate) fn operand_pointers<'a, T: Copy + Into<Slice<'a>>>(
     operands: &[Tensor],
     lengths: &[usize],
     inputs: &[T],
-    output: SliceMut,
+    outputs: &mut [SliceMut],
+    output_count: usize,
 ) -> Result<[*mut c_void; sys::MORELLO_MAX_OPERANDS]> {
     let count = lengths.len();
-    if count > sys::MORELLO_MAX_OPERANDS || inputs.len() + 1 != count {
-        let message = format!("{} inputs where the Spec has {}", inputs.len(), count - 1);
+    if outputs.len() != output_count {
+        let message = format!("{} outputs where the Spec has {}", outputs.len(), output_count);
+        return Err(Error::new(Status::InvalidArgument, message));
+    }
+    if count > sys::MORELLO_MAX_OPERANDS || inputs.len() + output_count != count {
+        let wanted = count.saturating_sub(output_count);
+        let message = format!("{} inputs where the Spec has {}", inputs.len(), wanted);
         return Err(Error::new(Status::InvalidArgument, message));
     }
     let mut pointers = [std::ptr::null_mut(); sys::MORELLO_MAX_OPERANDS];
@@ -451,11 +468,13 @@ pub(crate) fn operand_pointers<'a, T: Copy + Into<Slice<'a>>>(
         }
         pointers[index] = input.pointer as *mut c_void;
     }
-    check_dtype(count - 1, &operands[count - 1], output.dtype)?;
-    if output.len < lengths[count - 1] {
-        return Err(too_small(count - 1, output.len, lengths[count - 1]));
+    for (output, index) in outputs.iter().zip(inputs.len()..) {
+        check_dtype(index, &operands[index], output.dtype)?;
+        if output.len < lengths[index] {
+            return Err(too_small(index, output.len, lengths[index]));
+        }
+        pointers[index] = output.pointer;
     }
-    pointers[count - 1] = output.pointer;
     Ok(pointers)
 }
 

@@ -45,6 +45,7 @@ mod graph;
 mod inspect;
 mod kernel;
 mod options;
+mod outputs;
 mod packed;
 mod pool;
 mod precompute;

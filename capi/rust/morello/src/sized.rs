@@ -28,15 +28,30 @@ impl Kernel {
         scratch: Option<&mut Scratch>,
         pool: Option<&Pool>,
     ) -> Result<()> {
+        self.run_sized_outputs(size, inputs, &mut [output], scratch, pool)
+    }
+
+    /// The same of several outputs.
+    pub fn run_sized_outputs(
+        &self,
+        size: usize,
+        inputs: &[Slice],
+        outputs: &mut [SliceMut],
+        scratch: Option<&mut Scratch>,
+        pool: Option<&Pool>,
+    ) -> Result<()> {
         let count = self.operands().len();
         let mut bytes = [0; sys::MORELLO_MAX_OPERANDS];
         for (bytes, input) in bytes.iter_mut().zip(inputs) {
             *bytes = input.len * input.dtype.size();
         }
-        bytes[count - 1] = output.len * output.dtype.size();
+        for (bytes, output) in bytes.iter_mut().skip(inputs.len()).zip(outputs.iter()) {
+            *bytes = output.len * output.dtype.size();
+        }
         // The lengths are checked with the size.
         let none = vec![0; count];
-        let pointers = operand_pointers(self.operands(), &none, inputs, output)?;
+        let pointers =
+            operand_pointers(self.operands(), &none, inputs, outputs, self.output_count())?;
         let scratch = match scratch {
             Some(scratch) => scratch.for_kernel(self)?,
             None => std::ptr::null_mut(),

@@ -287,9 +287,18 @@ impl Spec {
         inputs: &[T],
         output: SliceMut,
     ) -> Result<()> {
+        self.evaluate_checked(inputs, &mut [output])
+    }
+
+    pub(crate) fn evaluate_checked<'a, T: Copy + Into<Slice<'a>>>(
+        &self,
+        inputs: &[T],
+        outputs: &mut [SliceMut],
+    ) -> Result<()> {
         let operands = self.operands()?;
         let lengths: Vec<usize> = operands.iter().map(extent).collect();
-        let pointers = kernel::operand_pointers(&operands, &lengths, inputs, output)?;
+        let count = self.output_count();
+        let pointers = kernel::operand_pointers(&operands, &lengths, inputs, outputs, count)?;
         let mut err = std::ptr::null_mut();
         // SAFETY: every operand has as many elements as its shape and strides reach, which was
         // checked above; inputs are only read.
