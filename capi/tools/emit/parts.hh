@@ -25,7 +25,12 @@ struct Function {
   std::string text;  // the Spec as it is printed
   SpecPtr spec;
   std::vector<Variant> variants;  // the most wanted first
+  int64_t largest = 0;            // of a run-time size; 0: there is none
+  SpecPtr smallest;               // of size 1, where there is one
 };
+
+/// The axis that has the run-time size, or -1.
+int sized_axis(const Function& function, uint32_t operand);
 
 /// "a", "b", .. in the order of the Spec, and "out".
 std::string operand_name(uint32_t index, uint32_t count);
