@@ -2,7 +2,9 @@
 // bench-effort: how long a search with an effort takes, and how near its programs are to the
 // cheapest, over random Specs.
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -19,13 +21,23 @@ struct Settings {
   double exact_seconds = 10;
   int repetitions = 3;
   std::string isa = "avx2";
-  bool plain = false;
+  std::string table;
+  bool plain = false, row_major = false;
 };
+
+/// A row-major matmul of sizes from 17 to `most`, as a table of a family has them around it.
+std::string row_major_matmul(uint64_t seed, uint64_t most) {
+  std::mt19937_64 random(seed);
+  const auto size = [&] { return 17 + random() % (most > 17 ? most - 16 : 1); };
+  const uint64_t m = size(), k = size(), n = size();
+  return fmt::format("matmul f32[{},{}] f32[{},{}]", m, k, k, n);
+}
 
 struct Found {
   double cost = 0, bound = 0, milliseconds = 0;
   uint64_t expanded = 0;
   bool optimal = false;
+  int32_t table_use = MORELLO_TABLE_NONE;
 };
 
 bool search(morello_context* context, const morello_spec* spec, const morello_options& options,
@@ -41,9 +53,12 @@ bool search(morello_context* context, const morello_spec* spec, const morello_op
   }
   morello_search_stats stats = {};
   morello_kernel_stats_get(made, &stats, sizeof stats);
-  *found = {morello_kernel_cost(made), stats.lower_bound,
-            static_cast<double>(stats.search_nanoseconds) * 1e-6, stats.expanded,
-            stats.optimal == 1};
+  *found = {morello_kernel_cost(made),
+            stats.lower_bound,
+            static_cast<double>(stats.search_nanoseconds) * 1e-6,
+            stats.expanded,
+            stats.optimal == 1,
+            stats.table_use};
   return true;
 }
 
@@ -51,14 +66,21 @@ class Summary {
  public:
   void add(const Found& quick, const Found& exact) {
     times_.push_back(quick.milliseconds);
+    expanded_.push_back(static_cast<double>(quick.expanded));
+    uses_[static_cast<size_t>(quick.table_use)]++;
     const double ratio = quick.cost / exact.cost;
     (exact.optimal ? proven_ : others_).push_back(ratio);
     if (!exact.optimal) gaps_.push_back(exact.cost / exact.bound);
   }
-  void print() {
+  void print(const char* title) {
     if (times_.empty()) return;
-    fmt::print("\nmilliseconds: median {:.1f}, 90% {:.1f}, 99% {:.1f}, most {:.1f}\n",
-               at(times_, 0.5), at(times_, 0.9), at(times_, 0.99), at(times_, 1));
+    fmt::print("\n## {}\n", title);
+    fmt::print("\nmilliseconds: mean {:.2f}, median {:.1f}, 90% {:.1f}, 99% {:.1f}, most {:.1f}\n",
+               mean(times_), at(times_, 0.5), at(times_, 0.9), at(times_, 0.99), at(times_, 1));
+    fmt::print("expansions: median {:.0f}, 90% {:.0f}, most {:.0f}\n", at(expanded_, 0.5),
+               at(expanded_, 0.9), at(expanded_, 1));
+    fmt::print("of a table: {}, of near sizes of one: {}\n", uses_[MORELLO_TABLE_ANSWERED],
+               uses_[MORELLO_TABLE_NEAR]);
     show("of the cheapest, where that is proven", proven_);
     show("of what the longer search had found, where it is not", others_);
     if (!gaps_.empty()) fmt::print("which is at most {:.3f} of the cheapest\n", at(gaps_, 1));
@@ -69,20 +91,35 @@ class Summary {
     std::sort(values.begin(), values.end());
     return values[static_cast<size_t>(part * static_cast<double>(values.size() - 1))];
   }
+  static double mean(const std::vector<double>& values) {
+    double sum = 0;
+    for (const double v : values) sum += v;
+    return sum / static_cast<double>(values.size());
+  }
   static void show(const char* what, std::vector<double>& ratios) {
     if (ratios.empty()) return;
-    double sum = 0;
-    for (const double r : ratios) sum += r;
     fmt::print("{} ({}): mean {:.4f}, median {:.4f}, 90% {:.4f}, 99% {:.4f}, worst {:.4f}\n", what,
-               ratios.size(), sum / static_cast<double>(ratios.size()), at(ratios, 0.5),
-               at(ratios, 0.9), at(ratios, 0.99), at(ratios, 1));
+               ratios.size(), mean(ratios), at(ratios, 0.5), at(ratios, 0.9), at(ratios, 0.99),
+               at(ratios, 1));
   }
 
-  std::vector<double> times_, proven_, others_, gaps_;
+  std::vector<double> times_, expanded_, proven_, others_, gaps_;
+  std::array<size_t, 5> uses_{};
 };
 
+/// Searches with the effort, the fastest of several times.
+bool search_often(const Settings& settings, morello_context* context, const morello_spec* spec,
+                  const morello_options& options, Found* quick) {
+  for (int i = 0; i < settings.repetitions; i++) {
+    Found again;
+    if (!search(context, spec, options, &again)) return false;
+    if (i == 0 || again.milliseconds < quick->milliseconds) *quick = again;
+  }
+  return true;
+}
+
 bool measure(const Settings& settings, morello_context* context, const std::string& text,
-             Summary* summary) {
+             const morello_table* table, Summary* summary, Summary* with_table) {
   morello_spec* parsed = nullptr;
   if (morello_spec_parse(context, text.c_str(), &parsed, nullptr) != MORELLO_OK) {
     fmt::print("{}: is no Spec\n", text);
@@ -94,20 +131,26 @@ bool measure(const Settings& settings, morello_context* context, const std::stri
   options.target = settings.isa == "avx512" ? MORELLO_ISA_AVX512 : MORELLO_ISA_AVX2;
   options.search_only = 1;
   options.effort = settings.effort;
-  Found quick, exact;
-  for (int i = 0; i < settings.repetitions; i++) {
-    Found again;
-    if (!search(context, parsed, options, &again)) return false;
-    if (i == 0 || again.milliseconds < quick.milliseconds) quick = again;
-  }
+  Found quick, near, exact;
+  if (!search_often(settings, context, parsed, options, &quick)) return false;
+  options.table = table;
+  if (table && !search_often(settings, context, parsed, options, &near)) return false;
+  options.table = nullptr;
   options.effort = MORELLO_EFFORT_EXACT;
   options.time_budget = static_cast<uint64_t>(settings.exact_seconds * 1e6);
   if (!search(context, parsed, options, &exact)) return false;
-  fmt::print("| {} | {:.1f} | {} | {:.4f} | {} |\n", text, quick.milliseconds, quick.expanded,
-             quick.cost / exact.cost,
-             exact.optimal ? "" : fmt::format("{:.3f}", exact.cost / exact.bound));
+  const std::string gap = exact.optimal ? "" : fmt::format("{:.3f}", exact.cost / exact.bound);
+  const auto row = [&](const Found& found) {
+    return fmt::format("{:.1f} | {} | {:.4f}", found.milliseconds, found.expanded,
+                       found.cost / exact.cost);
+  };
+  if (table)
+    fmt::print("| {} | {} | {} | {} | {} |\n", text, row(quick), row(near), near.table_use, gap);
+  else
+    fmt::print("| {} | {} | {} |\n", text, row(quick), gap);
   std::fflush(stdout);
   summary->add(quick, exact);
+  if (table) with_table->add(near, exact);
   return true;
 }
 
@@ -121,22 +164,35 @@ int run(int argc, char** argv) {
   app.add_option("--exact-seconds", settings.exact_seconds)->check(CLI::Range(0.001, 1e6));
   app.add_option("--repetitions", settings.repetitions)->check(CLI::Range(1, 1000));
   app.add_option("--isa", settings.isa)->check(CLI::IsMember({"avx2", "avx512"}));
+  app.add_option("--table", settings.table, "with this as well");
+  app.add_flag("--row-major", settings.row_major, "row-major f32 matmuls alone, of 17 and more");
   app.add_flag("--plain", settings.plain, "f32 matmuls alone");
   CLI11_PARSE(app, argc, argv);
   morello_context* made = nullptr;
   if (morello_context_create(nullptr, &made, nullptr) != MORELLO_OK) return 1;
   const tools::ContextPtr context(made);
   fmt::print("# Effort {}, {}, seed {}\n\n", settings.effort, settings.isa, settings.seed);
-  fmt::print("| Spec | ms | expanded | cost / that of the exact search | gap of that |\n");
-  fmt::print("|---|---|---|---|---|\n");
-  Summary summary;
+  morello_table* loaded = nullptr;
+  if (!settings.table.empty() &&
+      morello_table_load(made, settings.table.c_str(), &loaded, nullptr) != MORELLO_OK)
+    return 1;
+  const tools::TablePtr table(loaded);
+  const char* const columns = "ms | expanded | cost / that of the exact search |";
+  fmt::print("| Spec | {}{} gap of that |\n", columns,
+             table ? fmt::format(" with the table: {} use |", columns) : "");
+  fmt::print("|---|---|---|---|{}---|\n", table ? "---|---|---|---|" : "");
+  Summary summary, with_table;
   bool good = true;
   for (uint64_t i = 0; i < settings.count; i++) {
-    RandomMixed random(settings.seed * 1000003 + i, settings.most);
-    const std::string text = settings.plain ? random.plain() : random.text();
-    good = measure(settings, made, text, &summary) && good;
+    const uint64_t seed = settings.seed * 1000003 + i;
+    RandomMixed random(seed, settings.most);
+    const std::string text = settings.row_major ? row_major_matmul(seed, settings.most)
+                             : settings.plain   ? random.plain()
+                                                : random.text();
+    good = measure(settings, made, text, loaded, &summary, &with_table) && good;
   }
-  summary.print();
+  summary.print("Without a table");
+  with_table.print("With the table");
   return good ? 0 : 1;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "output.hh"
 
@@ -88,6 +89,8 @@ const char* name_of(int32_t table_use) {
       return "not covered";
     case MORELLO_TABLE_WRONG:
       return "wrong";
+    case MORELLO_TABLE_NEAR:
+      return "near sizes";
   }
   return "unknown";
 }
@@ -139,6 +142,7 @@ Json describe(const Job& job) {
           {"lower_bound_cycles", job.stats.lower_bound},
           {"effort", job.stats.effort},
           {"table", name_of(job.stats.table_use)},
+          {"table_miss", job.miss},
           {"table_reason", reason_name(job.stats.table_reason)}};
 }
 
@@ -150,6 +154,12 @@ std::string describe_proof(const Job& job) {
   if (bound <= 0) return text;
   const double gap = 100 * (cost / bound - 1);
   return text + (gap < 1e6 ? fmt::format(", gap {:.1f}%", gap) : fmt::format(", gap {:.3g}%", gap));
+}
+
+void print_miss(const Job& job) {
+  if (job.miss.empty()) return;
+  std::istringstream lines(job.miss);
+  for (std::string line; std::getline(lines, line);) print("         {}\n", line);
 }
 
 const char* isa_name(int32_t isa) {

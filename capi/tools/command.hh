@@ -66,6 +66,8 @@ struct Arguments {
   std::vector<std::string> exports;  // bench: files
 
   uint64_t points = 100;           // table verify
+  std::string asked;               // table info: a SPEC; "": none
+  uint64_t table_part = 0;         // table plot
   uint64_t group = kLargestGroup;  // table plot
   std::string x, y;                // table plot: axes; "": the widest
 
@@ -101,6 +103,7 @@ enum class JobKind {
 /// A Spec and the kernel that was made for it.
 struct Job {
   std::string text;  // the Spec as it is printed
+  std::string miss;  // why the table does not cover it; "" if it does, or there is none
   SpecPtr spec;
   KernelPtr kernel;
   morello_search_stats stats = {};
@@ -141,6 +144,8 @@ void print_json(const Json& json);
 
 /// What every report about a kernel begins with.
 Json describe(const Job& job);
+/// Why a table was of no use, a line for each part; nothing if it was.
+void print_miss(const Job& job);
 /// Whether the program is known to be the cheapest, or else how much cheaper one may be.
 std::string describe_proof(const Job& job);
 const char* isa_name(int32_t isa);

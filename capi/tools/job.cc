@@ -95,6 +95,12 @@ int report_run_time_size(const Arguments& arguments, const std::string& text) {
                      "this command needs to know all sizes; write a number for each '?'", 1);
 }
 
+std::string miss_text(const morello_table* table, const morello_spec* spec) {
+  std::string text(morello_table_miss(table, spec, nullptr, 0), '\0');
+  morello_table_miss(table, spec, text.data(), text.size() + 1);
+  return text;
+}
+
 bool load_tables(const std::vector<std::string>& paths, morello_context* context, TablePtr* all,
                  morello_error** error) {
   for (const std::string& path : paths) {
@@ -150,6 +156,7 @@ std::optional<Job> make_job_in(const Arguments& arguments, const std::string& te
   }
   if (status != MORELLO_OK) return failed();
   job.kernel.reset(kernel);
+  if (table != nullptr) job.miss = miss_text(table, spec);
   if (!finish_job(arguments, kind, &job, &error)) return failed();
   return job;
 }

@@ -15,6 +15,9 @@ namespace morello::tools {
 std::optional<Job> make_job_in(const Arguments& arguments, const std::string& text, JobKind kind,
                                morello_context* context, const morello_table* table);
 
+/// morello_table_miss().
+std::string miss_text(const morello_table* table, const morello_spec* spec);
+
 /// All tables as one, or none without any. False: *error says why.
 bool load_tables(const std::vector<std::string>& paths, morello_context* context, TablePtr* all,
                  morello_error** error);

@@ -73,6 +73,8 @@ int run_command(const Arguments& arguments, const std::string& text) {
     print("spec     {}\n", job->text);
     print("kernel   {}\n", morello_kernel_name(job->kernel.get()));
     if (job->stats.optimal != 1) print("cost     {}\n", describe_proof(*job));
+    if (!job->miss.empty()) print("table    does not cover the Spec\n");
+    print_miss(*job);
     print_outcome(outcome.check);
   }
   return outcome.check.ok ? kExitOk : kExitFailed;

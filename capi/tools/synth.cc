@@ -11,6 +11,7 @@ const char* table_answer(const morello_search_stats& stats) {
   if (stats.table_use == MORELLO_TABLE_WRONG) return "covers the Spec, but with wrong decisions";
   if (stats.table_reason == MORELLO_TABLE_REASON_TARGET) return "is for another target";
   if (stats.table_reason == MORELLO_TABLE_REASON_THREADS) return "is for another --threads";
+  if (stats.table_use == MORELLO_TABLE_NEAR) return "does not cover the Spec, but near sizes";
   return "does not cover the Spec";
 }
 
@@ -79,6 +80,7 @@ int synth_command(const Arguments& arguments, const std::string& text) {
   if (stats.table_use != MORELLO_TABLE_NONE)
     print("table    {}; {}\n", table_answer(stats),
           human_time(static_cast<double>(stats.lookup_nanoseconds)));
+  print_miss(*job);
   if (stats.stored != 0) {
     print("stored   the kernel was loaded: no search, no emission\n");
     return kExitOk;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // morello table: what is in files of tables, whether it is right, and several as one.
 #include <filesystem>
+#include <sstream>
 
 #include "CLI/CLI.hpp"
 #include "command.hh"
 #include "flags.hh"
+#include "job.hh"
 #include "output.hh"
 
 namespace morello::tools {
@@ -67,45 +69,94 @@ std::vector<Coverage> coverage(const morello_table* table, uint64_t families) {
   return found;
 }
 
+/// Why --spec is not covered; "" if it is. *failed: it is no Spec, which was reported.
+std::string miss_of(const Arguments& arguments, const morello_table* table, bool* failed) {
+  morello_error* error = nullptr;
+  const ContextPtr context = make_context(arguments, &error);
+  morello_spec* spec = nullptr;
+  if (!context ||
+      morello_spec_parse(context.get(), arguments.asked.c_str(), &spec, &error) != MORELLO_OK) {
+    report_error(arguments, arguments.asked, ErrorPtr(error).get());
+    *failed = true;
+    return "";
+  }
+  const SpecPtr own(spec);
+  return miss_text(table, spec);
+}
+
+TablePtr part_of(const morello_table* table, uint64_t index) {
+  morello_table* part = nullptr;
+  morello_table_part(table, index, &part, nullptr);
+  return TablePtr(part);
+}
+
+std::string count(uint64_t n) { return grouped(static_cast<double>(n)); }
+
+Json part_json(const morello_table* part) {
+  morello_table_info info;
+  morello_table_info_get(part, &info, sizeof info);
+  Json names = Json::array(), covered = Json::array();
+  for (const Coverage& c : coverage(part, info.families)) {
+    names.push_back(c.family);
+    covered.push_back(c.known ? Json{{"members", c.members}, {"covered", c.covered}} : Json());
+  }
+  return {{"target", isa_name(info.target)},
+          {"threads", info.threads},
+          {"families", names},
+          {"coverage", covered},
+          {"points", info.points},
+          {"groups", info.groups},
+          {"boxes", info.boxes},
+          {"bytes", info.bytes}};
+}
+
+void print_part(const morello_table* part) {
+  morello_table_info info;
+  morello_table_info_get(part, &info, sizeof info);
+  print("kernels   {}, machine {}, {} thread{}\n", isa_name(info.target), info.machine,
+        info.threads, info.threads == 1 ? "" : "s");
+  for (const Coverage& c : coverage(part, info.families))
+    print("family    {}: {}\n", c.family,
+          c.known ? fmt::format("{} of {} members", count(c.covered), count(c.members))
+                  : "not counted");
+  print("points    {} Specs covered\n", count(info.points));
+  print("boxes     {} in {} groups\n", count(info.boxes), count(info.groups));
+}
+
 int info(const Arguments& arguments, const std::string& path, const morello_table* table) {
+  bool failed = false;
+  const std::string miss = arguments.asked.empty() ? "" : miss_of(arguments, table, &failed);
+  if (failed) return kExitLibrary;
   morello_table_info info;
   if (const auto status = morello_table_info_get(table, &info, sizeof info); status != MORELLO_OK)
     return report_status(arguments, path, status);
   std::error_code unknown;
   const uintmax_t size = std::filesystem::file_size(path, unknown);
   const uint64_t file_bytes = unknown ? 0 : size;
-  const std::vector<Coverage> families = coverage(table, info.families);
   if (arguments.json) {
-    Json names = Json::array(), covered = Json::array();
-    for (const Coverage& c : families) {
-      names.push_back(c.family);
-      covered.push_back(c.known ? Json{{"members", c.members}, {"covered", c.covered}} : Json());
-    }
-    print_json({{"file", path},
-                {"target", isa_name(info.target)},
-                {"machine", info.machine},
-                {"threads", info.threads},
-                {"families", names},
-                {"coverage", covered},
-                {"points", info.points},
-                {"groups", info.groups},
-                {"boxes", info.boxes},
-                {"bytes", info.bytes},
-                {"file_bytes", file_bytes},
-                {"version", morello_version_string()},
-                {"cost_model_version", morello_cost_model_version()}});
+    // Of a table of one part, the part's fields are the table's as well.
+    Json report = info.parts == 1 ? part_json(table) : Json();
+    report.update({{"file", path},
+                   {"machine", info.machine},
+                   {"points", info.points},
+                   {"groups", info.groups},
+                   {"boxes", info.boxes},
+                   {"bytes", info.bytes},
+                   {"file_bytes", file_bytes},
+                   {"version", morello_version_string()},
+                   {"cost_model_version", morello_cost_model_version()}});
+    report["parts"] = Json::array();
+    for (uint64_t i = 0; i < info.parts; i++)
+      report["parts"].push_back(part_json(part_of(table, i).get()));
+    if (!arguments.asked.empty()) report["miss"] = miss;
+    print_json(report);
     return kExitOk;
   }
-  const auto count = [](uint64_t n) { return grouped(static_cast<double>(n)); };
   print("table     {}\n", path);
-  print("kernels   {}, machine {}, {} thread{}\n", isa_name(info.target), info.machine,
-        info.threads, info.threads == 1 ? "" : "s");
-  for (const Coverage& c : families)
-    print("family    {}: {}\n", c.family,
-          c.known ? fmt::format("{} of {} members", count(c.covered), count(c.members))
-                  : "not counted");
-  print("points    {} Specs covered\n", count(info.points));
-  print("boxes     {} in {} groups\n", count(info.boxes), count(info.groups));
+  for (uint64_t i = 0; i < info.parts; i++) print_part(part_of(table, i).get());
+  if (!arguments.asked.empty()) print("spec      {}\n", miss.empty() ? "covered" : "not covered");
+  std::istringstream lines(miss);
+  for (std::string line; std::getline(lines, line);) print("          {}\n", line);
   print("bytes     {} in memory, {} in the file\n", count(info.bytes), count(file_bytes));
   print("morello   {}, cost model {}: those of the table\n", morello_version_string(),
         morello_cost_model_version());
@@ -143,12 +194,16 @@ int dump(const Arguments& arguments, const std::string& path, const morello_tabl
   return write(arguments, path, text);
 }
 
-int plot(const Arguments& arguments, const std::string& path, const morello_table* table) {
+int plot(const Arguments& arguments, const std::string& path, const morello_table* whole) {
   const auto name = [](const std::string& axis) { return axis.empty() ? nullptr : axis.c_str(); };
   size_t length = 0;
   morello_error* error = nullptr;
+  morello_table* part = nullptr;
+  if (morello_table_part(whole, arguments.table_part, &part, &error) != MORELLO_OK)
+    return failed(arguments, path, error);
+  const TablePtr table(part);
   const auto draw = [&](char* buffer, size_t size) {
-    return morello_table_plot(table, static_cast<int64_t>(arguments.group), name(arguments.x),
+    return morello_table_plot(table.get(), static_cast<int64_t>(arguments.group), name(arguments.x),
                               name(arguments.y), buffer, size, &length, &error);
   };
   if (draw(nullptr, 0) != MORELLO_OK) return failed(arguments, path, error);
@@ -209,6 +264,7 @@ CLI::App* add_table_command(CLI::App* app, Arguments* arguments) {
 
   CLI::App* info = add(table, "info", "what tables cover, and how large they are", arguments);
   add_files(info, arguments, kAny);
+  info->add_option("--spec", arguments->asked, "say whether this is covered, and if not, why");
   info->add_flag("--json", arguments->json, kJson);
 
   CLI::App* verify = add(table, "verify", "check decisions, and search again for some", arguments);
@@ -233,6 +289,8 @@ CLI::App* add_table_command(CLI::App* app, Arguments* arguments) {
   add_files(plot, arguments, 1);
   add_whole(plot, "--group", "its number in a dump (default: the largest)", {0, INT64_MAX},
             &arguments->group);
+  add_whole(plot, "--part", "of several targets: which, counted from 0 (default 0)", {0, INT64_MAX},
+            &arguments->table_part);
   plot->add_option("--x", arguments->x, "axis by its name in a dump (default: the widest)");
   plot->add_option("--y", arguments->y, "likewise");
   plot->add_option("-o,--output", arguments->output, "write it here")->option_text("FILE.svg");

@@ -714,12 +714,15 @@ typedef enum morello_table_use {
   MORELLO_TABLE_NONE = 0,        /**< there was none */
   MORELLO_TABLE_ANSWERED = 1,    /**< the program is the table's */
   MORELLO_TABLE_NOT_COVERED = 2, /**< it does not cover the Spec: a search found the program */
-  MORELLO_TABLE_WRONG = 3        /**< what it decides for the Spec is no program: likewise */
+  MORELLO_TABLE_WRONG = 3,       /**< what it decides for the Spec is no program: likewise */
+  MORELLO_TABLE_NEAR =
+      4 /**< it does not cover the Spec, but what it decides for near sizes made the
+             program, which is not proven: an effort or a budget ended the search */
 } morello_table_use;
 
 /** Why a table does not cover a Spec. */
 typedef enum morello_table_reason {
-  MORELLO_TABLE_REASON_NONE = 0,   /**< table_use is not MORELLO_TABLE_NOT_COVERED */
+  MORELLO_TABLE_REASON_NONE = 0,   /**< it does, or there is none */
   MORELLO_TABLE_REASON_SPEC = 1,   /**< no family of the table has the Spec */
   MORELLO_TABLE_REASON_TARGET = 2, /**< it is for another target than the kernel */
   MORELLO_TABLE_REASON_THREADS = 3 /**< it is for another number of threads */
@@ -798,7 +801,8 @@ MORELLO_API void morello_kernel_release(morello_kernel *kernel);
  * Tables: what searches found, to ship with an application
  * ------------------------------------------------------------------------------------------- */
 
-/* A table is immutable. It is for one target and one number of threads, and covers a set of Specs.
+/* A table is immutable. It has one part, or several: each is for one target and one number of
+ * threads, and covers a set of Specs. A synthesis asks the part that is for its target and threads.
  * Files of tables are untrusted data: whatever their bytes are, loading them takes no more memory
  * than morello_context_options.table_memory and time in proportion to what they decompress to
  * (times its logarithm), and decisions are checked before use. */
@@ -828,9 +832,10 @@ MORELLO_API morello_status morello_table_save(const morello_table *table, const 
 MORELLO_API morello_status morello_table_save_memory(const morello_table *table, void *buffer,
                                                      size_t size, size_t *length,
                                                      morello_error **err);
-/** A new table that covers what either covers; neither is changed. Follows every program that they
- *  promise: at most 4,194,304 pairs of Specs and memory limits each, about 0.5 KiB a pair.
- *  @return MORELLO_INCOMPATIBLE_TABLE (of different targets or numbers of threads),
+/** A new table that covers what either covers; neither is changed. It has the parts of both; of one
+ *  target and number of threads they become one. Follows every program that such parts promise: at
+ *  most 4,194,304 pairs of Specs and memory limits each, about 0.5 KiB a pair.
+ *  @return MORELLO_INCOMPATIBLE_TABLE (of different machine models),
  *  MORELLO_CORRUPT_TABLE (a covered Spec has no program, or two that contradict each other),
  *  MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
 MORELLO_API morello_status morello_table_merge(const morello_table *a, const morello_table *b,
@@ -839,24 +844,37 @@ MORELLO_API morello_status morello_table_merge(const morello_table *a, const mor
 /** Facts about a table. Fill with morello_table_info_get(). */
 typedef struct morello_table_info {
   size_t struct_size;
-  int32_t target;    /**< morello_isa of its kernels */
-  uint32_t threads;  /**< morello_options.threads of its kernels */
+  int32_t target;    /**< morello_isa of its kernels; of several parts, that of the first */
+  uint32_t threads;  /**< morello_options.threads of its kernels; likewise */
   char machine[64];  /**< machine model, zero terminated; "host" for read_machine contexts */
   uint64_t families; /**< see morello_table_family() */
   uint64_t points;   /**< Specs that are covered; 2^64-1 if there are more */
   uint64_t groups;   /**< kinds of Specs that it has decisions for */
   uint64_t boxes;    /**< of decisions */
   uint64_t bytes;    /**< in memory */
+  uint64_t parts;    /**< see morello_table_part(); counts are of all parts */
 } morello_table_info;
 /** @return MORELLO_INVALID_ARGUMENT if a pointer is NULL or info_size is of no released version;
  *  MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_table_info_get(const morello_table *table,
                                                   morello_table_info *info, size_t info_size);
+/** A part of a table as a table of its own. Parts are ascending by target name and threads.
+ *  @param part  receives a new table; release with morello_table_release().
+ *  @return MORELLO_INVALID_ARGUMENT (there is no such part), MORELLO_OUT_OF_MEMORY. */
+MORELLO_API morello_status morello_table_part(const morello_table *table, uint64_t index,
+                                              morello_table **part, morello_error **err);
 /** What the table was asked to cover, as text; NULL if index is out of range. */
 MORELLO_API const char *morello_table_family(const morello_table *table, uint64_t index);
-/** 1 if a kernel for `spec`, of the table's target and threads, needs no search, else 0; 0 also if
- *  there is no memory to look it up. */
+/** 1 if a kernel for `spec`, of the target and threads of some part, needs no search, else 0; 0
+ * also if there is no memory to look it up. With a run-time size: of all pieces that it is made of.
+ */
 MORELLO_API int morello_table_covers(const morello_table *table, const morello_spec *spec);
+/** Why a table does not cover a Spec, a line for each part: "avx2, 1 thread: m = 50 is not on the
+ *  ladder of sizes; 48 and 64 are covered". What is nearest is said. "" if some part covers it. Not
+ *  a stable format.
+ *  @return the length; 0 also if a pointer is NULL or there is no memory. */
+MORELLO_API size_t morello_table_miss(const morello_table *table, const morello_spec *spec,
+                                      char *buffer, size_t size);
 /** Of a family, a Spec in which sizes may be bounds (docs/spec-language.md), how many members there
  *  are, and how many of them the table covers (which looks up each). Either pointer may be NULL.
  *  @return as morello_spec_parse(), with line and column; MORELLO_UNSUPPORTED also if it has more

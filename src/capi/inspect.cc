@@ -16,13 +16,15 @@ morello_status morello_table_verify(const morello_table* table, uint64_t points,
     if (found_size < kFirstTableVerification || found_size > kLargestStruct)
       return invalid_argument("found_size is " + std::to_string(found_size) +
                               "; it must be sizeof(morello_table_verification)");
-    const Verification v = verify(table->table, table->target, points, seed);
     morello_table_verification known{};
-    known.promised = v.promised;
-    known.pairs = v.pairs;
-    known.searched = v.searched;
-    known.failures = v.failures;
-    copy_text(v.failure, known.failure, sizeof(known.failure));
+    for (const auto& part : table->parts) {
+      const Verification v = verify(part->table, part->target, points, seed);
+      known.promised += v.promised;
+      known.pairs += v.pairs;
+      known.searched += v.searched;
+      if (known.failures == 0) copy_text(v.failure, known.failure, sizeof(known.failure));
+      known.failures += v.failures;
+    }
     write_struct(found, found_size, known);
     return Done{};
   });
@@ -30,9 +32,13 @@ morello_status morello_table_verify(const morello_table* table, uint64_t points,
 
 size_t morello_table_dump(const morello_table* table, int json, char* buffer, size_t size) {
   const std::string text = guarded_value(std::string(), [&] {
-    if (table == nullptr) return std::string();
-    const TableContent content = table->table.content();
-    return json != 0 ? dump_json(content) : dump_text(content);
+    std::string all;
+    if (table == nullptr) return all;
+    for (const auto& part : table->parts) {
+      const TableContent content = part->table.content();
+      all += json != 0 ? dump_json(content) : dump_text(content);
+    }
+    return all;
   });
   return copy_text(text, buffer, size);
 }
@@ -49,7 +55,10 @@ morello_status morello_table_plot(const morello_table* table, int64_t group, con
     if (group >= 0) options.group = static_cast<size_t>(group);
     if (x != nullptr) options.x = x;
     if (y != nullptr) options.y = y;
-    const Result<std::string> svg = plot(table->table.content(), options);
+    if (table->parts.size() > 1)
+      return invalid_argument("the table has " + std::to_string(table->parts.size()) +
+                              " parts; morello_table_part() makes a table of one");
+    const Result<std::string> svg = plot(table->parts.front()->table.content(), options);
     if (!svg) return svg.error();
     *length = copy_text(*svg, buffer, size);
     return Done{};

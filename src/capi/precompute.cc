@@ -2,10 +2,12 @@
 // Making tables from families of Specs.
 #include "precompute/precompute.hh"
 
+#include <algorithm>
+
 #include "capi/boundary.hh"
 #include "capi/table.hh"
 #include "capi/target.hh"
-#include "table/identity.hh"
+#include "table/frame.hh"
 
 using namespace morello;
 
@@ -137,14 +139,20 @@ morello_status morello_precompute_table(const morello_context* context, const ch
     if (auto e = find_null({{"context", context}, {"families", families}, {"table", table}}))
       return *e;
     std::optional<TableContent> content;
+    TableParts others;
     const auto store = [&](const Target& target) -> Result<TableStore> {
       if (known == nullptr) return memory_store(content);
-      if (known->table.identity() != identity_of(target))
-        return Error{
-            MORELLO_INCOMPATIBLE_TABLE,
-            "argument `known`: " + difference(known->table.identity(), identity_of(target)) +
-                "; set options.target and options.threads as for the table, or give none"};
-      content = known->table.content();
+      const std::string &machine = known->parts.front()->table.identity().machine,
+                        here(target.machine);
+      if (machine != here)
+        return Error{MORELLO_INCOMPATIBLE_TABLE, "argument `known`: it is for machine " + machine +
+                                                     ", and the context for " + here};
+      for (const auto& part : known->parts) {
+        if (part->target == target)
+          content = part->table.content();
+        else
+          others.push_back(part);
+      }
       return memory_store(content);
     };
     const auto at_end = [&](const Target& target, const PrecomputeProgress& end) -> Result<Done> {
@@ -153,7 +161,12 @@ morello_status morello_precompute_table(const morello_context* context, const ch
                      "the precompute was cancelled by its caller; there is no table"};
       Result<Table> made = Table::make(*content);
       if (!made) return std::move(made.error());
-      *table = make_table(std::move(*made), target);
+      auto part = make_part(std::move(*made), target);
+      const auto after = std::find_if(others.begin(), others.end(), [&](const auto& other) {
+        return place_of(part->table.identity()) < place_of(other->table.identity());
+      });
+      others.insert(after, std::move(part));
+      *table = make_table(std::move(others));
       return Done{};
     };
     return solve_families(*context, families, family_count, options, store, at_end);
@@ -167,7 +180,11 @@ morello_status morello_table_coverage(const morello_table* table, const char* fa
     const Result<Family> parsed = Family::parse(family);
     if (!parsed) return parsed.error();
     if (covered != nullptr) {
-      const Result<u64> count = covered_members(table->table, *parsed, table->target);
+      const Result<u64> count = count_members(*parsed, [&](const Spec& member) {
+        return std::any_of(table->parts.begin(), table->parts.end(), [&](const auto& part) {
+          return covers(part->table, member, part->target);
+        });
+      });
       if (!count) return count.error();
       *covered = *count;
     }

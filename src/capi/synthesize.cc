@@ -4,6 +4,7 @@
 
 #include "capi/boundary.hh"
 #include "capi/cache.hh"
+#include "capi/spec.hh"
 #include "capi/table.hh"
 #include "capi/target.hh"
 #include "compiler/build_sized.hh"
@@ -47,18 +48,33 @@ std::optional<Error> find_invalid(const morello_options& o) {
   return std::nullopt;
 }
 
-/// Why the decisions of a table say nothing about kernels for `target`.
-TableReason find_unfit(const morello_table* table, const Target& target) {
-  if (table == nullptr || table->target == target) return TableReason::kNoReason;
-  Target same_threads = table->target;
-  same_threads.processors = target.processors;
-  return same_threads == target ? TableReason::kThreads : TableReason::kTarget;
+/// What of a table is for kernels for `target`, or why nothing is.
+struct Fitting {
+  const TablePart* part = nullptr;
+  TableReason reason = TableReason::kNoReason;
+  const TablePart* nearest = nullptr;  // for messages
+};
+Fitting find_fitting(const morello_table* table, const Target& target) {
+  Fitting found;
+  if (table == nullptr) return found;
+  found.part = part_for(*table, target);
+  if (found.part != nullptr) return found;
+  found.reason = TableReason::kTarget;
+  found.nearest = table->parts.front().get();
+  for (const auto& part : table->parts) {
+    Target same_threads = part->target;
+    same_threads.processors = target.processors;
+    if (same_threads != target) continue;
+    found.reason = TableReason::kThreads;
+    found.nearest = part.get();
+  }
+  return found;
 }
 
-Error unfit(const morello_table* table, const Target& target) {
+Error unfit(const TablePart& nearest, const Target& target) {
   return Error{MORELLO_INCOMPATIBLE_TABLE,
                "options.table is of another " +
-                   difference(table->table.identity(), identity_of(target)) +
+                   difference(nearest.table.identity(), identity_of(target)) +
                    "; set options.target and options.threads as for the table, give none, or "
                    "leave options.strict_table 0"};
 }
@@ -96,19 +112,24 @@ BuildOutput output_of(const morello_options& o) {
   return o.code_only != 0 ? BuildOutput::kCode : BuildOutput::kExecutable;
 }
 
-/// That a search was needed in spite of a table.
-void log_table(const morello_context& context, const SolveStats& solving, const std::string& name) {
+/// That a search was needed in spite of a table, and why.
+void log_table(const morello_context& context, const Fitting& table, const SolveStats& solving,
+               const morello_spec& spec, const std::string& name) {
+  if (context.log == nullptr) return;
   if (solving.table_use == TableUse::kWrong)
     log_to(context, MORELLO_LOG_WARNING,
            "options.table covers " + name + ", but what it decides is no program");
-  if (solving.table_use != TableUse::kNotCovered) return;
-  const bool target = solving.table_reason == TableReason::kTarget;
-  const bool threads = solving.table_reason == TableReason::kThreads;
-  log_to(context, MORELLO_LOG_INFO,
-         "options.table does not cover " + name +
-             (target    ? ": it is for another target"
-              : threads ? ": it is for another number of threads"
-                        : ""));
+  if (solving.table_use != TableUse::kNotCovered && solving.table_use != TableUse::kNear) return;
+  std::string why;
+  if (table.part != nullptr)
+    why = miss_text(*table.part, spec);
+  else
+    why = std::string("it is for another ") +
+          (table.reason == TableReason::kTarget ? "target" : "number of threads") + ", " +
+          name_of(*table.nearest);
+  if (solving.table_use == TableUse::kNear)
+    why += "; what it decides for near sizes made the program";
+  log_to(context, MORELLO_LOG_INFO, "options.table does not cover " + name + ": " + why);
 }
 
 /// But for what the kernel says of itself.
@@ -173,10 +194,9 @@ morello_status morello_synthesize(const morello_context* context, const morello_
         *context, given->target, output == BuildOutput::kExecutable, types_of(*spec, types));
     if (!chosen) return chosen.error();
     const Target target = make_target(*context, **chosen, given->threads);
-    const morello_table* table = given->table;
-    const TableReason reason = find_unfit(table, target);
-    const bool fits = reason == TableReason::kNoReason;
-    if (!fits && given->strict_table != 0) return unfit(table, target);
+    const Fitting fitting = find_fitting(given->table, target);
+    const bool fits = fitting.reason == TableReason::kNoReason;
+    if (!fits && given->strict_table != 0) return unfit(*fitting.nearest, target);
     const SearchOptions search = search_options(*context, *given, target);
     std::optional<CacheKeys> keys;
     if (context->cache && output != BuildOutput::kProgram) {
@@ -187,18 +207,20 @@ morello_status morello_synthesize(const morello_context* context, const morello_
         return Done{};
       }
     }
-    const Table* asked = table == nullptr || !fits ? nullptr : &table->table;
+    const Table* asked = fitting.part == nullptr ? nullptr : &fitting.part->table;
     Result<BuiltKernel> built =
         spec->sized ? build_sized_kernel(*spec->sized, target, search, asked, output)
                     : build_kernel(spec->statement, spec->lowered, target, search, asked, output);
     if (!built) return std::move(built.error());
     if (!fits) {
       built->report.solving.table_use = TableUse::kNotCovered;
-      built->report.solving.table_reason = reason;
+      built->report.solving.table_reason = fitting.reason;
     }
-    log_table(*context, built->report.solving, built->kernel.name);
-    // A table may be wrong about what is cheapest, and answers fast.
-    if (keys && built->report.solving.table_use != TableUse::kAnswered)
+    log_table(*context, fitting, built->report.solving, *spec, built->kernel.name);
+    // A table may be wrong about what is cheapest, and answers fast; what is not proven depends on
+    // what it has for near sizes.
+    const bool by_table = asked != nullptr && !built->kernel.estimate.optimal;
+    if (keys && !by_table && built->report.solving.table_use != TableUse::kAnswered)
       keys->put(*context, built->kernel);
     auto made = make_kernel(*context, std::move(built->kernel));
     made->impl_text = std::move(built->report.impl_text);

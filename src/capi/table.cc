@@ -23,7 +23,7 @@ Target target_for(const morello_context& context, const TableIdentity& found) {
   return make_target(context, named == known.end() ? known.front() : *named, found.processors);
 }
 
-/// `decode` is a function (DecodeOptions) -> Result<TableContent>.
+/// `decode` is a function (DecodeOptions, TakePart) -> std::optional<Error>.
 template <class Decode>
 Result<Done> load(const morello_context& context, Decode&& decode, morello_table** table) {
   DecodeOptions options;
@@ -31,22 +31,69 @@ Result<Done> load(const morello_context& context, Decode&& decode, morello_table
   options.wanted_of = [&](const TableIdentity& found) {
     return identity_of(target_for(context, found));
   };
-  const Result<TableContent> content = decode(options);
-  if (!content) return content.error();
-  Result<Table> made = Table::make(*content);
-  if (!made) return std::move(made.error());
-  *table = make_table(std::move(*made), target_for(context, content->identity));
+  TableParts parts;
+  const TakePart take = [&](TableContent content) -> std::optional<Error> {
+    Result<Table> made = Table::make(content);
+    if (!made) return std::move(made.error());
+    parts.push_back(make_part(std::move(*made), target_for(context, content.identity)));
+    return std::nullopt;
+  };
+  if (std::optional<Error> error = decode(options, take)) return *error;
+  *table = make_table(std::move(parts));
   return Done{};
 }
 
+std::vector<TableContent> contents_of(const morello_table& table) {
+  std::vector<TableContent> contents;
+  for (const auto& part : table.parts) contents.push_back(part->table.content());
+  return contents;
+}
+
+const TableIdentity& identity_in(const std::shared_ptr<const TablePart>& part) {
+  return part->table.identity();
+}
+
+/// The parts of both; of one place, merged.
+Result<TableParts> merged_parts(const TableParts& a, const TableParts& b) {
+  const std::string &machine = identity_in(a[0]).machine, &other = identity_in(b[0]).machine;
+  if (machine != other)
+    return Error{MORELLO_INCOMPATIBLE_TABLE, "the tables cannot be merged: one is for machine " +
+                                                 machine + ", one for " + other};
+  TableParts all;
+  for (auto x = a.begin(), y = b.begin(); x != a.end() || y != b.end();) {
+    const bool from_a =
+        y == b.end() || (x != a.end() && place_of(identity_in(*x)) <= place_of(identity_in(*y)));
+    const bool from_b =
+        x == a.end() || (y != b.end() && place_of(identity_in(*y)) <= place_of(identity_in(*x)));
+    if (from_a && from_b) {
+      Result<Table> made = merge((*x)->table, (*y)->table, (*x)->target);
+      if (!made) return std::move(made.error());
+      all.push_back(make_part(std::move(*made), (*x)->target));
+    } else {
+      all.push_back(from_a ? *x : *y);
+    }
+    if (from_a) ++x;
+    if (from_b) ++y;
+  }
+  return all;
+}
+
 }  // namespace
+
+const TablePart* morello::part_for(const morello_table& table, const Target& target) {
+  for (const auto& part : table.parts)
+    if (part->target == target) return part.get();
+  return nullptr;
+}
 
 morello_status morello_table_load(const morello_context* context, const char* path,
                                   morello_table** table, morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"context", context}, {"path", path}, {"table", table}})) return *e;
     return load(
-        *context, [&](const DecodeOptions& o) { return morello::load(path, o); }, table);
+        *context,
+        [&](const DecodeOptions& o, const TakePart& take) { return load_parts(path, o, take); },
+        table);
   });
 }
 
@@ -56,7 +103,9 @@ morello_status morello_table_load_memory(const morello_context* context, const v
     if (auto e = find_null({{"context", context}, {"data", data}, {"table", table}})) return *e;
     const std::span<const u8> bytes(static_cast<const u8*>(data), size);
     return load(
-        *context, [&](const DecodeOptions& o) { return decode(bytes, o); }, table);
+        *context,
+        [&](const DecodeOptions& o, const TakePart& take) { return decode_parts(bytes, o, take); },
+        table);
   });
 }
 
@@ -64,7 +113,7 @@ morello_status morello_table_save(const morello_table* table, const char* path,
                                   morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"table", table}, {"path", path}})) return *e;
-    if (auto e = save(path, table->table.content())) return *e;
+    if (auto e = save(path, contents_of(*table))) return *e;
     return Done{};
   });
 }
@@ -75,7 +124,7 @@ morello_status morello_table_save_memory(const morello_table* table, void* buffe
     if (auto e = find_null({{"table", table}, {"length", length}})) return *e;
     if (size > 0)
       if (auto e = find_null({{"buffer", buffer}})) return *e;
-    const Bytes bytes = encode(table->table.content());
+    const Bytes bytes = encode(contents_of(*table));
     if (size > 0) std::memcpy(buffer, bytes.data(), std::min(size, bytes.size()));
     *length = bytes.size();
     return Done{};
@@ -86,9 +135,9 @@ morello_status morello_table_merge(const morello_table* a, const morello_table* 
                                    morello_table** merged, morello_error** err) {
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"a", a}, {"b", b}, {"merged", merged}})) return *e;
-    Result<Table> made = merge(a->table, b->table, a->target);
-    if (!made) return std::move(made.error());
-    *merged = make_table(std::move(*made), a->target);
+    Result<TableParts> parts = merged_parts(a->parts, b->parts);
+    if (!parts) return std::move(parts.error());
+    *merged = make_table(std::move(*parts));
     return Done{};
   });
 }
@@ -99,31 +148,46 @@ morello_status morello_table_info_get(const morello_table* table, morello_table_
     if (table == nullptr || info == nullptr || info_size < kFirstTableInfo ||
         info_size > kLargestStruct)
       return MORELLO_INVALID_ARGUMENT;
-    const Table& t = table->table;
+    const Target& first = table->parts.front()->target;
     morello_table_info known{};
-    known.target = table->target.number;
-    known.threads = table->target.processors;
-    copy_text(table->target.machine, known.machine, sizeof(known.machine));
-    known.families = t.families().size();
-    for (const Promise& promise : t.promises())
-      known.points += std::min(member_count(promise), ~u64{0} - known.points);
-    known.groups = t.keys();
-    known.boxes = t.boxes();
-    known.bytes = t.bytes();
+    known.target = first.number;
+    known.threads = first.processors;
+    copy_text(first.machine, known.machine, sizeof(known.machine));
+    known.parts = table->parts.size();
+    for (const auto& part : table->parts) {
+      const Table& t = part->table;
+      known.families += t.families().size();
+      for (const Promise& promise : t.promises())
+        known.points += std::min(member_count(promise), ~u64{0} - known.points);
+      known.groups += t.keys();
+      known.boxes += t.boxes();
+      known.bytes += t.bytes();
+    }
     write_struct(info, info_size, known);
     return MORELLO_OK;
   });
 }
 
 const char* morello_table_family(const morello_table* table, uint64_t index) {
-  if (table == nullptr || index >= table->table.families().size()) return nullptr;
-  return table->table.families()[index].c_str();
+  if (table == nullptr) return nullptr;
+  for (const auto& part : table->parts) {
+    const std::vector<std::string>& families = part->table.families();
+    if (index < families.size()) return families[index].c_str();
+    index -= families.size();
+  }
+  return nullptr;
 }
 
-int morello_table_covers(const morello_table* table, const morello_spec* spec) {
-  if (table == nullptr || spec == nullptr || spec->sized) return 0;
-  return guarded_value(
-      0, [&] { return program(table->table, spec->lowered.spec, table->target) ? 1 : 0; });
+morello_status morello_table_part(const morello_table* table, uint64_t index, morello_table** part,
+                                  morello_error** err) {
+  return guarded(err, [&]() -> Result<Done> {
+    if (auto e = find_null({{"table", table}, {"part", part}})) return *e;
+    if (index >= table->parts.size())
+      return invalid_argument("index is " + std::to_string(index) + "; the table has " +
+                              std::to_string(table->parts.size()) + " parts, counted from 0");
+    *part = make_table({table->parts[index]});
+    return Done{};
+  });
 }
 
 morello_table* morello_table_retain(const morello_table* table) { return retain(table); }

@@ -3,22 +3,46 @@
 #ifndef MORELLO_CAPI_TABLE_HH
 #define MORELLO_CAPI_TABLE_HH
 
+#include <memory>
+#include <vector>
+
 #include "capi/boundary.hh"
 #include "capi/objects.hh"
 #include "table/table.hh"
 
+namespace morello {
+
+/// What a table has for one target and number of threads. Tables that are merged share parts.
+struct TablePart {
+  Table table;
+  Target target;  // that of its identity, processors included
+};
+using TableParts = std::vector<std::shared_ptr<const TablePart>>;
+
+}  // namespace morello
+
 struct morello_table {
-  morello::Table table;
-  morello::Target target;  // that of its identity, processors included
+  morello::TableParts parts;  // one or more, ascending by place_of(their identities)
   morello::Owners owners;
 };
 
 namespace morello {
 
-/// A new object with one owner. REQUIRES: table.identity() is that of `target`.
-inline morello_table* make_table(Table table, const Target& target) {
-  return new morello_table{std::move(table), target, {}};
+/// A new object with one owner. REQUIRES: not empty, ascending.
+inline morello_table* make_table(TableParts parts) {
+  return new morello_table{std::move(parts), {}};
 }
+/// REQUIRES: table.identity() is that of `target`.
+inline std::shared_ptr<const TablePart> make_part(Table table, const Target& target) {
+  return std::make_shared<const TablePart>(TablePart{std::move(table), target});
+}
+
+/// The part that is for `target` and its processors, or nullptr.
+const TablePart* part_for(const morello_table& table, const Target& target);
+/// "avx2, 1 thread": whom a part is for.
+std::string name_of(const TablePart& part);
+/// Why a part does not cover a Spec: a line of morello_table_miss(). "" if it does.
+std::string miss_text(const TablePart& part, const morello_spec& spec);
 
 }  // namespace morello
 

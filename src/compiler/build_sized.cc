@@ -132,6 +132,11 @@ class SizedBuilder {
       stats_ = built->report.solving;
     } else {
       accumulate(stats_, built->report.solving);
+      // Of the first piece that the table does not answer for.
+      if (stats_.table_use == TableUse::kAnswered) {
+        stats_.table_use = built->report.solving.table_use;
+        stats_.table_reason = built->report.solving.table_reason;
+      }
     }
     plan_nanoseconds_ += built->report.plan_nanoseconds;
     emit_nanoseconds_ += built->report.emit_nanoseconds;

@@ -56,8 +56,8 @@ Result<PrecomputeProgress> precompute(std::span<const Family> families, const Ta
 Result<PrecomputeProgress> precompute(std::span<const Family> families, const Target& target,
                                       const TableStore& store, const PrecomputeOptions& options);
 
-/// How many members of a family a table promises. UNSUPPORTED as precompute().
-Result<u64> covered_members(const Table& table, const Family& family, const Target& target);
+/// For how many members of a family `is_wanted` holds. UNSUPPORTED as precompute().
+Result<u64> count_members(const Family& family, const std::function<bool(const Spec&)>& is_wanted);
 
 }  // namespace morello
 

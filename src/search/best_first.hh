@@ -60,10 +60,13 @@ class BestFirst {
     int slack_shift = 7;
     /// Ask looser limits first (see borrow()). No influence on the result.
     bool borrow = true;
+    /// Less memory makes nothing cheaper, which lower bounds of looser limits rely on. False where
+    /// limits decide what is listed: then there is no borrowing either.
+    bool monotone = true;
   };
 
   explicit BestFirst(const Problem& problem, Options options = {})
-      : problem_(problem), options_(options) {}
+      : problem_(problem), options_(options), memo_(options.monotone) {}
 
   /// What one thread needs of its own. Not shared.
   class Worker {
@@ -305,7 +308,7 @@ class BestFirst {
   }
 
   void open(Entry& e, i64 bound, std::unique_lock<SpinLock>& lock, Worker& w) {
-    if (options_.borrow) {
+    if (options_.borrow && options_.monotone) {
       lock.unlock();
       bool settled = borrow(e, bound, w);
       lock.lock();

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "search/near.hh"
+
 namespace morello {
 namespace {
 
@@ -14,30 +16,35 @@ constexpr u64 price_of(Breadth breadth) { return breadth == Breadth::kWhole ? 4 
 /// Of what is searched whatever the effort, until there is a program. Few Specs need so many:
 /// batches with axes in odd orders, large graphs.
 constexpr u64 kMostAnyway = 8192;
+/// Of what is near.
+constexpr u64 kMostNear = 2048;
+/// What is near suffices if it costs no more than this many times what is expected: the best of its
+/// space, or what is known of that when the expansions are used up.
+constexpr double kGoodEnough = 1.1, kGoodUnfinished = 1.01;
 
 class Parts {
  public:
   Parts(const Spec& spec, const Target& target, const SearchOptions& options)
-      : spec_(spec), target_(target), options_(options) {
-    options_.search_threads = 1;  // how much several threads expand is chance
-    if (options.hint) best_ = *options.hint;
-  }
+      : spec_(spec), target_(target), options_(options) {}
 
   Result<ImplTree> run(SearchStats* stats) {
     std::optional<Error> error;
+    if (options_.near && search_near(&error)) {
+      if (stats) *stats = all_;
+      if (failed_) return std::move(*error);
+      return std::move(*best_);
+    }
     // What ends before it has a program is completed like a search that a budget ended.
     for (Breadth breadth : {Breadth::kNarrow, Breadth::kMiddle, Breadth::kWhole}) {
+      if (is_exact() && breadth != Breadth::kWhole) continue;
       u64 most = kMostAnyway;
-      if (breadth == Breadth::kWhole && !best_)
+      if (breadth == Breadth::kWhole && (!best_ || is_exact()))
         most = 0;  // until there is one
       else if (breadth != Breadth::kNarrow && best_)
         most = (options_.effort - std::min(options_.effort, used_)) / price_of(breadth);
-      if (most == 0 && best_) break;
-      error = search(breadth, most);
-      const bool empty =
-          error && (error->status == MORELLO_NO_IMPLEMENTATION ||
-                    (error->status == MORELLO_BUDGET_EXCEEDED && !all_.budget_ended));
-      failed_ = error && !empty && !all_.budget_ended;  // cancelled, or a bug
+      if (most == 0 && best_ && !is_exact()) break;
+      error = search({breadth, most, best_ ? &*best_ : nullptr});
+      note(error);
       if (failed_ || all_.budget_ended) break;
     }
     if (stats) *stats = all_;
@@ -46,19 +53,54 @@ class Parts {
   }
 
  private:
-  std::optional<Error> search(Breadth breadth, u64 most) {
-    const SearchPart part{breadth, most, best_ ? &*best_ : nullptr};
+  bool is_exact() const { return options_.effort == kExactEffort; }
+
+  void note(const std::optional<Error>& error) {
+    const bool empty = error && (error->status == MORELLO_NO_IMPLEMENTATION ||
+                                 (error->status == MORELLO_BUDGET_EXCEEDED && !all_.budget_ended));
+    failed_ = error && !empty && !all_.budget_ended;  // cancelled, or a bug
+  }
+
+  /// Searches what is near. True if that is all: it is good enough, or the search was ended.
+  bool search_near(std::optional<Error>* error) {
+    const NearDecisions& near = *options_.near;
+    const SpecProblem::Guide guide = [&](const Spec& spec, const Limits& limits, ActionList& out) {
+      near.list(spec, limits, out);
+    };
+    Spec root = spec_;
+    root.serial = options_.threads <= 1;
+    Limits limits = limits_of(with_machine(target_, 0, 0, options_.threads));
+    clamp_limits(root, limits);
+    if (!near.has(root, limits)) return false;
+    *error = search({Breadth::kNarrow, kMostNear, best_ ? &*best_ : nullptr, &guide});
+    note(*error);
+    used_ = 0;  // an effort is for the other parts: without a table, they are searched as far
+    if (failed_) return true;
+    all_.near = !*error;
+    if (!best_) return false;
+    if (all_.budget_ended) return true;
+    if (is_exact() || options_.effort > kQuickEffort) return false;
+    const double good = all_.expanded < kMostNear ? kGoodEnough : kGoodUnfinished;
+    return static_cast<double>(best_->nodes[0].cost) <=
+           good * static_cast<double>(near.expected_cost(root));
+  }
+
+  std::optional<Error> search(const SearchPart& part) {
     SearchOptions options = options_;
+    // How much several threads expand is chance.
+    if (part.expansions != 0 || !is_exact()) options.search_threads = 1;
     if (options.time_budget_us != 0)
       options.time_budget_us -= std::min(options.time_budget_us - 1, all_.microseconds);
     SearchStats stats;
     Result<ImplTree> tree = search_part(spec_, target_, options, part, &stats);
     add(stats);
-    used_ += stats.expanded * price_of(breadth);
+    used_ += stats.expanded * price_of(part.breadth);
     if (!tree) return std::move(tree.error());
     // Of equal ones that of the whole space, which is the one that an exact search takes.
-    if (!best_ || stats.optimal || tree->nodes[0].cost < best_->nodes[0].cost)
+    if (!best_ || stats.optimal || tree->nodes[0].cost < best_->nodes[0].cost) {
       best_ = std::move(*tree);
+      all_.near = false;
+    }
     return std::nullopt;
   }
 
@@ -89,8 +131,8 @@ class Parts {
 
 }  // namespace
 
-Result<ImplTree> search_with_effort(const Spec& spec, const Target& target,
-                                    const SearchOptions& options, SearchStats* stats) {
+Result<ImplTree> search_in_parts(const Spec& spec, const Target& target,
+                                 const SearchOptions& options, SearchStats* stats) {
   return Parts(spec, target, options).run(stats);
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Searches with an effort: of narrower spaces first, each by the exact algorithm with a memo of its
-// own, until a number of expansions is used up.
+// Searches that may end early: what a table decides for near sizes first, and with an effort
+// narrower spaces, each by the exact algorithm with a memo of its own, until a number of expansions
+// is used up.
 #ifndef MORELLO_SEARCH_EFFORT_HH
 #define MORELLO_SEARCH_EFFORT_HH
 
 #include "actions/action.hh"
+#include "search/spec_problem.hh"
 #include "search/synthesize.hh"
 
 namespace morello {
@@ -12,8 +14,9 @@ namespace morello {
 /// One search of several.
 struct SearchPart {
   Breadth breadth = Breadth::kWhole;
-  u64 expansions = 0;              // at most; 0: any number
-  const ImplTree* best = nullptr;  // what the parts before found
+  u64 expansions = 0;                         // at most; 0: any number
+  const ImplTree* best = nullptr;             // what the parts before found
+  const SpecProblem::Guide* guide = nullptr;  // a space of its own, in place of `breadth`'s
 };
 
 /// The cheapest program of a part, or the best one that is known if something ends it: the effort,
@@ -22,11 +25,13 @@ struct SearchPart {
 Result<ImplTree> search_part(const Spec& spec, const Target& target, const SearchOptions& options,
                              const SearchPart& part, SearchStats* stats);
 
-/// synthesize() with options.effort. The narrowest space is searched whatever the effort, and of
-/// others one that is not searched to its end counts for nothing. So more effort never finds less,
-/// and as much finds the same, for all is counted and one thread searches.
-Result<ImplTree> search_with_effort(const Spec& spec, const Target& target,
-                                    const SearchOptions& options, SearchStats* stats);
+/// synthesize() of searches that may end early. What is near comes first (SearchOptions::near); it
+/// is all, if it is good enough and the effort no more than kQuickEffort. With an effort, the
+/// narrowest space is searched whatever it is, and of others one that is not searched to its end
+/// counts for nothing. So more effort never finds less, and as much finds the same, for all is
+/// counted and one thread searches.
+Result<ImplTree> search_in_parts(const Spec& spec, const Target& target,
+                                 const SearchOptions& options, SearchStats* stats);
 
 }  // namespace morello
 

@@ -53,14 +53,17 @@ class Memo {
     typename Memo::KeyRecord& record_;
   };
 
+  /// `monotone`: what costs so much with more memory costs no less with less.
+  explicit Memo(bool monotone = true) : monotone_(monotone) {}
+
   /// The entry that answers `key` at `limits`: a solved one whose box contains them, or the one
   /// made for these limits; or else a new one (`found` is false). Its low() is at least that of
-  /// every entry with looser limits: what costs so much with more memory costs no less with less.
+  /// every entry with looser limits, if costs are monotone.
   /// Entries stay where they are.
   Entry& find_or_add(const Key& key, u64 hash, const Limits& limits, bool& found) {
     Shard& shard = shard_of(hash);
     std::lock_guard guard(shard.lock);
-    return shard.find_or_add(shard.record_of(key, hash), limits, found);
+    return shard.find_or_add(shard.record_of(key, hash), limits, found, monotone_);
   }
   /// The same, but nothing is added: null if there is none.
   Entry* find(const Key& key, u64 hash, const Limits& limits) {
@@ -75,7 +78,7 @@ class Memo {
   Entry& find_or_add(Entry& sibling, const Limits& limits, bool& found) {
     Shard& shard = shard_of(sibling.record_.hash);
     std::lock_guard guard(shard.lock);
-    return shard.find_or_add(sibling.record_, limits, found);
+    return shard.find_or_add(sibling.record_, limits, found, monotone_);
   }
 
   /// The entry of the same key whose limits are the loosest of those that contain `entry`'s; itself
@@ -178,13 +181,13 @@ class Memo {
       return same;
     }
 
-    Entry& find_or_add(KeyRecord& record, const Limits& limits, bool& found) {
+    Entry& find_or_add(KeyRecord& record, const Limits& limits, bool& found, bool monotone) {
       i64 low = 0;
       Entry* known = find(record, limits, low);
       found = known != nullptr;
       if (found) return *known;
       Entry& entry = entries.emplace_back(record, limits);
-      entry.raise(low);
+      if (monotone) entry.raise(low);
       append(record, {limits, &entry});
       return entry;
     }
@@ -227,6 +230,7 @@ class Memo {
 
   static constexpr int kShardBits = 3;
   std::array<Shard, 1 << kShardBits> shards_;
+  const bool monotone_;
 };
 
 }  // namespace morello

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "search/near.hh"
 #include "table/walk.hh"
 
 namespace morello {
@@ -32,7 +33,8 @@ Result<ImplTree> solve(const Spec& spec, const Target& target, const SearchOptio
   if (table == nullptr) return search(spec, target, options, stats);
   const Clock::time_point start = Clock::now();
   const bool covered = covers(*table, spec, target);
-  std::optional<ImplTree> tree = guess(*table, spec, target);
+  std::optional<ImplTree> tree;
+  if (covered) tree = guess(*table, spec, target);
   stats.lookup_nanoseconds = nanoseconds_since(start);
   if (covered && tree) {
     stats.table_use = TableUse::kAnswered;
@@ -42,9 +44,12 @@ Result<ImplTree> solve(const Spec& spec, const Target& target, const SearchOptio
   }
   stats.table_use = covered ? TableUse::kWrong : TableUse::kNotCovered;
   if (!covered) stats.table_reason = TableReason::kSpec;
-  SearchOptions hinted = options;
-  if (tree) hinted.hint = &*tree;
-  return search(spec, target, hinted, stats);
+  const NearDecisions near(*table, target);
+  SearchOptions guided = options;
+  guided.near = &near;
+  Result<ImplTree> found = search(spec, target, guided, stats);
+  if (!covered && found && stats.search.near) stats.table_use = TableUse::kNear;
+  return found;
 }
 
 }  // namespace morello

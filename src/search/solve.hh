@@ -9,7 +9,7 @@
 namespace morello {
 
 /// What became of a table. Numbers are those of morello_table_use.
-enum class TableUse : u8 { kNoTable = 0, kAnswered = 1, kNotCovered = 2, kWrong = 3 };
+enum class TableUse : u8 { kNoTable = 0, kAnswered = 1, kNotCovered = 2, kWrong = 3, kNear = 4 };
 /// Why a table does not cover a Spec. Numbers are those of morello_table_reason.
 enum class TableReason : u8 { kNoReason = 0, kSpec = 1, kTarget = 2, kThreads = 3 };
 
@@ -22,8 +22,9 @@ struct SolveStats {
 };
 
 /// synthesize(), after asking `table`, unless that is nullptr. What the table decides is checked
-/// before use; where it promises nothing, or what it decides makes no program, it gives at most a
-/// hint. REQUIRES: table->identity() is that of `target` with `options.threads` processors.
+/// before use; where it promises nothing, or what it decides makes no program, it says at most
+/// where to look first (search/near.hh), if the search may end early. REQUIRES: table->identity()
+/// is that of `target` with `options.threads` processors.
 Result<ImplTree> solve(const Spec& spec, const Target& target, const SearchOptions& options,
                        const Table* table, SolveStats& stats);
 

@@ -53,12 +53,18 @@ class SpecProblem {
   };
   static constexpr int kMaxChildren = morello::kMaxChildren;
 
+  /// Lists actions in place of those of the context: a space of its own.
+  using Guide = std::function<void(const Spec&, const Limits&, ActionList&)>;
+
   /// `bound_percent`: of every lower bound, for tests that compare with searches that prune less.
-  explicit SpecProblem(const ActionContext& context, u32 bound_percent = 100)
+  /// `guide`: referred to; may be null.
+  explicit SpecProblem(const ActionContext& context, u32 bound_percent = 100,
+                       const Guide* guide = nullptr)
       : context_(context),
         bounds_(*context.target, context.microkernels),
         most_(limits_of(*context.target)),
-        bound_percent_(bound_percent) {}
+        bound_percent_(bound_percent),
+        guide_(guide) {}
 
   u64 hash(const Spec& spec) const { return hash_of(spec); }
   i64 lower_bound(const Spec& spec, const Limits& limits) const {
@@ -68,7 +74,10 @@ class SpecProblem {
     return part_of(bounds_.quick(spec, limits));
   }
   void list(const Spec& spec, const Limits& limits, ActionList& out) const {
-    list_actions(spec, limits, context_, out);
+    if (guide_)
+      (*guide_)(spec, limits, out);
+    else
+      list_actions(spec, limits, context_, out);
   }
   bool preview(const Spec& spec, const Limits& limits, const Action& action,
                Derivation& out) const {
@@ -101,6 +110,7 @@ class SpecProblem {
   Bounds bounds_;
   Limits most_;
   u32 bound_percent_;
+  const Guide* guide_;
 };
 
 using SpecSearch = BestFirst<SpecProblem>;

@@ -25,14 +25,14 @@ class Synthesis {
         options_(options),
         part_(part),
         adjusted_(with_machine(target, 0, 0, options.threads)),
-        problem_(context_of(options, part, adjusted_), options.bound_percent),
-        search_(problem_, {options.slack_shift, options.borrow}),
+        problem_(context_of(options, part, adjusted_), options.bound_percent, part.guide),
+        // What is listed under a guide depends on limits.
+        search_(problem_, {options.slack_shift, options.borrow, /*monotone=*/!part.guide}),
         worker_(search_),
         root_(spec),
         limits_(limits_of(adjusted_)),
         next_progress_(options.progress_us) {
     root_.serial = options.threads <= 1;
-    if (options.hint) best_ = *options.hint;
     if (part.best) best_ = *part.best;
   }
 
@@ -73,7 +73,7 @@ class Synthesis {
   }
   /// A part that the effort ended counts for nothing.
   bool keeps_best() const { return stop_ == Stop::kEffort && part_.best; }
-  bool is_whole() const { return part_.breadth == Breadth::kWhole; }
+  bool is_whole() const { return part_.breadth == Breadth::kWhole && !part_.guide; }
 
   /// Of all programs, not of those of the part alone.
   i64 bound_now(SpecSearch::Worker& w) {
@@ -208,8 +208,11 @@ Result<ImplTree> search_part(const Spec& spec, const Target& target, const Searc
 
 Result<ImplTree> synthesize(const Spec& spec, const Target& target, const SearchOptions& options,
                             SearchStats* stats) {
-  if (options.effort != kExactEffort) return search_with_effort(spec, target, options, stats);
-  return search_part(spec, target, options, {}, stats);
+  const bool may_end = options.effort != kExactEffort || options.time_budget_us != 0 ||
+                       options.memory_budget_bytes != 0;
+  if (options.effort == kExactEffort && !(may_end && options.near))
+    return search_part(spec, target, options, {}, stats);
+  return search_in_parts(spec, target, options, stats);
 }
 
 }  // namespace morello

@@ -21,6 +21,9 @@ struct SearchProgress {
 };
 
 inline constexpr u64 kExactEffort = 0;
+inline constexpr u64 kQuickEffort = MORELLO_EFFORT_QUICK;
+
+class NearDecisions;
 
 struct SearchOptions {
   u32 threads = 1;              // most threads that the program may use; 1: no parallel loop
@@ -34,7 +37,7 @@ struct SearchOptions {
   std::function<void(const SearchProgress&)> progress;
   u64 progress_us = 100000;
   const volatile i32* cancel = nullptr;  // the search ends soon after this is not 0
-  const ImplTree* hint = nullptr;        // a program to have, should a budget end the search early
+  const NearDecisions* near = nullptr;   // where to look first, if it may end early
   u32 disabled_actions = 0;       // bit 1 << ActionKind: for tests of what a rewrite is worth
   u32 disabled_restrictions = 0;  // bit 1 << Restriction (actions/action.hh): for tests
   u32 bound_percent = 100;        // of every lower bound, for tests of searches that prune less
@@ -49,7 +52,8 @@ struct SearchStats {
   u64 microseconds = 0;
   bool optimal = false;       // proven; or else a budget or the effort ended the search
   bool budget_ended = false;  // it, or a part of it
-  i64 bound = 0;              // units; no program costs less
+  bool near = false;  // the program is made of SearchOptions::near, and nothing better known
+  i64 bound = 0;      // units; no program costs less
 };
 
 /// The cheapest program for `spec` under the cost model, with ties broken canonically:

@@ -4,6 +4,7 @@
 #define MORELLO_TABLE_ENCODE_HH
 
 #include <functional>
+#include <optional>
 
 #include "table/allowance.hh"
 #include "table/frame.hh"
@@ -23,10 +24,20 @@ struct DecodeOptions {
 /// REQUIRES: check(content) finds nothing.
 Bytes encode(const TableContent& content);
 
+/// A file with several parts. REQUIRES: of each, check() finds nothing; ascending by place_of().
+Bytes encode(const std::vector<TableContent>& parts);
+
 /// Untrusted bytes: whatever they are, time and memory are bounded, and what is returned as content
-/// has passed check().
+/// has passed check(). Gives each part to `take`, which makes a Table of it before the next one
+/// comes, or ends the call with an error; `wanted_of` is asked about each.
 /// @return CORRUPT_TABLE; TABLE_TOO_LARGE; INCOMPATIBLE_TABLE, naming what differs from what is
-/// wanted.
+/// wanted; what `take` returns.
+using TakePart = std::function<std::optional<Error>(TableContent)>;
+std::optional<Error> decode_parts(std::span<const u8> file, const DecodeOptions& options,
+                                  const TakePart& take);
+/// The same for one part that was found by read_frames().
+Result<TableContent> decode(const Frame& frame, const DecodeOptions& options);
+/// The same for a file of one part; INCOMPATIBLE_TABLE also if it has several.
 Result<TableContent> decode(std::span<const u8> file, const DecodeOptions& options = {});
 
 }  // namespace morello

@@ -9,18 +9,53 @@
 namespace morello {
 namespace {
 
-Result<TableContent> load_from(const std::string& path, int fd, const DecodeOptions& options) {
+/// All bytes of a file, which `options` counts afterwards.
+Result<Bytes> read_file(const std::string& path, int fd, DecodeOptions& options) {
   const Result<u64> size = size_of_file(path, fd);
   if (!size) return size.error();
-  DecodeOptions counted = options;
-  counted.taken += *size;
-  if (counted.taken > options.max_bytes)
+  options.taken += *size;
+  if (options.taken > options.max_bytes)
     return with_path(path, Allowance(options.max_bytes).too_large("the file"));
-  Result<Bytes> bytes = read_all(path, fd, *size);
-  if (!bytes) return bytes.error();
-  Result<TableContent> content = decode(*bytes, counted);
-  if (!content) return with_path(path, content.error());
-  return content;
+  return read_all(path, fd, *size);
+}
+
+/// A file, its frames, and the content of one of them.
+struct Existing {
+  Bytes bytes;  // that the frames point into
+  std::vector<Frame> frames;
+  size_t number = 0;  // of the part that is wanted, or before which it would be
+  std::optional<TableContent> content;
+};
+
+/// Finds the part that `options` want, and decodes it.
+std::optional<Error> find_part(Existing& file, const DecodeOptions& options) {
+  Result<std::vector<Frame>> frames = read_frames(file.bytes);
+  if (!frames) return std::move(frames.error());
+  file.frames = std::move(*frames);
+  if (options.wanted == nullptr && file.frames.size() > 1) return decode(file.bytes).error();
+  if (options.wanted != nullptr) {
+    const auto place = place_of(*options.wanted);
+    while (file.number < file.frames.size() && place_of(file.frames[file.number].identity) < place)
+      file.number++;
+    if (file.number == file.frames.size() || place_of(file.frames[file.number].identity) != place)
+      return std::nullopt;
+  }
+  Result<TableContent> content = decode(file.frames[file.number], options);
+  if (!content) return std::move(content.error());
+  file.content = std::move(*content);
+  return std::nullopt;
+}
+
+/// The file with this content in its place.
+Bytes with_part(const Existing& file, const Bytes& part) {
+  std::vector<std::span<const u8>> frames;
+  for (const Frame& frame : file.frames) frames.push_back(frame.bytes);
+  const auto at = frames.begin() + static_cast<std::ptrdiff_t>(file.number);
+  if (file.content)
+    *at = part;
+  else
+    frames.insert(at, part);
+  return join(frames);
 }
 
 /// A table file in its folder, locked against other writers.
@@ -28,8 +63,8 @@ class LockedFile {
  public:
   static Result<LockedFile> open(const std::string& path);
 
-  /// Nothing if there is no file.
-  Result<std::optional<TableContent>> load(const DecodeOptions& options) const;
+  /// Without frames if there is no file.
+  Result<Existing> load(const DecodeOptions& options) const;
   std::optional<Error> replace(const Bytes& bytes) const;
 
  private:
@@ -58,13 +93,17 @@ Result<LockedFile> LockedFile::open(const std::string& path) {
   return LockedFile(std::move(*place), std::move(lock));
 }
 
-Result<std::optional<TableContent>> LockedFile::load(const DecodeOptions& options) const {
+Result<Existing> LockedFile::load(const DecodeOptions& options) const {
+  Existing existing;
   Descriptor file(openat(folder_.get(), name_.c_str(), kReadFlags));
-  if (!file && errno == ENOENT) return std::optional<TableContent>();
+  if (!file && errno == ENOENT) return existing;
   if (!file) return failed(path_, "open");
-  Result<TableContent> content = load_from(path_, file.get(), options);
-  if (!content) return content.error();
-  return std::optional<TableContent>(std::move(*content));
+  DecodeOptions counted = options;
+  Result<Bytes> bytes = read_file(path_, file.get(), counted);
+  if (!bytes) return bytes.error();
+  existing.bytes = std::move(*bytes);
+  if (std::optional<Error> error = find_part(existing, counted)) return with_path(path_, *error);
+  return existing;
 }
 
 /// Gives a new file the owner, group and permissions of the one that it will replace, as far as the
@@ -115,14 +154,36 @@ std::optional<Error> LockedFile::replace(const Bytes& bytes) const {
 
 }  // namespace
 
-Result<TableContent> load(const std::string& path, const DecodeOptions& options) {
+std::optional<Error> load_parts(const std::string& path, const DecodeOptions& options,
+                                const TakePart& take) {
   Descriptor file(open(path.c_str(), kReadFlags));
   if (!file) return failed(path, "open");
-  return load_from(path, file.get(), options);
+  DecodeOptions counted = options;
+  const Result<Bytes> bytes = read_file(path, file.get(), counted);
+  if (!bytes) return bytes.error();
+  std::optional<Error> error = decode_parts(*bytes, counted, take);
+  if (error) return with_path(path, std::move(*error));
+  return std::nullopt;
+}
+
+Result<TableContent> load(const std::string& path, const DecodeOptions& options) {
+  std::optional<TableContent> only;
+  const std::optional<Error> error =
+      load_parts(path, options, [&](TableContent content) -> std::optional<Error> {
+        if (only) return Error{MORELLO_INCOMPATIBLE_TABLE, "the table has several parts"};
+        only = std::move(content);
+        return std::nullopt;
+      });
+  if (error) return *error;
+  return std::move(*only);
 }
 
 std::optional<Error> save(const std::string& path, const TableContent& content) {
-  const Bytes bytes = encode(content);
+  return save(path, std::vector<TableContent>{content});
+}
+
+std::optional<Error> save(const std::string& path, const std::vector<TableContent>& parts) {
+  const Bytes bytes = encode(parts);
   Result<LockedFile> file = LockedFile::open(path);
   return file ? file->replace(bytes) : file.error();
 }
@@ -131,11 +192,11 @@ std::optional<Error> update(const std::string& path, const Change& change,
                             const DecodeOptions& options) {
   Result<LockedFile> file = LockedFile::open(path);
   if (!file) return file.error();
-  Result<std::optional<TableContent>> existing = file->load(options);
+  Result<Existing> existing = file->load(options);
   if (!existing) return existing.error();
-  Result<TableContent> changed = change(std::move(*existing));
+  Result<TableContent> changed = change(existing->content);
   if (!changed) return changed.error();
-  return file->replace(encode(*changed));
+  return file->replace(with_part(*existing, encode(*changed)));
 }
 
 }  // namespace morello

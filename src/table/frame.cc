@@ -33,9 +33,10 @@ struct Header {
   u32 sections;
   std::array<char, kNameBytes> target, machine;
   std::array<Entry, kSections> section;
-  u64 hash;  // of all before it
+  u32 part, parts;  // so that a file that lacks some is noticed
+  u64 hash;         // of all before it
 };
-static_assert(sizeof(Header) == 264 && std::has_unique_object_representations_v<Header>);
+static_assert(sizeof(Header) == 272 && std::has_unique_object_representations_v<Header>);
 
 u64 hash_of(const void* bytes, size_t count) { return XXH3_64bits(bytes, count); }
 u64 hash_of(const Header& header) { return hash_of(&header, offsetof(Header, hash)); }
@@ -87,6 +88,9 @@ Result<Header> read_header(std::span<const u8> file) {
   if (h.processors < 1 || h.processors > kMaxProcessors)
     return corrupt("the header says " + std::to_string(h.processors) +
                    " threads of a program; valid are 1 to " + std::to_string(kMaxProcessors));
+  if (h.part >= h.parts || h.parts > kMaxParts)
+    return corrupt("the header is of part " + std::to_string(h.part) + " of " +
+                   std::to_string(h.parts) + "; valid are up to " + std::to_string(kMaxParts));
   return h;
 }
 
@@ -118,6 +122,7 @@ Bytes write_frame(const TableIdentity& identity, const Sections& sections) {
   h.sections = kSections;
   h.target = to_field(identity.target);
   h.machine = to_field(identity.machine);
+  h.parts = 1;
   Bytes file(sizeof h);
   for (size_t s = 0; s < kSections; s++) {
     const Bytes stored = compress(sections[s]);
@@ -129,12 +134,13 @@ Bytes write_frame(const TableIdentity& identity, const Sections& sections) {
   return file;
 }
 
-Result<Frame> read_frame(std::span<const u8> file) {
-  Result<Header> header = read_header(file);
-  if (!header) return header.error();
-  const Header& h = *header;
+namespace {
+
+/// The frame that bytes begin with.
+Result<Frame> read_frame(std::span<const u8> file, const Header& h) {
   Frame frame{{h.target.data(), h.machine.data(), h.processors, h.target_fingerprint,
                h.cost_model_fingerprint, h.action_fingerprint},
+              {},
               {}};
   std::span<const u8> rest = file.subspan(sizeof h);
   for (size_t s = 0; s < kSections; s++) {
@@ -146,13 +152,60 @@ Result<Frame> read_frame(std::span<const u8> file) {
     frame.parts[s] = {rest.first(entry.stored_bytes), entry.decoded_bytes};
     rest = rest.subspan(entry.stored_bytes);
   }
-  if (!rest.empty()) return corrupt(count(rest.size()) + " follow after the last section");
+  frame.bytes = file.first(file.size() - rest.size());
   for (size_t s = 0; s < kSections; s++) {
     const std::span<const u8> stored = frame.parts[s].stored;
     if (hash_of(stored.data(), stored.size()) != h.section[s].hash)
       return corrupt(quoted(static_cast<Section>(s)) + " is damaged: its checksum is wrong");
   }
   return frame;
+}
+
+std::string of_part(u32 part, u32 parts) {
+  return parts == 1 ? "" : "part " + std::to_string(part) + " of " + std::to_string(parts) + ": ";
+}
+
+}  // namespace
+
+Result<std::vector<Frame>> read_frames(std::span<const u8> file) {
+  std::vector<Frame> frames;
+  u32 parts = 1;
+  for (u32 part = 0; part < parts; part++) {
+    const auto failed = [&](Error error) {
+      error.message = of_part(part, parts) + error.message;
+      return error;
+    };
+    if (part > 0 && file.empty()) return failed(corrupt("the file ends before it"));
+    const Result<Header> header = read_header(file);
+    if (!header) return failed(header.error());
+    if (part == 0) parts = header->parts;
+    if (header->part != part || header->parts != parts)
+      return failed(corrupt("in its place is part " + std::to_string(header->part) + " of " +
+                            std::to_string(header->parts)));
+    Result<Frame> frame = read_frame(file, *header);
+    if (!frame) return failed(std::move(frame.error()));
+    if (part > 0 && !(place_of(frames.back().identity) < place_of(frame->identity)))
+      return failed(corrupt("parts are not ascending"));
+    file = file.subspan(frame->bytes.size());
+    frames.push_back(std::move(*frame));
+  }
+  if (!file.empty()) return corrupt(count(file.size()) + " follow after the last section");
+  return frames;
+}
+
+Bytes join(const std::vector<std::span<const u8>>& frames) {
+  Bytes file;
+  for (size_t part = 0; part < frames.size(); part++) {
+    Header h;
+    std::memcpy(&h, frames[part].data(), sizeof h);
+    h.part = static_cast<u32>(part);
+    h.parts = static_cast<u32>(frames.size());
+    h.hash = hash_of(h);
+    const size_t at = file.size();
+    file.insert(file.end(), frames[part].begin(), frames[part].end());
+    std::memcpy(file.data() + at, &h, sizeof h);
+  }
+  return file;
 }
 
 Result<Bytes> decompress(const Frame& frame, Section section) {

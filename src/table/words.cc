@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "impl/microkernel_id.hh"
-#include "spec/names.hh"
 #include "support/number.hh"
 
 namespace morello {
@@ -36,16 +35,6 @@ std::string stage_text(const Spec& key, const Stage& stage) {
   return s + ')';
 }
 
-/// All that makes keys differ, levels and access aside, which are coordinates.
-std::string operand_text(const Operand& operand, const DimNames& names) {
-  std::string s(name_of(operand.dtype));
-  s += layout_text(operand, names);
-  if (is_dense(operand)) return s;
-  s += '~' + std::to_string(operand.contig);
-  if (operand.far) s += "far";
-  return operand.alias ? s + "alias" + std::to_string(operand.alias) : s;
-}
-
 std::string layout_of_action(const Action& a) {
   switch (a.option) {
     case LayoutOption::kSame:
@@ -75,6 +64,15 @@ std::string microkernel_text(const Action& a) {
 }
 
 }  // namespace
+
+std::string operand_text(const Operand& operand, const DimNames& names) {
+  std::string s(name_of(operand.dtype));
+  s += layout_text(operand, names);
+  if (is_dense(operand)) return s;
+  s += '~' + std::to_string(operand.contig);
+  if (operand.far) s += "far";
+  return operand.alias ? s + "alias" + std::to_string(operand.alias) : s;
+}
 
 std::string key_text(const Spec& key) {
   const DimNames names = dim_names(key);

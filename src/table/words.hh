@@ -5,12 +5,16 @@
 
 #include <string>
 
+#include "spec/names.hh"
 #include "table/boxes.hh"
 
 namespace morello {
 
 /// "muladd(0,1) f32[m,k] f32[k,n] -> f32[m,n]".
 std::string key_text(const Spec& key);
+
+/// "f32[m,k]": all that makes keys differ, levels and access aside, which are coordinates.
+std::string operand_text(const Operand& operand, const DimNames& names);
 
 /// "m", "operand0", "registers", "L1", ... No two axes of a key share a name.
 std::string axis_name(const Spec& key, size_t axis);

@@ -206,13 +206,69 @@ TEST_CASE("tables merge") {
   REQUIRE(save(both, folder / "1") == MORELLO_OK);
   REQUIRE(save(other, folder / "2") == MORELLO_OK);
   CHECK(bytes_of(folder / "1") == bytes_of(folder / "2"));
+}
 
-  const Shop parallel(content_for({kRelu}, 2));
-  const Failure failure = fail<morello_table>([&](morello_table** t, morello_error** e) {
-    return morello_table_merge(a.table.get(), parallel.table.get(), t, e);
+TEST_CASE("tables of several targets or numbers of threads merge into one of several parts") {
+  const Folder folder;
+  const Shop serial(content_for({kRelu})), parallel(content_for({kMatmul}, 2));
+  const auto merged = [&](const TablePtr& x, const TablePtr& y) {
+    return make<TablePtr>([&](morello_table** t, morello_error** e) {
+      return morello_table_merge(x.get(), y.get(), t, e);
+    });
+  };
+  const TablePtr both = merged(parallel.table, serial.table);
+  const std::string path = folder / "both";
+  REQUIRE(save(both, path) == MORELLO_OK);
+  REQUIRE(save(merged(merged(serial.table, both), parallel.table), folder / "again") == MORELLO_OK);
+  CHECK(bytes_of(path) == bytes_of(folder / "again"));
+  const TablePtr loaded = make<TablePtr>([&](morello_table** t, morello_error** e) {
+    return morello_table_load(serial.context.get(), path.c_str(), t, e);
   });
-  CHECK(failure.status == MORELLO_INCOMPATIBLE_TABLE);
-  CHECK(contains(failure.message, "threads"));
+  morello_table_info info;
+  REQUIRE(morello_table_info_get(loaded.get(), &info, sizeof(info)) == MORELLO_OK);
+  CHECK(info.parts == 2);
+  CHECK(info.threads == 1);
+  CHECK(info.families == 2);
+  CHECK(info.points == 2);
+  CHECK(std::string(morello_table_family(loaded.get(), 0)) == kRelu);
+  CHECK(std::string(morello_table_family(loaded.get(), 1)) == kMatmul);
+  CHECK(morello_table_family(loaded.get(), 2) == nullptr);
+  morello_table_verification found;
+  REQUIRE(morello_table_verify(loaded.get(), 5, 1, &found, sizeof(found), nullptr) == MORELLO_OK);
+  CHECK(found.promised == 2);
+  CHECK(found.failures == 0);
+
+  // Each part answers for its own.
+  const auto use = [&](const char* text, uint32_t threads) {
+    morello_options options = serial.options();
+    options.table = loaded.get();
+    options.threads = threads;
+    return stats_of(synthesize(serial.context.get(), serial.spec(text).get(), &options).get());
+  };
+  CHECK(use(kRelu, 1).table_use == MORELLO_TABLE_ANSWERED);
+  CHECK(use(kMatmul, 2).table_use == MORELLO_TABLE_ANSWERED);
+  CHECK(use(kMatmul, 1).table_reason == MORELLO_TABLE_REASON_SPEC);
+  CHECK(use(kMatmul, 3).table_reason == MORELLO_TABLE_REASON_THREADS);
+  CHECK(morello_table_covers(loaded.get(), serial.spec(kMatmul).get()) == 1);
+
+  const TablePtr part = make<TablePtr>([&](morello_table** t, morello_error** e) {
+    return morello_table_part(loaded.get(), 1, t, e);
+  });
+  CHECK(morello_table_covers(part.get(), serial.spec(kRelu).get()) == 0);
+  CHECK(morello_table_covers(part.get(), serial.spec(kMatmul).get()) == 1);
+  const auto bytes_in = [&](const TablePtr& t, const char* name) {
+    REQUIRE(save(t, folder / name) == MORELLO_OK);
+    return bytes_of(folder / name);
+  };
+  CHECK(bytes_in(part, "part") == bytes_in(parallel.table, "parallel"));
+  const Failure failure = fail<morello_table>([&](morello_table** t, morello_error** e) {
+    return morello_table_part(loaded.get(), 2, t, e);
+  });
+  CHECK(failure.status == MORELLO_INVALID_ARGUMENT);
+  CHECK(contains(failure.message, "2 parts"));
+  size_t length = 0;
+  CHECK(morello_table_plot(loaded.get(), -1, nullptr, nullptr, nullptr, 0, &length, nullptr) ==
+        MORELLO_INVALID_ARGUMENT);
 }
 
 TEST_SUITE_END();

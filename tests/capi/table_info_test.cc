@@ -22,14 +22,60 @@ TEST_CASE("tables say what they are") {
   CHECK(info.groups > 0);
   CHECK(info.boxes >= info.groups);
   CHECK(info.bytes > 0);
+  CHECK(info.parts == 1);
   CHECK(std::string(morello_table_family(shop.table.get(), 0)) == kMatmul);
   CHECK(morello_table_family(shop.table.get(), 3) == nullptr);
   CHECK(morello_table_family(shop.table.get(), UINT64_MAX) == nullptr);
-  CHECK(morello_table_info_get(shop.table.get(), &info, sizeof(info) - 1) ==
-        MORELLO_INVALID_ARGUMENT);
+  const size_t first = offsetof(morello_table_info, parts);
+  CHECK(morello_table_info_get(shop.table.get(), &info, first) == MORELLO_OK);
+  CHECK(morello_table_info_get(shop.table.get(), &info, first - 1) == MORELLO_INVALID_ARGUMENT);
   CHECK(morello_table_info_get(shop.table.get(), nullptr, sizeof(info)) ==
         MORELLO_INVALID_ARGUMENT);
   CHECK(morello_table_info_get(nullptr, &info, sizeof(info)) == MORELLO_INVALID_ARGUMENT);
+}
+
+TEST_CASE("tables say why they do not cover a Spec") {
+  const Shop shop(content_for({"matmul f32[16,24] f32[24,32]", "matmul f32[16,32] f32[32,32]",
+                               "matmul f32[16,48] f32[48,32]", "relu f32[100]"}));
+  const auto miss = [&](const char* text) {
+    const SpecPtr spec = shop.spec(text);
+    std::string said(morello_table_miss(shop.table.get(), spec.get(), nullptr, 0), '\0');
+    CHECK(morello_table_miss(shop.table.get(), spec.get(), said.data(), said.size() + 1) ==
+          said.size());
+    CHECK(said.empty() == (morello_table_covers(shop.table.get(), spec.get()) == 1));
+    return said;
+  };
+  CHECK(miss("relu f32[100]") == "");
+  CHECK(miss("matmul f32[16,40] f32[40,32]") ==
+        "avx2, 1 thread: k = 40 is not on the ladder of sizes; 32 and 48 are covered");
+  CHECK(miss("matmul f32[16,96] f32[96,32]") ==
+        "avx2, 1 thread: k = 96 is beyond what is covered, 24 to 48");
+  CHECK(miss("matmul f32[16,4] f32[4,32]") ==
+        "avx2, 1 thread: k = 4 is below what is covered, 24 to 48");
+  CHECK(miss("matmul f32[17,24] f32[24,32]") == "avx2, 1 thread: m = 17; 16 is covered");
+  CHECK(contains(miss("matmul f32[16,24] f32[24,32] += f32[16,32]"), "the output is updated"));
+  CHECK(contains(miss("matmul bf16[16,24] bf16[24,32] -> f32[16,32]"), "operand 0 is bf16"));
+  CHECK(contains(miss("matmul f32[16,24] f32[24,32]{0,1}"), "operand 1 is f32["));
+  CHECK(contains(miss("matmul f32[1,24] f32[24,32]"), "2 dimensions"));
+  CHECK(contains(miss("neg f32[100]"), "no family computes neg"));
+  CHECK(contains(miss("relu f32[?<=100]"), "the piece of 1: "));
+  CHECK(morello_table_miss(nullptr, shop.spec("relu f32[2]").get(), nullptr, 0) == 0);
+  CHECK(morello_table_miss(shop.table.get(), nullptr, nullptr, 0) == 0);
+}
+
+TEST_CASE("a Spec with a run-time size is covered if all its pieces are") {
+  const char* const text = "matmul f32[?<=6,8] f32[8,24] -> f32[?,24]";
+  std::vector<std::string> pieces;
+  for (int m = 1; m <= 6; m++)
+    pieces.push_back("matmul f32[" + std::to_string(m) + ",8] f32[8,24]");
+  const Shop all(content_for(pieces));
+  CHECK(morello_table_covers(all.table.get(), all.spec(text).get()) == 1);
+  CHECK(stats_of(all.looked_up(text).get()).table_use == MORELLO_TABLE_ANSWERED);
+  CHECK(impl_of(all.looked_up(text)) == impl_of(all.searched(text)));
+  pieces.erase(pieces.begin() + 2);
+  const Shop some(content_for(pieces));
+  CHECK(morello_table_covers(some.table.get(), some.spec(text).get()) == 0);
+  CHECK(stats_of(some.looked_up(text).get()).table_use == MORELLO_TABLE_NOT_COVERED);
 }
 
 TEST_CASE("tables are verified, dumped and plotted") {

@@ -47,6 +47,36 @@ class Tables(unittest.TestCase):
         text = self.table("info", path, path)
         self.assertEqual(text.count(MATMUL), 2)
 
+    def test_several_targets(self):
+        path = self.folder / "both.mtab"
+        for target in ("avx512", "avx2"):
+            subprocess.run([MORELLO, "precompute", RELU, "--target", target, "--out", path], check=True, timeout=120)
+        report = json.loads(self.table("info", "--json", path))
+        self.assertEqual([part["target"] for part in report["parts"]], ["avx2", "avx512"])
+        self.assertEqual(report["points"], 2)
+        self.assertEqual(self.table("info", path).count("kernels"), 2)
+        for target in ("avx2", "avx512"):
+            done = subprocess.run([MORELLO, "show", RELU, "--target", target, "--json", "--table", path], text=True,
+                                  capture_output=True, timeout=120, check=True)
+            self.assertEqual(json.loads(done.stdout)["table"], "answered")
+        self.assertEqual(self.table("dump", path).count("machine generic-x86-64"), 2)
+        for part in (0, 1):
+            self.assertTrue(self.table("plot", path, "--part", part).startswith("<svg"))
+        self.assertIn("2 parts", self.table("plot", path, "--part", 2, exit_code=LIBRARY))
+
+    def test_miss(self):
+        path = self.sample("t.mtab", MATMUL, RELU)
+        said = self.table("info", "--spec", "matmul f32[5,8] f32[8,9]", path)
+        self.assertIn("not covered\n          avx2, 1 thread: k = 8; 7 is covered\n", said)
+        self.assertIn("spec      covered\n", self.table("info", "--spec", RELU, path))
+        report = json.loads(self.table("info", "--json", "--spec", "relu bf16[100]", path))
+        self.assertIn("is bf16; covered is f32", report["miss"])
+        self.assertIn("MORELLO_SYNTAX_ERROR", self.table("info", "--spec", "relu", path, exit_code=LIBRARY))
+        for command in ("synth", "run"):
+            done = subprocess.run([MORELLO, command, "relu f32[99]", "--target", "avx2", "--table", path], text=True,
+                                  capture_output=True, timeout=120, check=False)
+            self.assertIn("d0 = 99; 100 is covered", done.stdout + done.stderr)
+
     def test_verify(self):
         path = self.sample("t.mtab", MATMUL, RELU)
         report = json.loads(self.table("verify", "--points", 1, "--seed", 3, "--json", path))

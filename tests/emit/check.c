@@ -271,6 +271,90 @@ static void check_outputs(void) {
   check_guard(greatest, sizeof(float), "both: the greatest");
 }
 
+/* -- Run-time sizes: each, and those that there are not */
+
+static void check_sizes(const char* name, any_function function, size_t operands, int64_t largest,
+                        void* const* arguments) {
+  static const int64_t kNone[] = {0, -1, INT64_MIN, INT64_MAX, (int64_t)1 << 32};
+  void* changed[10];
+  memcpy(changed, arguments, sizeof changed[0] * 9);
+  for (size_t i = 0; i <= COUNT(kNone); i++) {
+    changed[operands] = (void*)(intptr_t)(i < COUNT(kNone) ? kNone[i] : largest + 1);
+    if (call(function, changed) != (expected_status == 0 ? -2 : expected_status)) fail(name);
+  }
+}
+
+/* Every size, but fewer where each instruction is looked at. */
+static size_t next_size(size_t size) { return size + (flag != 0 ? 6 : 1); }
+
+static void check_rows(void) {
+  enum { K = 20, N = 33 };
+  void* scratch = scratch_of(ROWS_SCRATCH_BYTES);
+  for (size_t m = 1; m <= ROWS_LARGEST_SIZE; m = next_size(m)) {
+    float *a = floats(m * K), *b = floats(K * N), *out = floats(m * N), *wanted = floats(m * N);
+    for (size_t i = 0; expected_status == 0 && i < m * N; i++) wanted[i] = sum(i / N, i % N, K, N);
+    void* arguments[9] = {a, b, out, (void*)m, scratch};
+    check("rows", (any_function)rows, arguments, out, m * N, wanted);
+    if (m == 1) check_sizes("rows", (any_function)rows, 3, ROWS_LARGEST_SIZE, arguments);
+    void* all[] = {a, b, out, wanted};
+    for (size_t i = 0; i < COUNT(all); i++) free(all[i]);
+  }
+}
+
+static void check_tokens(void) {
+  enum { K = 30, N = 50 };
+  float *b = floats(K * N), *bias = floats(N);
+  void *packed = block(TOKENS_PACKED_B_BYTES), *scratch = scratch_of(TOKENS_SCRATCH_BYTES);
+  void* pack_arguments[9] = {b, packed, scratch_of(TOKENS_PACK_B_SCRATCH_BYTES)};
+  if (call((any_function)tokens_pack_b, pack_arguments) != expected_status) fail("tokens_pack_b");
+  for (size_t m = 1; m <= TOKENS_LARGEST_SIZE; m = next_size(m)) {
+    float *a = floats(m * K), *out = floats(m * N), *wanted = floats(m * N);
+    for (size_t i = 0; expected_status == 0 && i < m * N; i++) {
+      const float x = sum(i / N, i % N, K, N) + value(i % N);
+      wanted[i] = x < 0 ? 0 : x;
+    }
+    void* arguments[9] = {a, packed, bias, out, (void*)m, scratch};
+    check("tokens", (any_function)tokens, arguments, out, m * N, wanted);
+    if (m == 1) check_sizes("tokens", (any_function)tokens, 4, TOKENS_LARGEST_SIZE, arguments);
+  }
+}
+
+/* Rows that are further apart than they are long. */
+static void check_apart(void) {
+  enum { N = 6, FROM = 8 };
+  for (size_t m = 1; m <= APART_LARGEST_SIZE; m++) {
+    float *a = floats((m - 1) * FROM + N), *out = floats(m * N), *wanted = floats(m * N);
+    for (size_t i = 0; expected_status == 0 && i < m * N; i++) {
+      const float x = value(i / N * FROM + i % N);
+      wanted[i] = x < 0 ? 0 : x;
+    }
+    void* arguments[9] = {a, out, (void*)m, scratch_of(APART_SCRATCH_BYTES)};
+    check("apart", (any_function)apart, arguments, out, m * N, wanted);
+  }
+}
+
+/* Size and scratch come on the stack. */
+static void check_loads(void) {
+  for (int64_t n = 0; n <= LOADS_LARGEST_SIZE + 1; n++) {
+    const int is_size = n >= 1 && n <= LOADS_LARGEST_SIZE;
+    float *in[7], *out = floats((size_t)n);
+    for (size_t i = 0; i < COUNT(in); i++) {
+      in[i] = floats((size_t)n);
+      for (size_t k = 0; k < (size_t)n; k++) in[i][k] += (float)i;
+    }
+    const int status = loads(in[0], in[1], in[2], in[3], in[4], in[5], in[6], out, n,
+                             scratch_of(LOADS_SCRATCH_BYTES));
+    if (status != (expected_status == 0 && !is_size ? -2 : expected_status)) fail("loads");
+    for (size_t k = 0; k < (size_t)n; k++) {
+      float wanted = is_size && expected_status == 0 ? 0 : value(k);
+      for (size_t i = 0; is_size && expected_status == 0 && i < COUNT(in); i++)
+        wanted += in[i][k] * (i % 2 == 0 ? 1 : -1);
+      if (out[k] != wanted) fail("loads");
+    }
+    check_guard(out, (size_t)n * sizeof(float), "loads");
+  }
+}
+
 static void check_all(void) {
   check_matmul("odd", (any_function)odd, ODD_SCRATCH_BYTES, 17, 31, 47);
   check_matmul("parts", (any_function)parts, PARTS_SCRATCH_BYTES, 33, 65, 70);
@@ -282,6 +366,10 @@ static void check_all(void) {
   check_many();
   check_fill();
   check_outputs();
+  check_rows();
+  check_tokens();
+  check_apart();
+  check_loads();
 }
 
 /* The first calls of a process are at once. */

@@ -27,6 +27,10 @@ SPECS = [
     "many = sub f32[21] f32[21] + f32[21] - f32[21] + f32[21] - f32[21] + f32[21] -> f32[21]",
     "filled = fill 2.5 -> f32[15]",
     "both = y = neg f32[21]; m = reduce_max y axis=0; m -> f32[], y += f32[21]",
+    "rows = matmul f32[?<=37,20] f32[20,33] -> f32[?,33]",
+    "tokens = matmul f32[?<=19,30] f32[30,50]{*} + bias f32[50] -> relu -> f32[?,50]",
+    "apart = relu f32[6,?<=5]{strides=1,8} -> f32[6,?]{strides=1,6}",
+    "loads = sub f32[?<=9] f32[?] + f32[?] - f32[?] + f32[?] - f32[?] + f32[?] -> f32[?]",
 ]
 SMALL = "relu f32[5] -> f32[5]"
 failures = []
@@ -178,6 +182,16 @@ def named(work):
     for part in (SMALL, "int my_relu_5(const float *a, float *out, void *scratch);", "my_relu_5_avx512_bf16(",
                  "MY_RELU_5_SCRATCH_BYTES", 'extern "C"'):
         expect(part in header, f"the header lacks {part}:\n{header}")
+    # A run-time size is an argument.
+    text = must(MORELLO, "emit", "relu f32[?<=5,3] -> f32[?,3]", "-o", work / "a.o", "--header", work / "a.h",
+                "--rust", work / "a.rs")
+    expect("morello_relu_5x3_sized" in text, f"the function is not named: {text}")
+    header, rust = (work / "a.h").read_text(), (work / "a.rs").read_text()
+    for part in ("int morello_relu_5x3_sized(const float *a, float *out, int64_t size, void *scratch);", "f32[size,3]",
+                 "MORELLO_RELU_5X3_SIZED_LARGEST_SIZE 5", "or -2"):
+        expect(part in header, f"the header lacks {part}:\n{header}")
+    for part in ("a: &[f32]", "out: &mut [f32]", "size: usize", "a.len() >= (size - 1) * 3 + 3"):
+        expect(part in rust, f"Rust lacks {part}:\n{rust}")
     # Every element type has its name in C and in Rust.
     known = re.search(r"known are ([\w, ]+)", run(MORELLO, "emit", "relu f33[5]", "-o", work / "a.o").stdout).group(1)
     for dtype in known.strip().split(", "):
@@ -203,6 +217,7 @@ def refused(work):
         (["matmul f32[4,8] f32[9,16] -> f32[4,16]"], 3, ["MORELLO_INVALID_SHAPE", "^"]),
         (["x = relu f32[5] -> f33[5]"], 3, ["1:20", "MORELLO_UNKNOWN_DTYPE"]),
         ([SMALL, "relu f32[5] ->"], 3, ["MORELLO_SYNTAX_ERROR"]),
+        (["relu f32[?,5] -> f32[?,5]"], 3, ["1:10"]),
         ([SMALL, "--isa", "avx2,sse2"], 2, ["'sse2'", "avx512_vnni"]),
         ([SMALL, "--isa", "auto"], 2, ["'auto'"]),
         ([SMALL, "--isa", ""], 2, ["--isa"]),

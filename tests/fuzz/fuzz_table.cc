@@ -41,9 +41,10 @@ Result<TableContent> read(const Sections& sections) {
 }
 
 /// Places in the header: docs/table-format.md.
-constexpr size_t kEntries = 112, kEntryBytes = 24, kHeaderBytes = 264;
+constexpr size_t kEntries = 112, kEntryBytes = 24, kHeaderBytes = 272;
 
-void make_checksums_right(Bytes& file) {
+/// Of each part.
+void make_checksums_right(std::span<u8> file) {
   if (file.size() < kHeaderBytes) return;
   size_t at = kHeaderBytes;
   for (size_t s = 0; s < kSections; s++) {
@@ -57,6 +58,7 @@ void make_checksums_right(Bytes& file) {
   }
   const u64 hash = XXH3_64bits(file.data(), kHeaderBytes - sizeof hash);
   std::memcpy(file.data() + kHeaderBytes - sizeof hash, &hash, sizeof hash);
+  make_checksums_right(file.subspan(at));
 }
 
 Sections sections_of(Bytes bytes) {
@@ -90,8 +92,9 @@ std::optional<Sections> sections_of_input(const u8* data, size_t size) {
   if (size == 0) return std::nullopt;
   const Bytes bytes(data + 1, data + size);
   if (data[0] == 'P') return sections_of(bytes);
-  const Result<Frame> frame = read_frame(bytes);
-  if (!frame) return std::nullopt;
+  const Result<std::vector<Frame>> frames = read_frames(bytes);
+  if (!frames) return std::nullopt;
+  const Frame* frame = &frames->front();
   Sections sections;
   for (size_t s = 0; s < kSections; s++) {
     if (frame->parts[s].decoded_bytes > 0xffff) return std::nullopt;
@@ -172,11 +175,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   Bytes bytes(data + 1, data + size);
   if (data[0] == 'C') make_checksums_right(bytes);
-  Result<TableContent> content =
-      data[0] == 'P' ? read(sections_of(std::move(bytes))) : decode(bytes, {nullptr, kMaxBytes});
-  if (content)
-    use(*content);
-  else
-    require(!content.error().message.empty());
+  if (data[0] == 'P') {
+    const Result<TableContent> content = read(sections_of(std::move(bytes)));
+    if (content)
+      use(*content);
+    else
+      require(!content.error().message.empty());
+    return 0;
+  }
+  const std::optional<Error> error =
+      decode_parts(bytes, {nullptr, kMaxBytes}, [](TableContent content) -> std::optional<Error> {
+        use(content);
+        return std::nullopt;
+      });
+  require(!error || !error->message.empty());
   return 0;
 }

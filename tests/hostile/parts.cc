@@ -168,7 +168,7 @@ Sections sections_of(const Parts& parts) {
 
 Bytes file_of(const TableIdentity& identity, const Sections& sections) {
   // The header of a table that has nothing, in which the sections are exchanged.
-  constexpr size_t kProcessors = 40, kEntries = 112, kHeader = 264;
+  constexpr size_t kProcessors = 40, kEntries = 112, kHeader = 272;
   TableIdentity any = identity;
   any.processors = 1;
   Bytes file = write_frame(any, {});

@@ -168,6 +168,10 @@ void add_questions(std::vector<Scenario>& all) {
   all.push_back(asking("morello_table_covers", [](E) {
     return morello_table_covers(both(), spec) == 1 ? MORELLO_OK : MORELLO_OUT_OF_MEMORY;
   }));
+  static const morello_spec* const other = spec_of("relu f32[7,5] -> f32[7,5]");
+  all.push_back(asking("morello_table_miss", [](E) {
+    return morello_table_miss(both(), other, nullptr, 0) > 0 ? MORELLO_OK : MORELLO_OUT_OF_MEMORY;
+  }));
   all.push_back(asking("morello_table_coverage", [](E e) {
     return morello_table_coverage(both(), kMatmuls[0].c_str(), &members, &covered_members, e);
   }));
@@ -209,6 +213,9 @@ std::vector<Scenario> table_scenarios() {
       "morello_table_load_memory", "morello_table_load_memory", kBoth, [](morello_table** t, E e) {
         return morello_table_load_memory(context(), bytes.data(), bytes.size(), t, e);
       }));
+  all.push_back(
+      loading("morello_table_part", "morello_table_part", kBoth,
+              [](morello_table** t, E e) { return morello_table_part(both(), 0, t, e); }));
   all.push_back(loading(
       "morello_table_merge", "morello_table_merge", kBoth,
       [](morello_table** t, E e) { return morello_table_merge(relus(), matmuls(), t, e); }));

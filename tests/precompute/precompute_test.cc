@@ -11,6 +11,7 @@
 #include "precompute/regions.hh"
 #include "search/synthesize.hh"
 #include "table/file.hh"
+#include "table/identity.hh"
 #include "table/walk.hh"
 
 namespace morello {
@@ -240,11 +241,26 @@ TEST_CASE("families add to what a file has") {
   CHECK(bytes_of(folder / "t.mtab") == bytes_of(folder / "one.mtab"));
 }
 
-TEST_CASE("a file that is no table of the target is left alone") {
+TEST_CASE("several targets in one file, in any order") {
+  Folder folder;
+  const std::vector<Family> families = families_of({"relu f32[<=16]"});
+  run(families, folder / "a", {}, avx2(2));
+  run(families, folder / "a", {}, avx2());
+  run(families, folder / "a", {}, *fixed_target(Isa::kAvx512));
+  run(families, folder / "b", {}, *fixed_target(Isa::kAvx512));
+  run(families, folder / "b", {}, avx2());
+  run(families, folder / "b", {}, avx2(2));
+  CHECK(bytes_of(folder / "a") == bytes_of(folder / "b"));
+  CHECK(run(families, folder / "a", {}, avx2()).found == 16);
+}
+
+TEST_CASE("a file that is no table of this library is left alone") {
   Folder folder;
   const std::vector<Family> families = families_of({"relu f32[<=16]"});
   const std::string path = folder / "t.mtab";
-  run(families, path, {}, avx2(2));
+  TableContent old{identity_of(avx2()), {}, {}, {}};
+  old.identity.action_fingerprint++;
+  REQUIRE(!save(path, old));
   const std::string bytes = bytes_of(path);
   const Result<PrecomputeProgress> other = precompute(families, avx2(), path, {});
   REQUIRE(!other.ok());

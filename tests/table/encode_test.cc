@@ -84,8 +84,29 @@ double seconds(F&& f) {
 }
 
 bool is_refused(const Bytes& bytes, Status status = MORELLO_CORRUPT_TABLE) {
-  Result<TableContent> decoded = decode(bytes);
-  return !decoded && decoded.error().status == status;
+  const std::optional<Error> error =
+      decode_parts(bytes, {}, [](TableContent) -> std::optional<Error> { return std::nullopt; });
+  return error && error->status == status;
+}
+
+/// For as many numbers of threads, with content of their own.
+std::vector<TableContent> some_parts(u32 count) {
+  std::vector<TableContent> parts;
+  std::mt19937_64 rng(count);
+  for (u32 p = 1; p <= count; p++) {
+    parts.push_back(testing::random_content(rng, p, 3));
+    parts.back().identity = small_content().identity;
+    parts.back().identity.processors = p;
+  }
+  return parts;
+}
+
+Bytes tail(const Bytes& bytes, size_t from) {
+  return {bytes.begin() + static_cast<std::ptrdiff_t>(from), bytes.end()};
+}
+Bytes operator+(Bytes a, const Bytes& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
 }
 
 }  // namespace
@@ -105,22 +126,73 @@ TEST_SUITE("table") {
     CHECK(said(encode(TableContent()), TableContent()) == "");
   }
 
+  TEST_CASE("several parts in one file") {
+    const std::vector<TableContent> parts = some_parts(3);
+    const Bytes file = encode(parts);
+    std::vector<TableContent> found;
+    const TakePart take = [&](TableContent part) -> std::optional<Error> {
+      found.push_back(std::move(part));
+      return std::nullopt;
+    };
+    CHECK(!decode_parts(file, {}, take));
+    CHECK(found == parts);
+    CHECK(encode(std::vector<TableContent>{parts[0]}) == encode(parts[0]));
+    CHECK(decode(file).error().status == MORELLO_INCOMPATIBLE_TABLE);  // which one?
+
+    // Frames of files of other numbers of parts, in other orders, twice, or left out.
+    const Bytes one = encode(parts[0]), two = encode(parts[1]);
+    const Bytes pair = encode(std::vector<TableContent>{parts[0], parts[1]});
+    const Bytes first(pair.begin(), pair.begin() + static_cast<std::ptrdiff_t>(one.size()));
+    const Bytes second = tail(pair, one.size());
+    REQUIRE(second.size() == two.size());
+    for (const Bytes& wrong : {first, second, second + first, first + first, one + two, pair + two,
+                               pair + second, first + two, tail(file, one.size())})
+      CHECK(is_refused(wrong));
+    CHECK(is_refused(join({two, one})));
+    CHECK(is_refused(join({one, one})));
+    CHECK(join({one, two}) == pair);
+    CHECK(join({first}) == one);
+  }
+
+  TEST_CASE("the limit of memory is for all parts") {
+    const std::vector<TableContent> parts = some_parts(2);
+    const Bytes file = encode(parts);
+    const TakePart take = [](TableContent) -> std::optional<Error> { return std::nullopt; };
+    const auto least = [&](const Bytes& bytes) {
+      u64 lo = 0, hi = u64{1} << 30;
+      while (hi - lo > 1) {
+        const u64 middle = (lo + hi) / 2;
+        (decode_parts(bytes, {nullptr, middle}, take) ? lo : hi) = middle;
+      }
+      return hi;
+    };
+    CHECK(least(file) >= Table::bytes_to_make(parts[0]) + Table::bytes_to_make(parts[1]));
+    CHECK(least(file) > least(encode(parts[1])));
+  }
+
   TEST_CASE("a file that was cut anywhere, or that goes on, is refused") {
-    Bytes bytes = encode(small_content());
-    for (size_t size = 0; size < bytes.size(); size++)
-      CHECK(is_refused({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)}));
-    bytes.push_back(0);
-    CHECK(is_refused(bytes));
+    for (Bytes bytes : {encode(small_content()), encode(some_parts(2))}) {
+      for (size_t size = 0; size < bytes.size(); size++)
+        CHECK(is_refused({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)}));
+      bytes.push_back(0);
+      CHECK(is_refused(bytes));
+    }
   }
 
   TEST_CASE("every single bit that flips is noticed") {
-    const Bytes bytes = encode(small_content());
-    for (size_t bit = 0; bit < 8 * bytes.size(); bit++) {
-      Bytes flipped = bytes;
-      flipped[bit / 8] ^= static_cast<u8>(1 << bit % 8);
-      bool is_version = bit / 8 >= 8 && bit / 8 < 12;
-      INFO("bit " << bit);
-      CHECK(is_refused(flipped, is_version ? MORELLO_INCOMPATIBLE_TABLE : MORELLO_CORRUPT_TABLE));
+    const std::vector<TableContent> parts = {small_content()};
+    std::vector<TableContent> two = {small_content(), small_content()};
+    two[1].identity.processors = 2;
+    for (const Bytes& bytes : {encode(parts), encode(two)}) {
+      const size_t second = encode(parts).size();
+      for (size_t bit = 0; bit < 8 * bytes.size(); bit++) {
+        Bytes flipped = bytes;
+        flipped[bit / 8] ^= static_cast<u8>(1 << bit % 8);
+        const size_t at = bit / 8 < second ? bit / 8 : bit / 8 - second;
+        bool is_version = at >= 8 && at < 12;
+        INFO("bit " << bit);
+        CHECK(is_refused(flipped, is_version ? MORELLO_INCOMPATIBLE_TABLE : MORELLO_CORRUPT_TABLE));
+      }
     }
   }
 
@@ -150,7 +222,7 @@ TEST_SUITE("table") {
     Bytes bytes = encode(content);
     bytes[8] = 7;
     CHECK(is_refused(bytes, MORELLO_INCOMPATIBLE_TABLE));
-    CHECK(said(bytes, content) == "table format: file 7, wanted 4");
+    CHECK(said(bytes, content) == "table format: file 7, wanted 5");
   }
 
   TEST_CASE("a table of another target, cost model or set of actions is refused by name") {
@@ -209,7 +281,8 @@ TEST_SUITE("table") {
     }
     const double decoding = seconds([&] { REQUIRE(decode(bytes).ok()); });
     const double decompressing = seconds([&] {
-      const Result<Frame> frame = read_frame(bytes);
+      const Result<std::vector<Frame>> frames = read_frames(bytes);
+      const Frame* frame = &frames->front();
       for (size_t s = 0; s < kSections; s++)
         REQUIRE(decompress(*frame, static_cast<Section>(s)).ok());
     });

@@ -249,6 +249,45 @@ TEST_SUITE("table") {
     CHECK(bytes_of(path) == "no table, but somebody's");
   }
 
+  TEST_CASE("an update is about one part, and leaves the others byte for byte") {
+    Folder folder;
+    const std::string path = folder / "t.mtab";
+    const auto part = [](u64 seed, u32 threads) {
+      TableContent content = content_of(seed);
+      content.identity = content_of(1).identity;
+      content.identity.processors = threads;
+      return content;
+    };
+    const auto set = [&](const TableContent& content, std::optional<TableContent> before) {
+      DecodeOptions options;
+      options.wanted = &content.identity;
+      const Change change = [&](std::optional<TableContent> existing) -> Result<TableContent> {
+        if (existing != before) return Error{MORELLO_INTERNAL, "unexpected"};
+        return content;
+      };
+      const std::optional<Error> error = update(path, change, options);
+      return error ? error->message : std::string();
+    };
+    CHECK(set(part(1, 2), std::nullopt) == "");
+    CHECK(set(part(2, 1), std::nullopt) == "");
+    CHECK(set(part(3, 8), std::nullopt) == "");
+    CHECK(set(part(4, 2), part(1, 2)) == "");
+    const std::string all = bytes_of(path);
+    REQUIRE(!save(path, {part(2, 1), part(4, 2), part(3, 8)}));
+    CHECK(bytes_of(path) == all);
+    TableContent other = part(5, 2);
+    other.identity.cost_model_fingerprint++;
+    CHECK(set(other, std::nullopt).find("cost model") != std::string::npos);
+    CHECK(bytes_of(path) == all);
+    CHECK(load(path).error().status == MORELLO_INCOMPATIBLE_TABLE);
+    // Also if it is another part that is damaged.
+    std::string damaged = all;
+    damaged.back() ^= 1;
+    write(path, damaged);
+    CHECK(set(part(6, 1), part(2, 1)).find("part 2 of 3: ") != std::string::npos);
+    CHECK(bytes_of(path) == damaged);
+  }
+
   TEST_CASE("four processes add to one file and nothing is lost") {
     Folder folder;
     const std::string path = folder / "t.mtab";

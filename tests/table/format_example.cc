@@ -77,13 +77,16 @@ void print_file(const Bytes& file) {
   dump.next(4, "sections");
   dump.next(32, "target");
   dump.next(32, "machine model");
-  const Result<Frame> frame = read_frame(file);
+  const Result<std::vector<Frame>> frames = read_frames(file);
+  const Frame* frame = &frames->front();
   for (size_t s = 0; s < kSections; s++) {
     const std::string name(name_of(static_cast<Section>(s)));
     dump.next(8, name + ": stored bytes");
     dump.next(8, "decoded bytes");
     dump.next(8, "XXH3");
   }
+  dump.next(4, "number of the part");
+  dump.next(4, "parts");
   dump.next(8, "XXH3 of all before");
   for (size_t s = 0; s < kSections; s++)
     dump.next(frame->parts[s].stored.size(),

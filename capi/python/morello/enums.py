@@ -111,6 +111,7 @@ class TableUse(enum.IntEnum):
     ANSWERED = 1
     NOT_COVERED = 2
     WRONG = 3
+    NEAR = 4
 
 
 class TableReason(enum.IntEnum):

@@ -16,7 +16,8 @@ from .spec import Spec
 
 @dataclasses.dataclass(frozen=True)
 class TableInfo:
-    """Facts about a table; `bytes` in memory."""
+    """Facts about a table; `bytes` in memory. Of several parts, `isa` and `threads` are those of the first, and counts
+    of all."""
     isa: Isa
     threads: int
     machine: str
@@ -25,6 +26,7 @@ class TableInfo:
     groups: int
     boxes: int
     bytes: int
+    parts: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,8 +55,8 @@ class PrecomputeProgress:
 
 
 class Table(Handle):
-    """Decisions for a set of Specs, for one target and number of threads. Immutable. Its file is untrusted data:
-    it is checked when it is loaded, and every decision when it is used.
+    """Decisions for a set of Specs; each part is for one target and number of threads. Immutable. Its file is untrusted
+    data: it is checked when it is loaded, and every decision when it is used.
 
     Raises Error: IO_ERROR, CORRUPT_TABLE, INCOMPATIBLE_TABLE, TABLE_TOO_LARGE.
     """
@@ -85,9 +87,18 @@ class Table(Handle):
         return Table(create("table", lambda out, err: lib.morello_table_merge(self.pointer, other.pointer, out, err)))
 
     def covers(self, spec: Spec | str) -> bool:
-        """Whether a kernel of the table's target and threads needs no search."""
+        """Whether a kernel of the target and threads of some part needs no search."""
         spec = Spec(spec) if isinstance(spec, str) else spec
         return bool(lib.morello_table_covers(self.pointer, spec.pointer))
+
+    def miss(self, spec: Spec | str) -> str:
+        """Why it does not cover `spec`, a line for each part; "" if it does. No stable format."""
+        asked = Spec(spec) if isinstance(spec, str) else spec
+        return text_of(lambda buffer, size: lib.morello_table_miss(self.pointer, asked.pointer, buffer, size))
+
+    def part(self, index: int) -> Table:
+        """A part, counted from 0, as a table of its own."""
+        return Table(create("table", lambda out, err: lib.morello_table_part(self.pointer, index, out, err)))
 
     def coverage(self, family: str) -> tuple[int, int]:
         """Of a family, such as "relu f32[<=64]", how many members there are, and how many the table covers."""
@@ -99,7 +110,7 @@ class Table(Handle):
     def info(self) -> TableInfo:
         raw = filled("table_info", lambda info, size: lib.morello_table_info_get(self.pointer, info, size))
         return TableInfo(Isa(raw.target), raw.threads, string(raw.machine), raw.families, raw.points, raw.groups,
-                         raw.boxes, raw.bytes)
+                         raw.boxes, raw.bytes, raw.parts)
 
     @property
     def families(self) -> list[str]:

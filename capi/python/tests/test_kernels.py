@@ -223,6 +223,8 @@ def test_tables(tmp_path):
     assert table.info.isa == morello.Isa.AVX2 and table.info.points > 0 and "avx2" in repr(table)
     assert table.covers("add f32[8] f32[8]") and not table.covers("add f32[80] f32[80]")
     assert table.coverage("add f32[<=8] f32[<=8]") == (8, 8)
+    assert table.miss("add f32[8] f32[8]") == "" and "80 is beyond" in table.miss("add f32[80] f32[80]")
+    assert table.info.parts == 1 and table.part(0).to_bytes() == table.to_bytes()
     assert table.verify(2).failures == 0
     assert table.plot().startswith("<svg") and table.dump(json=True).startswith("{")
     kernel = morello.compile("add f32[8] f32[8]", isa="avx2", table=table)

@@ -238,28 +238,44 @@ class Assembly : public Writer {
     return true;
   }
 
-  /// From C's arguments to a kernel's: an array of operands, scratch, no executor.
+  /// From C's arguments (operands, the size if there is one, scratch) to a kernel's: an array of
+  /// operands, scratch, no executor, the size. Of another size than 1 to the largest it returns -2.
   void pass_operands(Xbyak::Label& kernel) {
     const Xbyak::Reg64 arguments[] = {rdi, rsi, rdx, rcx, r8, r9};
     const uint32_t room = 8 * count_ + (count_ % 2 == 0 ? 8 : 0);  // calls align the stack to 16
-    const auto on_stack = [&](uint32_t i) {
-      return qword[rsp + static_cast<int>(room + 8 + 8 * (i - std::size(arguments)))];
+    uint32_t below = 0;  // on the stack, below the return address
+    const auto load = [&](const Xbyak::Reg64& to, uint32_t i) {
+      if (i >= std::size(arguments))
+        mov(to, qword[rsp + static_cast<int>(below + 8 + 8 * (i - std::size(arguments)))]);
+      else if (arguments[i] != to)
+        mov(to, arguments[i]);
     };
+    const bool sized = function_.largest != 0;
+    Xbyak::Label bad_size;
+    if (sized) {
+      load(rax, count_);
+      dec(rax);
+      cmp(rax, static_cast<uint32_t>(function_.largest));
+      jae(bad_size, T_NEAR);
+    }
     make_room(room);
+    below = room;
     for (uint32_t i = 0; i < count_; i++) {
-      if (i >= std::size(arguments)) mov(rax, on_stack(i));
+      if (i >= std::size(arguments)) load(rax, i);
       mov(qword[rsp + static_cast<int>(8 * i)], i < std::size(arguments) ? arguments[i] : rax);
     }
-    if (count_ >= std::size(arguments)) {
-      mov(rsi, on_stack(count_));
-    } else if (arguments[count_] != rsi) {
-      mov(rsi, arguments[count_]);
-    }
+    if (sized) load(rax, count_);
+    load(rsi, count_ + (sized ? 1 : 0));
+    if (sized) mov(rcx, rax);
     mov(rdi, rsp);
     xor_(edx, edx);
     call(kernel);
     xor_(eax, eax);
     free_room(room);
+    ret();
+    if (!sized) return;
+    L(bad_size);
+    mov(eax, 0xfffffffe);
     ret();
   }
 

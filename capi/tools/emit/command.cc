@@ -52,6 +52,16 @@ std::string pack_name(const Function& function, uint32_t operand) {
   return fmt::format("{}_pack_{}", function.name, operand_name(function, operand));
 }
 
+int sized_axis(const Function& function, uint32_t operand) {
+  if (!function.smallest) return -1;
+  morello_tensor whole = {}, one = {};
+  morello_spec_operand(function.spec.get(), operand, &whole);
+  morello_spec_operand(function.smallest.get(), operand, &one);
+  for (uint32_t axis = 0; axis < whole.rank; axis++)
+    if (whole.shape[axis] != one.shape[axis]) return static_cast<int>(axis);
+  return -1;
+}
+
 namespace {
 
 constexpr const char* kDefaultPrefix = "morello_";
@@ -103,11 +113,11 @@ Request read_request(const std::string& text, uint64_t input_line) {
   return {name, std::string(equals + 1, ' ') + text.substr(equals + 1), input_line};
 }
 
-/// "morello_matmul_m4n16k8_avx2" -> "matmul_m4n16k8"
+/// "morello_matmul_m4n16k8_avx2" -> "matmul_m4n16k8"; with a run-time size "matmul_m4n16k8_sized".
 std::string stem_of(const morello_kernel* kernel) {
   std::string name = morello_kernel_name(kernel);
   const std::string suffix = std::string("_") + isa_name(morello_kernel_isa(kernel));
-  name.erase(name.size() - suffix.size());
+  name.erase(name.rfind(suffix), suffix.size());
   return name.substr(std::string(kDefaultPrefix).size());
 }
 
@@ -136,7 +146,7 @@ class Emission {
   std::vector<int32_t> isas_;
   std::vector<Request> requests_;
   ContextPtr context_;
-  std::map<int32_t, TablePtr> tables_;  // by target
+  TablePtr table_;
   std::vector<Function> functions_;
   std::map<std::string, std::string> names_;  // in capitals, and the Spec that has it
 };
@@ -180,38 +190,28 @@ int Emission::read_requests() {
   return kExitOk;
 }
 
-/// A table says what to make for one target; those for several targets are kept apart.
 int Emission::load_tables() {
-  std::map<int32_t, std::vector<std::string>> paths;
   morello_error* error = nullptr;
-  for (const std::string& path : arguments_.tables) {
-    TablePtr table;
-    if (!morello::tools::load_tables({path}, context_.get(), &table, &error))
-      return report_error(arguments_, path, ErrorPtr(error).get());
-    morello_table_info info;
-    morello_table_info_get(table.get(), &info, sizeof info);
-    paths[info.target].push_back(path);
-  }
-  for (const auto& [target, files] : paths) {
-    TablePtr table;
-    if (!morello::tools::load_tables(files, context_.get(), &table, &error))
-      return report_error(arguments_, files.front(), ErrorPtr(error).get());
-    tables_[target] = std::move(table);
-  }
-  return kExitOk;
+  if (morello::tools::load_tables(arguments_.tables, context_.get(), &table_, &error))
+    return kExitOk;
+  return report_error(arguments_, "", ErrorPtr(error).get());
 }
 
 int Emission::add_variant(const Request& request, int32_t isa, Function* function) {
   Arguments arguments = arguments_;
   arguments.target = isa;
   arguments.input_line = request.input_line;
-  const auto table = tables_.find(isa);
-  std::optional<Job> job = make_job_in(arguments, request.text, JobKind::kCode, context_.get(),
-                                       table == tables_.end() ? nullptr : table->second.get());
+  std::optional<Job> job =
+      make_job_in(arguments, request.text, JobKind::kCode, context_.get(), table_.get());
   if (!job) return kExitLibrary;
-  if (morello_kernel_largest_size(job->kernel.get()) != 0)
-    return report_run_time_size(arguments, request.text);
   if (!function->spec) {
+    function->largest = morello_kernel_largest_size(job->kernel.get());
+    morello_spec* smallest = nullptr;
+    morello_error* error = nullptr;
+    if (function->largest != 0 &&
+        morello_spec_at_size(job->spec.get(), 1, &smallest, &error) != MORELLO_OK)
+      return report_error(arguments, request.text, ErrorPtr(error).get());
+    function->smallest.reset(smallest);
     function->text = job->text;
     function->spec = std::move(job->spec);
     function->name =
@@ -315,6 +315,7 @@ void Emission::report(const std::string& what) const {
                             {"cost_cycles", morello_kernel_cost(v.kernel.get())}});
       }
       all.push_back({{"name", f.name}, {"spec", f.text}, {"variants", variants}});
+      if (f.largest != 0) all.back()["largest_size"] = f.largest;
     }
     print_json({{"file", arguments_.output}, {"header", arguments_.header}, {"functions", all}});
     return;
@@ -388,7 +389,7 @@ CLI::App* add_emit_command(CLI::App* app, Arguments* arguments) {
             {0, 1024}, &arguments->search_threads);
   command
       ->add_option("--table", arguments->tables,
-                   "look here before searching; several files are merged, by target")
+                   "look here before searching; several files are merged")
       ->allow_extra_args(false)
       ->option_text("FILE.mtab (repeat)");
   add_table_memory(command, arguments);

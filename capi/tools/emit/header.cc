@@ -78,7 +78,8 @@ class Declarations {
     add_constants();
     add_documentation();
     add("int {}({});\n", f_.name, parameters());
-    add("/** The same, made for one instruction set, which is not checked. Always returns 0. */\n");
+    add("/** The same, made for one instruction set, which is not checked. Returns 0{}. */\n",
+        f_.largest != 0 ? " or -2" : " always");
     for (const Variant& v : f_.variants) add("int {}{}({});\n", f_.name, v.suffix, parameters());
     for (uint32_t operand : packed_) add_pack(operand);
     return std::move(text_);
@@ -101,6 +102,7 @@ class Declarations {
   }
 
   void add_constants() {
+    if (f_.largest != 0) add("#define {}_LARGEST_SIZE {}\n", capitals_, f_.largest);
     add("#define {}_SCRATCH_BYTES {}\n", capitals_, scratch_bytes(f_));
     add("#define {}_SCRATCH_ALIGNMENT {}\n", capitals_,
         morello_kernel_scratch_alignment(f_.variants.front().kernel.get()));
@@ -111,10 +113,24 @@ class Declarations {
     }
   }
 
+  /// "f32[5,64]"; a run-time size is called by its argument.
+  std::string shape_of(uint32_t index) const {
+    const morello_tensor t = tensor(index);
+    const int sized = sized_axis(f_, index);
+    std::string shape;
+    for (uint32_t axis = 0; axis < t.rank; axis++)
+      shape +=
+          (axis == 0 ? "" : ",") +
+          (static_cast<int>(axis) == sized ? std::string("size") : std::to_string(t.shape[axis]));
+    return fmt::format("{}[{}]", dtype_name(t.dtype), shape);
+  }
+
   void add_operand(uint32_t index) {
     const morello_tensor t = tensor(index);
-    const std::string shape = fmt::format("{}[{}]", dtype_name(t.dtype), numbers(t.shape, t.rank));
-    std::string how = fmt::format("{}, {} bytes", layout_words(t), operand_bytes(f_, index));
+    const std::string shape = shape_of(index);
+    const bool is_sized = sized_axis(f_, index) >= 0;
+    std::string how = fmt::format("{}, {} bytes{}", layout_words(t), operand_bytes(f_, index),
+                                  is_sized ? " of the largest size" : "");
     if (is_packed(index))
       how = fmt::format("as {}() wrote it, {}_PACKED_{}_BYTES ({}) bytes", pack_name(f_, index),
                         capitals_, in_capitals(operand(index)), operand_bytes(f_, index));
@@ -126,12 +142,15 @@ class Declarations {
   void add_documentation() {
     add("/** {}\n", f_.text);
     for (uint32_t i = 0; i < count_; i++) add_operand(i);
+    if (f_.largest != 0)
+      add(" *  @param size  1 to {}_LARGEST_SIZE ({}); nothing beyond it is read or written\n",
+          capitals_, f_.largest);
     const size_t scratch = scratch_bytes(f_);
     add(" *  @param scratch  {}_SCRATCH_BYTES ({}) bytes for this call alone, aligned to {}{}\n",
         capitals_, scratch, morello_kernel_scratch_alignment(f_.variants.front().kernel.get()),
         scratch == 0 ? ": may be NULL" : "");
-    add(" *  @return 0, or -1 if this CPU can run none of {}: then nothing was done. */\n",
-        fmt::join(isas_, ", "));
+    add(" *  @return 0, or -1 if this CPU can run none of {}{}: then nothing was done. */\n",
+        fmt::join(isas_, ", "), f_.largest != 0 ? ", or -2 if there is no such size" : "");
   }
 
   std::string parameters() const {
@@ -139,7 +158,7 @@ class Declarations {
     for (uint32_t i = 0; i < count_; i++)
       all += fmt::format("{}{} *{}, ", is_output(f_, i) ? "" : "const ", c_type(tensor(i).dtype),
                          operand(i));
-    return all + "void *scratch";
+    return all + (f_.largest != 0 ? "int64_t size, " : "") + "void *scratch";
   }
 
   void add_pack(uint32_t index) {

@@ -25,6 +25,8 @@ struct Function {
   std::string text;  // the Spec as it is printed
   SpecPtr spec;
   std::vector<Variant> variants;  // the most wanted first
+  int64_t largest = 0;            // of a run-time size; 0: there is none
+  SpecPtr smallest;               // of size 1, where there is one
 };
 
 /// "a", "b", .. in the order of the Spec, and "out"; of several outputs "out0", "out1", ..
@@ -32,6 +34,9 @@ std::string operand_name(const Function& function, uint32_t index);
 bool is_output(const Function& function, uint32_t operand);
 /// Whether an output is read, and added to. REQUIRES: is_output().
 bool is_added_to(const Function& function, uint32_t operand);
+/// The axis that has the run-time size, or -1.
+int sized_axis(const Function& function, uint32_t operand);
+
 /// Those whose layout is free: callers pack them.
 std::vector<uint32_t> packed_operands(const morello_spec* spec);
 /// "matmul_pack_b", to which variants append their suffix.

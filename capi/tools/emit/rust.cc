@@ -40,30 +40,42 @@ std::string lines(size_t bytes) {
 
 struct Argument {
   std::string name;
-  std::string type;  // of an array
+  std::string element, type;  // of an array, or of a slice with a run-time size
   bool is_written;
+  std::string least = "";  // elements of such a slice
 };
 
+/// `largest`: of the run-time size, the argument before the last; 0: there is none.
 std::string function_text(const std::string& document, const std::string& name,
-                          const std::vector<Argument>& arguments) {
-  std::string parameters, pointers, passed;
+                          const std::vector<Argument>& arguments, int64_t largest = 0) {
+  std::string parameters, pointers, passed, checks;
+  if (largest != 0)
+    checks = fmt::format("    assert!((1..={}).contains(&size), \"{}: size is {{size}}\");\n",
+                         largest, name);
   for (const Argument& a : arguments) {
-    const std::string element = a.type.substr(1, a.type.find(';') - 1);
+    if (largest != 0 && &a == &arguments.back()) {
+      parameters += "    size: usize,\n";
+      pointers += "            size: i64,\n";
+      passed += ", size as i64";
+    }
+    if (!a.least.empty())
+      checks += fmt::format("    assert!({}.len() >= {}, \"{}: {} is too short\");\n", a.name,
+                            a.least, name, a.name);
     parameters += fmt::format("    {}: &{}{},\n", a.name, a.is_written ? "mut " : "", a.type);
     pointers +=
-        fmt::format("            {}: *{} {},\n", a.name, a.is_written ? "mut" : "const", element);
+        fmt::format("            {}: *{} {},\n", a.name, a.is_written ? "mut" : "const", a.element);
     passed += fmt::format("{}{}.{}()", passed.empty() ? "" : ", ", a.name,
                           a.is_written ? "as_mut_ptr" : "as_ptr");
   }
   return fmt::format(
       "\n{}#[allow(dead_code)]\npub fn {}(\n{}) -> Result<(), Unavailable> {{\n"
       "    extern \"C\" {{\n        #[link_name = \"{}\"]\n        fn emitted(\n{}        ) -> "
-      "i32;\n    }}\n"
+      "i32;\n    }}\n{}"
       "    // SAFETY: the arrays have the sizes that it reads and writes, and what it writes is no "
       "one else's.\n"
       "    match unsafe {{ emitted({}) }} {{\n        0 => Ok(()),\n        _ => "
       "Err(Unavailable),\n    }}\n}}\n",
-      document, name, parameters, name, pointers, passed);
+      document, name, parameters, name, pointers, checks, passed);
 }
 
 std::string functions_of(const Function& f) {
@@ -81,19 +93,36 @@ std::string functions_of(const Function& f) {
     const bool is_packed = std::find(packed.begin(), packed.end(), i) != packed.end();
     const size_t bytes = operand_bytes(f, i);
     const std::string type = fmt::format("[{}; {}]", element.name, bytes / element.bytes);
-    arguments.push_back({name, is_packed ? lines(bytes) : type, is_output(f, i)});
+    const bool is_out = is_output(f, i);
+    const int axis = sized_axis(f, i);
+    if (axis >= 0) {
+      // What a size of 1 spans, and what each further one adds.
+      const int64_t step = t.strides[axis];
+      const int64_t one = static_cast<int64_t>(bytes / element.bytes) - (f.largest - 1) * step;
+      arguments.push_back({name, element.name, fmt::format("[{}]", element.name), is_out,
+                           fmt::format("(size - 1) * {} + {}", step, one)});
+      continue;
+    }
+    if (is_packed)
+      arguments.push_back({name, "Line", lines(bytes), is_out});
+    else
+      arguments.push_back({name, element.name, type, is_out});
     if (!is_packed) continue;
     packs += function_text(
         fmt::format(
             "/// Writes `{}` of `{}` in the layout that it expects on this CPU, from row-major.\n",
             name, f.name),
         pack_name(f, i),
-        {{"from", fmt::format("[{}; {}]", element.name, dense), false},
-         {"to", lines(bytes), true},
-         {"scratch", lines(pack_scratch_bytes(f, i)), true}});
+        {{"from", element.name, fmt::format("[{}; {}]", element.name, dense), false},
+         {"to", "Line", lines(bytes), true},
+         {"scratch", "Line", lines(pack_scratch_bytes(f, i)), true}});
   }
-  arguments.push_back({"scratch", lines(scratch_bytes(f)), true});
-  return function_text(fmt::format("/// `{}`\n", f.text), f.name, arguments) + packs;
+  arguments.push_back({"scratch", "Line", lines(scratch_bytes(f)), true});
+  std::string document = fmt::format("/// `{}`\n", f.text);
+  if (f.largest != 0)
+    document += fmt::format(
+        "///\n/// `size` is 1 to {}. Panics if it is not, or a slice is too short.\n", f.largest);
+  return function_text(document, f.name, arguments, f.largest) + packs;
 }
 
 constexpr const char* kBeginning = R"(

@@ -8,6 +8,7 @@ pub const MORELLO_TABLE_NONE: morello_table_use = 0;
 pub const MORELLO_TABLE_ANSWERED: morello_table_use = 1;
 pub const MORELLO_TABLE_NOT_COVERED: morello_table_use = 2;
 pub const MORELLO_TABLE_WRONG: morello_table_use = 3;
+pub const MORELLO_TABLE_NEAR: morello_table_use = 4;
 
 pub type morello_table_reason = c_int;
 pub const MORELLO_TABLE_REASON_NONE: morello_table_reason = 0;

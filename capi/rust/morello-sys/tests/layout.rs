@@ -85,7 +85,7 @@ fn matches_the_header() {
                           strict_table, code_only, effort }
         morello_progress { struct_size, states, previews, bytes, microseconds, best_cost, lower_bound }
         morello_table_info { struct_size, target, threads, machine, families, points, groups, boxes,
-                             bytes }
+                             bytes, parts }
         morello_table_verification { struct_size, promised, pairs, searched, failures, failure }
         morello_precompute_progress { struct_size, members, done, found, without_program, saved, pairs,
                                       boxes, bytes, microseconds, remaining }
@@ -137,6 +137,7 @@ fn matches_the_header() {
         MORELLO_TABLE_ANSWERED,
         MORELLO_TABLE_NOT_COVERED,
         MORELLO_TABLE_WRONG,
+        MORELLO_TABLE_NEAR,
         MORELLO_TABLE_REASON_NONE,
         MORELLO_TABLE_REASON_SPEC,
         MORELLO_TABLE_REASON_TARGET,
@@ -211,8 +212,16 @@ fn library_has_the_abi_of_these_bindings() {
 fn every_function_of_the_header_is_bound() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let header = std::fs::read_to_string(root.join("../../../include/morello/morello.h")).unwrap();
-    let files =
-        ["code.rs", "graph.rs", "lib.rs", "precompute.rs", "sized.rs", "stats.rs", "stored.rs"];
+    let files = [
+        "code.rs",
+        "graph.rs",
+        "lib.rs",
+        "precompute.rs",
+        "sized.rs",
+        "stats.rs",
+        "stored.rs",
+        "table.rs",
+    ];
     let bindings =
         files.map(|file| std::fs::read_to_string(root.join("src").join(file)).unwrap()).concat();
     let mut found = 0;

@@ -321,6 +321,9 @@ pub enum TableUse {
     NotCovered,
     /// What it decides for the Spec is no program: likewise.
     Wrong,
+    /// It does not cover the Spec, but what it decides for near sizes made the program, which is not
+    /// proven: an effort or a budget ended the search.
+    Near,
     /// Of a newer library.
     Other(i32),
 }
@@ -332,6 +335,7 @@ impl TableUse {
             sys::MORELLO_TABLE_ANSWERED => TableUse::Answered,
             sys::MORELLO_TABLE_NOT_COVERED => TableUse::NotCovered,
             sys::MORELLO_TABLE_WRONG => TableUse::Wrong,
+            sys::MORELLO_TABLE_NEAR => TableUse::Near,
             other => TableUse::Other(other),
         }
     }

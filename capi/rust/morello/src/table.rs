@@ -3,7 +3,7 @@
 
 use crate::cpu::Isa;
 use crate::precompute::c_text;
-use crate::{create, error, saved_bytes, Context, Error, Result, Spec, Status};
+use crate::{create, error, saved_bytes, text_of, Context, Error, Result, Spec, Status};
 use morello_sys as sys;
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::ptr::NonNull;
 
 /// What searches found for a set of Specs, so that kernels for them need no search. Immutable;
-/// clones share it. It is for one instruction set and one number of threads.
+/// clones share it. Each of its parts is for one instruction set and one number of threads.
 ///
 /// Files of tables are checked when they are read, and decisions again when they are used.
 pub struct Table(NonNull<sys::morello_table>);
@@ -86,10 +86,25 @@ impl Table {
         .map(Table)
     }
 
-    /// Does a kernel for `spec`, of the table's instruction set and threads, need no search?
+    /// A part, counted from 0, as a table of its own.
+    pub fn part(&self, index: u64) -> Result<Table> {
+        // SAFETY: all pointers are valid for the call.
+        create(|table, err| unsafe { sys::morello_table_part(self.as_ptr(), index, table, err) })
+            .map(Table)
+    }
+
+    /// Does a kernel for `spec`, of the instruction set and threads of some part, need no search?
     pub fn covers(&self, spec: &Spec) -> bool {
         // SAFETY: both are live.
         unsafe { sys::morello_table_covers(self.as_ptr(), spec.as_ptr()) != 0 }
+    }
+
+    /// Why the table does not cover `spec`, a line for each part; empty if it does. No stable format.
+    pub fn miss(&self, spec: &Spec) -> String {
+        // SAFETY: both are live, and the buffer has the size that it is told.
+        text_of(|buffer, size| unsafe {
+            sys::morello_table_miss(self.as_ptr(), spec.as_ptr(), buffer, size)
+        })
     }
 
     pub fn info(&self) -> Result<TableInfo> {
@@ -109,6 +124,7 @@ impl Table {
                 groups: info.groups,
                 boxes: info.boxes,
                 bytes: info.bytes,
+                parts: info.parts,
             })
         }
     }
@@ -186,6 +202,8 @@ pub struct TableInfo {
     pub boxes: u64,
     /// In memory.
     pub bytes: u64,
+    /// See [`Table::part`]; of several, `isa` and `threads` are those of the first, and counts of all.
+    pub parts: u64,
 }
 
 pub(crate) fn c_path(path: &Path) -> Result<CString> {

@@ -78,7 +78,13 @@ fn tables_in_memory() {
     let both = solve.table_in(&context, &[MATMULS], Some(&relus)).unwrap();
     assert_eq!(both.to_bytes().unwrap(), expected);
     assert!(Table::from_bytes(&expected).unwrap().covers(&matmul()));
-    assert!(solve.clone().threads(2).table_in(&context, &[MATMULS], Some(&relus)).is_err());
+    let two = solve.clone().threads(2).table_in(&context, &[MATMULS], Some(&relus)).unwrap();
+    assert_eq!((two.info().unwrap().parts, relus.info().unwrap().parts), (2, 1));
+    assert_eq!(two.part(1).unwrap().info().unwrap().threads, 2);
+    assert_eq!(two.part(2).unwrap_err().status(), Status::InvalidArgument);
+    assert_eq!(two.part(0).unwrap().to_bytes().unwrap(), relus.to_bytes().unwrap());
+    assert_eq!(two.miss(&matmul()), "");
+    assert!(relus.miss(&matmul()).starts_with("avx2, 1 thread: no family computes"));
 }
 
 #[test]

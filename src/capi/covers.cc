@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Which Specs a table covers, and why it does not cover others.
+#include "capi/spec.hh"
+#include "capi/table.hh"
+#include "compiler/build_sized.hh"
+#include "spec/ladder.hh"
+#include "table/miss.hh"
+#include "table/walk.hh"
+
+using namespace morello;
+
+namespace {
+
+/// Is every piece of a Spec with a run-time size answered? The way of a synthesis, but for
+/// searches, which are refused.
+bool covers_pieces(const TablePart& part, const Sized& sized) {
+  constexpr i32 kCancel = 1;
+  SearchOptions options;
+  options.threads = part.target.processors;
+  options.cancel = &kCancel;
+  return build_sized_kernel(sized, part.target, options, &part.table, BuildOutput::kProgram).ok();
+}
+
+bool covers_spec(const TablePart& part, const morello_spec& spec) {
+  if (spec.sized) return covers_pieces(part, *spec.sized);
+  return program(part.table, spec.lowered.spec, part.target).has_value();
+}
+
+/// Of the first of the sizes that pieces are chosen among that is not covered.
+std::string miss_of_pieces(const TablePart& part, const Sized& sized) {
+  std::vector<i64> sizes = {sized.largest(), 1};
+  for (i64 s : kLadder)
+    if (s > 1 && s < sized.largest()) sizes.push_back(s);
+  for (i64 size : sizes) {
+    const Result<Statement> statement = sized.at(size);
+    const Result<Lowered> lowered = statement ? lower(*statement) : statement.error();
+    if (!lowered) return lowered.error().message;
+    if (!program(part.table, lowered->spec, part.target))
+      return "the piece of " + std::to_string(size) + ": " +
+             miss(part.table, lowered->spec, part.target, lowered->argument);
+  }
+  return "a piece between sizes of the ladder, or with the layout of the largest one, is not "
+         "covered";
+}
+
+std::string miss_of(const TablePart& part, const morello_spec& spec) {
+  if (spec.sized) return miss_of_pieces(part, *spec.sized);
+  return miss(part.table, spec.lowered.spec, part.target, spec.lowered.argument);
+}
+
+}  // namespace
+
+std::string morello::name_of(const TablePart& part) {
+  return std::string(part.target.name) + ", " + std::to_string(part.target.processors) +
+         (part.target.processors == 1 ? " thread" : " threads");
+}
+
+std::string morello::miss_text(const TablePart& part, const morello_spec& spec) {
+  if (covers_spec(part, spec)) return "";
+  return name_of(part) + ": " + miss_of(part, spec);
+}
+
+int morello_table_covers(const morello_table* table, const morello_spec* spec) {
+  if (table == nullptr || spec == nullptr) return 0;
+  return guarded_value(0, [&] {
+    for (const auto& part : table->parts)
+      if (covers_spec(*part, *spec)) return 1;
+    return 0;
+  });
+}
+
+size_t morello_table_miss(const morello_table* table, const morello_spec* spec, char* buffer,
+                          size_t size) {
+  const std::string text = guarded_value(std::string(), [&] {
+    std::string all;
+    if (table == nullptr || spec == nullptr) return all;
+    for (const auto& part : table->parts) {
+      const std::string why = miss_text(*part, *spec);
+      if (why.empty()) return why;
+      all += (all.empty() ? "" : "\n") + why;
+    }
+    return all;
+  });
+  return copy_text(text, buffer, size);
+}
