@@ -33,8 +33,10 @@ class RecipeCode {
   constexpr Lanes wide(double value) { return bits(std::bit_cast<u64>(value)); }
 
   constexpr void add(LaneOp op, Lanes to, Lanes a, Lanes b = {0}, u8 extra = 0) {
-    recipe_.code[recipe_.length++] = {op, to.ref, a.ref, b.ref, extra};
+    recipe_.code[recipe_.length++] = {op, to.ref, a.ref, b.ref, extra, needs_};
   }
+  /// What follows is for these targets.
+  constexpr void on(Needs needs) { needs_ = needs; }
   constexpr void round(Lanes to, Lanes a, Rounding way) {
     add(LaneOp::kRound, to, a, {0}, static_cast<u8>(way));
   }
@@ -49,6 +51,10 @@ class RecipeCode {
   }
   constexpr void shift(LaneOp op, Lanes to, Lanes a, int count) {
     add(op, to, a, {0}, static_cast<u8>(count));
+  }
+  constexpr void look_up(Lanes to, Lanes a, const std::array<float, 8>& table) {
+    for (size_t i = 0; i < table.size(); i++) recipe_.table[i] = std::bit_cast<u32>(table[i]);
+    add(LaneOp::kLookUp, to, a);
   }
   /// to = ((c[0] * at + c[1]) * at + ...)
   template <size_t n>
@@ -72,6 +78,7 @@ class RecipeCode {
 
  private:
   Recipe recipe_;
+  Needs needs_ = Needs::kNothing;
 };
 
 }  // namespace morello
