@@ -40,15 +40,16 @@ enum class LaneOp : u8 {
   kShiftRightSigned,
   kWhere,         // the mask `to` = a `extra` b; `extra`: a Relation
   kWhereInteger,  // the same of i32, of which `extra` is kEqual or kGreater
-  kSelect,        // to = mask `extra` ? b : a
-  kLookUp,        // to = what the recipe's table has for the last three bits of a
+  kSelect,        // to = mask `extra` ? b : a; where masks are lanes, any with that sign
+  kLookUp,        // to = what table `extra` has for the last three bits of a
   // With mask registers only:
   kScale,  // to = a * 2^floor(b), rounded once
   kMost,   // the greater of a and b, of zeros +0, where neither is NaN; so kLeast, of zeros -0
   kLeast,
+  kNoLonger,  // to = a, or where |a| > b or a is NaN, b with any sign
 };
-/// Of what targets an instruction is a part of its recipe. Others have other instructions there, with
-/// the same results.
+/// Of what targets an instruction is a part of its recipe. Others have other instructions there,
+/// with the same results.
 enum class Needs : u8 { kNothing, kMaskRegisters, kNoMaskRegisters };
 enum class Rounding : u8 { kNearest = 0, kDown = 1, kUp = 2, kTruncate = 3 };
 /// Those of vcmpps. With a NaN all but kUnordered and those that negate are false.
@@ -86,9 +87,9 @@ struct LaneInstruction {
 struct Recipe {
   static constexpr int kMost = 80;
   std::array<LaneInstruction, kMost> code{};
-  std::array<u64, kMost> constant{};  // bits
-  std::array<u32, 8> table{};         // of kLookUp
-  u8 length = 0, constants = 0, temporaries = 0;
+  std::array<u64, kMost> constant{};          // bits
+  std::array<std::array<u32, 8>, 2> table{};  // of kLookUp
+  u8 length = 0, constants = 0, temporaries = 0, tables = 0;
   /// Lanes have 64 bits, and floats are doubles, for what needs more digits than a float has: the
   /// input is converted, in halves of a vector, and the result rounded. The last two temporaries
   /// are the input, which the result overwrites, and the first half of the result.

@@ -52,9 +52,9 @@ class RecipeCode {
   constexpr void shift(LaneOp op, Lanes to, Lanes a, int count) {
     add(op, to, a, {0}, static_cast<u8>(count));
   }
-  constexpr void look_up(Lanes to, Lanes a, const std::array<float, 8>& table) {
-    for (size_t i = 0; i < table.size(); i++) recipe_.table[i] = std::bit_cast<u32>(table[i]);
-    add(LaneOp::kLookUp, to, a);
+  constexpr void look_up(Lanes to, Lanes a, const std::array<u32, 8>& table) {
+    recipe_.table[recipe_.tables] = table;
+    add(LaneOp::kLookUp, to, a, {0}, recipe_.tables++);
   }
   /// to = ((c[0] * at + c[1]) * at + ...)
   template <size_t n>

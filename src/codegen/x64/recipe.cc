@@ -77,7 +77,7 @@ class RecipeEmitter {
   /// Loads the constant of an instruction, if it has one, once for all vectors.
   bool share(const LaneInstruction& in) {
     if (in.op == LaneOp::kLookUp) {
-      as_.vmovups(look_up_vec(shared_), table());
+      as_.vmovups(look_up_vec(shared_), table(in));
       return true;
     }
     for (LaneRef ref : {in.a, in.b}) {
@@ -142,9 +142,9 @@ class RecipeEmitter {
   }
 
   /// In each eight lanes.
-  Xbyak::Address table() {
+  Xbyak::Address table(const LaneInstruction& in) {
     std::vector<u32> lanes(as_.lanes());
-    for (size_t i = 0; i < lanes.size(); i++) lanes[i] = recipe_.table[i % 8];
+    for (size_t i = 0; i < lanes.size(); i++) lanes[i] = recipe_.table[in.extra][i % 8];
     return as_.table_constant(lanes);
   }
   /// Lanes are looked up in 8 at least, whatever is in those that nobody reads.
@@ -158,7 +158,7 @@ class RecipeEmitter {
       as_.vpermps(to, at, table);
     };
     const Vec shared = look_up_vec(shared_);
-    const Xbyak::Address memory = table();
+    const Xbyak::Address memory = table(in);
     const Xbyak::Operand& table = is_shared_ ? static_cast<const Xbyak::Operand&>(shared) : memory;
     if (width_ > 8)
       emit(Xbyak::Zmm(index(in.to)), Xbyak::Zmm(index(in.a)), table);
@@ -212,6 +212,8 @@ class RecipeEmitter {
         return as_.vrangeps(to, a, b, 5);
       case LaneOp::kLeast:
         return as_.vrangeps(to, a, b, 4);
+      case LaneOp::kNoLonger:
+        return as_.vrangeps(to, a, b, 2);
       default:
         throw Xbyak::Error(Xbyak::ERR_INTERNAL);
     }
@@ -225,9 +227,9 @@ class RecipeEmitter {
   }
 
   void copy(const Vec& to, LaneRef from) {
-    if (from < kLaneConstant)
-      as_.vmovaps(to, vec(from));
-    else if (is_shared_)
+    if (from < kLaneConstant) {
+      if (vec(from).getIdx() != to.getIdx()) as_.vmovaps(to, vec(from));
+    } else if (is_shared_)
       as_.vmovaps(to, as_.vec(shared_, width_));
     else
       load(to, from);
