@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // out[m,v] = out op in[m,r,v], out in registers: a reduction over whole vectors.
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <span>
 
 #include "codegen/x64/emitter.hh"
 #include "codegen/x64/recipe.hh"
@@ -32,32 +34,33 @@ std::vector<i64> row_offsets(const PlanCall& call, u8 v) {
 }
 
 /// max and min of floats with mask registers: of several vectors at once, so that where there is a
-/// NaN is found of two of them by one instruction, and noted once. Takes four registers.
+/// NaN is found of two of them by one instruction, and noted once.
 class Extremes {
  public:
   static constexpr u32 kTogether = 3;
 
-  Extremes(Vectors& as, Op op, Dtype held, u32 first)
-      : as_(as), op_(op), first_(first), serve_(as.avx512() && held == Dtype::kF32) {}
+  /// @param nan  a register.
+  Extremes(Vectors& as, Op op, Dtype held, u32 nan)
+      : as_(as), op_(op), nan_(nan), serve_(as.avx512() && held == Dtype::kF32) {}
 
   bool serve() const { return serve_ && (op_ == Op::kMax || op_ == Op::kMin); }
-  void prepare() const { as_.fill(first_ + kTogether, as_.lanes(), 0x7fc00000); }
-  /// result = result op each of the first vectors
-  void combine(u32 result, u32 width, u32 vectors) const {
+  void prepare() const { as_.fill(nan_, as_.lanes(), 0x7fc00000); }
+  /// result = result op each of the vectors
+  void combine(u32 result, u32 width, std::span<const u32> vectors) const {
     constexpr u8 kOrdered = 7;
     const Assembler::Vec to = as_.vec(result, width);
-    auto x = [&](u32 i) { return as_.vec(first_ + i, width); };
+    auto x = [&](size_t i) { return as_.vec(vectors[std::min(i, vectors.size() - 1)], width); };
     as_.vcmpps(as_.k2, to, x(0), kOrdered);
-    for (u32 i = 1; i < vectors; i += 2)
-      as_.vcmpps(as_.k2 | as_.k2, x(i), x(std::min(i + 1, vectors - 1)), kOrdered);
-    for (u32 i = 0; i < vectors; i++) as_.vrangeps(to, to, x(i), op_ == Op::kMax ? 5 : 4);
-    as_.vblendmps(to | as_.k2, x(kTogether), to);
+    for (size_t i = 1; i < vectors.size(); i += 2)
+      as_.vcmpps(as_.k2 | as_.k2, x(i), x(i + 1), kOrdered);
+    for (size_t i = 0; i < vectors.size(); i++) as_.vrangeps(to, to, x(i), op_ == Op::kMax ? 5 : 4);
+    as_.vblendmps(to | as_.k2, as_.vec(nan_, width), to);
   }
 
  private:
   Vectors& as_;
   Op op_;
-  u32 first_;
+  u32 nan_;
   bool serve_;
 };
 
@@ -70,10 +73,12 @@ class EverySecond {
         op_(head_of(call.spec).op),
         held_(head_of(call.spec).dtype),
         from_(call.spec.operand[source_of(call.spec)].dtype),
-        low_(call.first_free) {}
+        low_(call.first_free),
+        extremes_(as, op_, held_, temporaries() + 1) {}
 
   void emit() {
     const Spec& spec = call_.spec;
+    if (extremes_.serve()) extremes_.prepare();
     const u8 v = unit_dim(spec.out());
     const u32 columns = spec.size[v], vecs = static_cast<u32>(ceil_div(columns, as_.lanes()));
     if (const Lanes high = high_part(as_.part(columns, vecs - 1)); high.masked())
@@ -109,12 +114,12 @@ class EverySecond {
   void vector(u32 result, Lanes l, i64 bytes) {
     const u32 count = call_.spec.size[std::countr_zero(call_.spec.reduced())];
     const u32 width = std::max(l.width, 4u);
-    bool first = true;
+    u32 taken = 0;
     auto take = [&](u32 to, int which) {
-      as_.vshufps(as_.vec(first ? found() : to, width), as_.vec(low_, width),
+      if (taken++ == 0) to = found();
+      as_.vshufps(as_.vec(to, width), as_.vec(low_, width),
                   as_.vec(l.width < 4 ? low_ : high(), width), which);
-      if (!first) emit_binary(as_, op_, held_, width, found(), found(), to, temporaries());
-      first = false;
+      if (taken > 1) combine(found(), width, to);
     };
     for (u32 i = 0; i < count; i += 2) {
       const bool both = i + 1 < count;
@@ -128,7 +133,14 @@ class EverySecond {
       as_.vpermpd(Xbyak::Zmm(to), Xbyak::Zmm(static_cast<int>(order())), Xbyak::Zmm(to));
     else if (width > 4)
       as_.vpermpd(Xbyak::Ymm(to), Xbyak::Ymm(to), 0xd8);
-    emit_binary(as_, op_, held_, l.width, result, result, found(), temporaries());
+    combine(result, l.width, found());
+  }
+
+  void combine(u32 to, u32 width, u32 with) {
+    if (extremes_.serve())
+      extremes_.combine(to, width, std::span(&with, 1));
+    else
+      emit_binary(as_, op_, held_, width, to, to, with, temporaries());
   }
 
   void load(Lanes l, i64 bytes) {
@@ -143,6 +155,7 @@ class EverySecond {
   Op op_;
   Dtype held_, from_;
   u32 low_;
+  Extremes extremes_;
   Assembler::Reg64 in_;
 };
 
@@ -162,7 +175,8 @@ void emit(Vectors& as, const PlanCall& call) {
   i64 step = input_of(call).stride[r];
   Assembler::Reg64 in = as.moving_pointer(input_of(call).cursor);
   u64 unroll = std::max<u64>(1, 16 / (rows.size() * vecs));
-  const Extremes extremes(as, op, held, loaded);
+  const std::array<u32, Extremes::kTogether> several = {loaded, loaded + 1, loaded + 2};
+  const Extremes extremes(as, op, held, loaded + Extremes::kTogether);
   if (extremes.serve()) {
     unroll = round_up(unroll, Extremes::kTogether);  // straight code where there are few
     extremes.prepare();
@@ -174,8 +188,9 @@ void emit(Vectors& as, const PlanCall& call) {
         const u32 together = static_cast<u32>(std::min<u64>(Extremes::kTogether, count - i));
         const Lanes l = as.part(columns, x % vecs);
         for (u32 j = 0; j < together; j++)
-          as.load(loaded + j, l, from, held, in, static_cast<i64>(i + j) * step + row);
-        extremes.combine(call.operand[spec.out_index()].first_register + x, l.width, together);
+          as.load(several[j], l, from, held, in, static_cast<i64>(i + j) * step + row);
+        extremes.combine(call.operand[spec.out_index()].first_register + x, l.width,
+                         std::span(several.data(), together));
       }
     }
     if (extremes.serve()) return;
