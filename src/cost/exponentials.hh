@@ -45,27 +45,32 @@ constexpr std::array<u32, 8> eighths_to_shift() {
 /// to = 2^n (1 + r (c1 + r (c2 + c3 r))), of an n from -151 to 129 in eighths, which `nearest` has
 /// in its last digits. Without an instruction that scales, the power is 2^64 times larger or
 /// smaller than it is, neither denormal nor infinite, and a result is rounded by the last
-/// multiplication only if it is denormal. r may be `to`; all are overwritten.
+/// multiplication only if it is denormal. r is overwritten, and may be `to`, as are n and nearest.
+/// @param spare  used where there is such an instruction.
 constexpr void scaled_power(RecipeCode& c, RecipeCode::Lanes to, RecipeCode::Lanes r,
                             RecipeCode::Lanes n, RecipeCode::Lanes nearest, RecipeCode::Lanes spare,
                             const std::array<float, 3>& factors) {
-  auto power = [&](RecipeCode::Lanes p) {
+  auto less_one = [&](RecipeCode::Lanes p) {
     c.polynomial(p, r, {factors[2], factors[1], factors[0]});
-    c.add(LaneOp::kMul, r, r, spare);
-    c.add(LaneOp::kFma, r, p, spare);
+    c.add(LaneOp::kMul, p, p, r);
   };
   c.on(Needs::kMaskRegisters);
-  c.look_up(spare, nearest, std::bit_cast<std::array<u32, 8>>(kEighths));
-  power(nearest);
-  c.add(LaneOp::kScale, to, r, n);
+  less_one(spare);
+  c.look_up(nearest, nearest, std::bit_cast<std::array<u32, 8>>(kEighths));
+  c.add(LaneOp::kFma, spare, nearest, nearest);
+  c.add(LaneOp::kScale, to, spare, n);
   c.on(Needs::kNoMaskRegisters);
-  c.look_up(spare, nearest, eighths_to_shift());
+  less_one(n);
+  c.look_up(r, nearest, eighths_to_shift());
   c.shift(LaneOp::kShiftLeft, nearest, nearest, 20);
-  c.add(LaneOp::kAddInteger, spare, spare, nearest);
-  c.add(LaneOp::kCopy, nearest, c.number(0x1p64f));
-  c.select(nearest, n, nearest, c.number(0x1p-64f));
-  c.add(LaneOp::kSubInteger, spare, spare, nearest);
-  power(n);
+  c.add(LaneOp::kAddInteger, r, r, nearest);
+  // 2^64, or 2^-64 of negative n.
+  constexpr u32 kLarge = std::bit_cast<u32>(0x1p64f), kSmall = std::bit_cast<u32>(0x1p-64f);
+  c.shift(LaneOp::kShiftRightSigned, nearest, nearest, 31);
+  c.add(LaneOp::kAnd, nearest, nearest, c.bits(kLarge ^ kSmall));
+  c.add(LaneOp::kXor, nearest, nearest, c.bits(kLarge));
+  c.add(LaneOp::kSubInteger, r, r, nearest);
+  c.add(LaneOp::kFmaInto, r, n, r);  // of NaN, that of n
   c.add(LaneOp::kMul, to, r, nearest);
   c.on(Needs::kNothing);
 }

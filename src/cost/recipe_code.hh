@@ -67,12 +67,24 @@ class RecipeCode {
     add(LaneOp::kCopy, to, wide(c[0]));
     for (size_t i = 1; i < n; i++) add(LaneOp::kFma, to, at, wide(c[i]));
   }
-  constexpr Recipe recipe() const { return recipe_; }
+  constexpr Recipe recipe() const {
+    Recipe r = recipe_;
+    for (int i = 0; i < r.length; i++) {
+      const LaneInstruction& in = r.code[i];
+      if (in.needs == Needs::kMaskRegisters) continue;
+      for (LaneRef ref : {in.to, in.a, in.b, in.op == LaneOp::kSelect ? in.extra : kInputX})
+        if (ref >= kTemporary && ref < kLaneConstant &&
+            ref - kTemporary >= r.temporaries_without_masks)
+          r.temporaries_without_masks = static_cast<u8>(ref - kTemporary + 1);
+    }
+    return r;
+  }
   /// One that is computed in double.
   constexpr Recipe wide_recipe() const {
-    Recipe r = recipe_;
+    Recipe r = recipe();
     r.wide = true;
     r.temporaries = static_cast<u8>(r.temporaries + 2);
+    r.temporaries_without_masks = r.temporaries;
     return r;
   }
 
