@@ -5,7 +5,7 @@
     python3 -m venv v && v/bin/pip install numpy onnxruntime onnx jax
     v/bin/python bench/graphs/compare.py --library build/capi/libmorello.so.0 [--isa avx2] [--rounds 31]
 
-Prints the median of rounds of some milliseconds, what eight in ten lie between, and the ratio to the faster of
+Prints the median (--quantile) of rounds of some milliseconds, what eight in ten lie between, and the ratio to the faster of
 the others (above 1: morello is faster). Results are compared first. The others' calls from Python take some 5
 (ONNX Runtime, bound outputs) to 30 us (JAX) by themselves, which are measured with a copy of one element and
 subtracted; rows of less than twice that say little. The others use all instruction sets that the CPU has:
@@ -42,6 +42,24 @@ def convolution(step, padding, layout=("NCHW", "OIHW", "NCHW"), groups=1):
         return jax.lax.conv_general_dilated(x, w, (step, step), ((padding, padding),) * 2, dimension_numbers=layout,
                                             feature_group_count=groups)
     return run
+
+
+def pool(window, step, padding=0, average=False, nhwc=False):
+    def axes(n):
+        return (1, n, n, 1) if nhwc else (1, 1, n, n)
+
+    def run(_, x):
+        import jax
+        start, op = (0.0, jax.lax.add) if average else (-np.inf, jax.lax.max)
+        pads = tuple((p, p) for p in (axes(padding) if padding else (0,) * 4))
+        pads = tuple((0, 0) if n == 1 else p for n, p in zip(axes(window), pads))
+        return jax.lax.reduce_window(x, np.float32(start), op, axes(window), axes(step), pads) / (
+            np.float32(window * window) if average else np.float32(1))
+    return run
+
+
+def onnx_pool(op, window, step, padding=0):
+    return lambda b, x: getattr(b, op)(x, kernel_shape=[window] * 2, strides=[step] * 2, pads=[padding] * 4)
 
 
 NHWC = ("NHWC", "HWIO", "NHWC")
@@ -81,6 +99,9 @@ GRAPHS = [
      lambda b, x: b.Softmax(x, axis=-1)),
     ("softmax 200x77", "softmax f32[200,77] axis=1", [(200, 77)], softmax,
      lambda b, x: b.Softmax(x, axis=-1)),
+    ("softmax 1x50257", "softmax f32[1,50257] axis=1", [(1, 50257)], softmax, lambda b, x: b.Softmax(x, axis=-1)),
+    ("softmax 128x50257", "softmax f32[128,50257] axis=1", [(128, 50257)], softmax,
+     lambda b, x: b.Softmax(x, axis=-1)),
     ("log_softmax 64x1024", "log_softmax f32[64,1024] axis=1", [(64, 1024)], log_softmax,
      lambda b, x: b.LogSoftmax(x, axis=-1)),
     ("logsumexp 128x4096", "logsumexp f32[128,4096] axis=1", [(128, 4096)], logsumexp,
@@ -117,10 +138,21 @@ GRAPHS = [
      [(1, 128, 28, 28), (128, 1, 3, 3)], convolution(1, 1, groups=128),
      lambda b, x, w: b.Conv(x, w, pads=[1, 1, 1, 1], group=128)),
     ("max pool 3x3 64x28x28 padded", "max_pool f32[1,64,28,28] window=3 stride=1 padding=1", [(1, 64, 28, 28)],
-     None, lambda b, x: b.MaxPool(x, kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1])),
+     pool(3, 1, 1), onnx_pool("MaxPool", 3, 1, 1)),
     ("max pool 64x56x56", "max_pool f32[1,64,56,56] window=2,2 stride=2,2", [(1, 64, 56, 56)],
-     lambda j, x: x.reshape(1, 64, 28, 2, 28, 2).max(axis=(3, 5)),
-     lambda b, x: b.MaxPool(x, kernel_shape=[2, 2], strides=[2, 2])),
+     lambda j, x: x.reshape(1, 64, 28, 2, 28, 2).max(axis=(3, 5)), onnx_pool("MaxPool", 2, 2)),
+    ("max pool 3x3 64x112x112 padded, stride 2", "max_pool f32[1,64,112,112] window=3 stride=2 padding=1",
+     [(1, 64, 112, 112)], pool(3, 2, 1), onnx_pool("MaxPool", 3, 2, 1)),
+    ("max pool 3x3 64x55x55, stride 2", "max_pool f32[1,64,55,55] window=3 stride=2", [(1, 64, 55, 55)], pool(3, 2),
+     onnx_pool("MaxPool", 3, 2)),
+    ("max pool 16x30x45", "max_pool f32[1,16,30,45] window=2 stride=2", [(1, 16, 30, 45)], pool(2, 2),
+     onnx_pool("MaxPool", 2, 2)),
+    ("max pool nhwc 56x56x64", "max_pool f32[1,56,56,64] window=2 stride=2 nhwc", [(1, 56, 56, 64)],
+     pool(2, 2, nhwc=True), None),
+    ("avg pool 64x56x56", "avg_pool f32[1,64,56,56] window=2 stride=2", [(1, 64, 56, 56)], pool(2, 2, average=True),
+     onnx_pool("AveragePool", 2, 2)),
+    ("avg pool 7x7 512x7x7", "avg_pool f32[1,512,7,7] window=7 stride=7", [(1, 512, 7, 7)], pool(7, 7, average=True),
+     onnx_pool("AveragePool", 7, 7)),
 ]
 
 
@@ -220,11 +252,11 @@ def seconds(run, calls):
     return (time.perf_counter() - start) / calls
 
 
-def measure(runs, rounds):
+def measure(runs, rounds, length=0.004):
     calls = {}
     for name, run in runs.items():
         run()
-        calls[name] = max(1, int(0.004 / max(seconds(run, 2), 1e-7)))
+        calls[name] = max(1, int(length / max(min(seconds(run, 2) for _ in range(3)), 1e-7)))
     times = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
@@ -238,13 +270,22 @@ def main():
     parser.add_argument("--isa", default="")
     parser.add_argument("--rounds", type=int, default=31)
     parser.add_argument("--filter", default="")
+    parser.add_argument("--round-ms", type=float, default=4, help="about how long a round takes; short on a busy machine")
+    parser.add_argument("--quantile", type=float, default=0.5, help="of the rounds: what is reported and compared")
     options = parser.parse_args()
     morello = Morello(options.library, options.isa)
     one = np.ones(1, np.float32)
     empty = {"morello": morello.compile("abs f32[1]", [one, one.copy()]),
              "ort": Onnx().compile(lambda b, x: b.Abs(x), [one, one])[0],
              "jax": jax_runner(lambda j, x: j.abs(x), [one, one])[0]}
-    overhead = {name: statistics.median(t) for name, t in measure(empty, 15).items()}
+
+    def chosen(t):
+        return t[min(len(t) - 1, int(options.quantile * len(t)))]
+
+    def measured(runs):
+        return measure(runs, options.rounds, options.round_ms / 1000)
+
+    overhead = {name: chosen(t) for name, t in measured(empty).items()}
     print("a call alone, us: " + ", ".join(f"{n} {1e6 * t:.1f}" for n, t in overhead.items()))
     ratios = []
     print("| graph | morello, us | ONNX Runtime | JAX | best / morello | search, s |\n|---|---|---|---|---|---|")
@@ -253,32 +294,28 @@ def main():
         if options.filter not in name:
             continue
         arrays = [random.standard_normal(s, np.float32) for s in shapes]
-        if function:
-            expected = np.asarray(function(np, *arrays), np.float32)
-            arrays.append(np.zeros_like(expected))
-        else:
-            arrays.append(np.zeros((1, 64, 28, 28), np.float32))
+        expected = np.asarray(function(np, *arrays), np.float32)
+        arrays.append(np.zeros_like(expected))
         runs, results = {"morello": morello.compile(spec, arrays)}, {}
         runs["morello"]()
         results["morello"] = lambda: arrays[-1]
         if onnx:
             runs["ort"], results["ort"] = Onnx().compile(onnx, arrays)
-        if function:
-            runs["jax"], results["jax"] = jax_runner(function, arrays)
+        runs["jax"], results["jax"] = jax_runner(function, arrays)
         for peer in runs:
             runs[peer]()
             ours = results["morello"]()  # sums of large numbers may be small
             if not np.allclose(results[peer](), ours, rtol=2e-3, atol=2e-3 + 4e-6 * np.abs(ours).max()):
                 sys.exit(f"{name}: {peer} has another result")
         times = {peer: [max(t - overhead[peer], 1e-9) for t in all_of]
-                 for peer, all_of in measure(runs, options.rounds).items()}
+                 for peer, all_of in measured(runs).items()}
         cells = []
         for peer in ("morello", "ort", "jax"):
             t = times.get(peer)
-            cells.append("-" if t is None else f"{1e6 * statistics.median(t):.1f} "
+            cells.append("-" if t is None else f"{1e6 * chosen(t):.1f} "
                          f"({1e6 * t[len(t) // 10]:.1f} to {1e6 * t[-1 - len(t) // 10]:.1f})")
-        best = min(statistics.median(t) for peer, t in times.items() if peer != "morello")
-        ratio = best / statistics.median(times["morello"])
+        best = min(chosen(t) for peer, t in times.items() if peer != "morello")
+        ratio = best / chosen(times["morello"])
         ratios.append(ratio)
         print(f"| {name} | {cells[0]} | {cells[1]} | {cells[2]} | {ratio:.2f} | {morello.seconds:.2f} |", flush=True)
     print(f"geometric mean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}")

@@ -8,12 +8,16 @@
 namespace morello {
 
 /// Both orders give the same unless both numbers are zeros, of which bits decide, or one is NaN.
-constexpr Recipe extreme(LaneOp choose, LaneOp zeros) {
+constexpr Recipe extreme(LaneOp choose, LaneOp zeros, LaneOp both) {
   RecipeCode c;
   const auto one = c.t(0), other = c.t(1);
+  c.on(Needs::kMaskRegisters);
+  c.add(both, one, c.x, c.y);
+  c.on(Needs::kNoMaskRegisters);
   c.add(choose, one, c.x, c.y);
   c.add(choose, other, c.y, c.x);
   c.add(zeros, one, one, other);
+  c.on(Needs::kNothing);
   c.where(other, c.x, Relation::kUnordered, c.y);
   c.select(c.out, other, one, c.bits(0x7fc00000));
   return c.recipe();

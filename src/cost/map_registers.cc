@@ -136,7 +136,7 @@ MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar) 
     const bool combines = is_binary(stage.op) && stage.in[1] != kNoRef;
     const bool takes_all = combines || is_unary(stage.op) || is_ternary(stage.op);
     const Recipe* recipe = takes_all ? recipe_of(stage.op, held) : nullptr;
-    if (recipe) r.temporaries = std::max(r.temporaries, recipe->temporaries);
+    if (recipe) r.temporaries = std::max(r.temporaries, recipe->temporaries_on(target));
     if (is_ternary(stage.op)) {  // the third of them has the value's
       const auto fetched = std::count_if(stage.in.begin(), stage.in.end(),
                                          [&](Ref input) { return is_fetched(input, held); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Recipes: elementwise operations that take several instructions, as data. A recipe is
-// straight code on lanes, the same on every target and for any number of lanes, so an
+// straight code on lanes, for any number of lanes, that rounds the same on every target, so an
 // operation has the same bits everywhere. codegen/x64/recipe.hh makes instructions of it; registers
 // and prices follow from its length.
 #ifndef MORELLO_COST_RECIPE_HH
@@ -40,8 +40,17 @@ enum class LaneOp : u8 {
   kShiftRightSigned,
   kWhere,         // the mask `to` = a `extra` b; `extra`: a Relation
   kWhereInteger,  // the same of i32, of which `extra` is kEqual or kGreater
-  kSelect,        // to = mask `extra` ? b : a
+  kSelect,        // to = mask `extra` ? b : a; where masks are lanes, any with that sign
+  kLookUp,        // to = what table `extra` has for the last three bits of a
+  // With mask registers only:
+  kScale,  // to = a * 2^floor(b), rounded once
+  kMost,   // the greater of a and b, of zeros +0, where neither is NaN; so kLeast, of zeros -0
+  kLeast,
+  kNoLonger,  // to = a, or where |a| > b or a is NaN, b with any sign
 };
+/// Of what targets an instruction is a part of its recipe. Others have other instructions there,
+/// with the same results.
+enum class Needs : u8 { kNothing, kMaskRegisters, kNoMaskRegisters };
 enum class Rounding : u8 { kNearest = 0, kDown = 1, kUp = 2, kTruncate = 3 };
 /// Those of vcmpps. With a NaN all but kUnordered and those that negate are false.
 enum class Relation : u8 {
@@ -65,6 +74,11 @@ struct LaneInstruction {
   LaneOp op;
   LaneRef to, a, b;  // b, or a where there is no b, may be a constant
   u8 extra = 0;
+  Needs needs = Needs::kNothing;
+
+  bool is_for(const Target& target) const {
+    return needs == Needs::kNothing || (needs == Needs::kMaskRegisters) == target.has_masks;
+  }
 };
 
 /// Inputs stay as they are, for they may be anyone's registers, and the result may be one of them:
@@ -73,8 +87,13 @@ struct LaneInstruction {
 struct Recipe {
   static constexpr int kMost = 80;
   std::array<LaneInstruction, kMost> code{};
-  std::array<u64, kMost> constant{};  // bits
-  u8 length = 0, constants = 0, temporaries = 0;
+  std::array<u64, kMost> constant{};          // bits
+  std::array<std::array<u32, 8>, 2> table{};  // of kLookUp
+  u8 length = 0, constants = 0, tables = 0;
+  u8 temporaries = 0, temporaries_without_masks = 0;
+  u8 temporaries_on(const Target& target) const {
+    return target.has_masks ? temporaries : temporaries_without_masks;
+  }
   /// Lanes have 64 bits, and floats are doubles, for what needs more digits than a float has: the
   /// input is converted, in halves of a vector, and the result rounded. The last two temporaries
   /// are the input, which the result overwrites, and the first half of the result.

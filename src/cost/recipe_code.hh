@@ -33,8 +33,10 @@ class RecipeCode {
   constexpr Lanes wide(double value) { return bits(std::bit_cast<u64>(value)); }
 
   constexpr void add(LaneOp op, Lanes to, Lanes a, Lanes b = {0}, u8 extra = 0) {
-    recipe_.code[recipe_.length++] = {op, to.ref, a.ref, b.ref, extra};
+    recipe_.code[recipe_.length++] = {op, to.ref, a.ref, b.ref, extra, needs_};
   }
+  /// What follows is for these targets.
+  constexpr void on(Needs needs) { needs_ = needs; }
   constexpr void round(Lanes to, Lanes a, Rounding way) {
     add(LaneOp::kRound, to, a, {0}, static_cast<u8>(way));
   }
@@ -50,6 +52,10 @@ class RecipeCode {
   constexpr void shift(LaneOp op, Lanes to, Lanes a, int count) {
     add(op, to, a, {0}, static_cast<u8>(count));
   }
+  constexpr void look_up(Lanes to, Lanes a, const std::array<u32, 8>& table) {
+    recipe_.table[recipe_.tables] = table;
+    add(LaneOp::kLookUp, to, a, {0}, recipe_.tables++);
+  }
   /// to = ((c[0] * at + c[1]) * at + ...)
   template <size_t n>
   constexpr void polynomial(Lanes to, Lanes at, const float (&c)[n]) {
@@ -61,17 +67,30 @@ class RecipeCode {
     add(LaneOp::kCopy, to, wide(c[0]));
     for (size_t i = 1; i < n; i++) add(LaneOp::kFma, to, at, wide(c[i]));
   }
-  constexpr Recipe recipe() const { return recipe_; }
+  constexpr Recipe recipe() const {
+    Recipe r = recipe_;
+    for (int i = 0; i < r.length; i++) {
+      const LaneInstruction& in = r.code[i];
+      if (in.needs == Needs::kMaskRegisters) continue;
+      for (LaneRef ref : {in.to, in.a, in.b, in.op == LaneOp::kSelect ? in.extra : kInputX})
+        if (ref >= kTemporary && ref < kLaneConstant &&
+            ref - kTemporary >= r.temporaries_without_masks)
+          r.temporaries_without_masks = static_cast<u8>(ref - kTemporary + 1);
+    }
+    return r;
+  }
   /// One that is computed in double.
   constexpr Recipe wide_recipe() const {
-    Recipe r = recipe_;
+    Recipe r = recipe();
     r.wide = true;
     r.temporaries = static_cast<u8>(r.temporaries + 2);
+    r.temporaries_without_masks = r.temporaries;
     return r;
   }
 
  private:
   Recipe recipe_;
+  Needs needs_ = Needs::kNothing;
 };
 
 }  // namespace morello

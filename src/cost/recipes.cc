@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "cost/choices.hh"
+#include "cost/exponentials.hh"
 #include "cost/recipe_code.hh"
 
 namespace morello {
@@ -15,23 +16,10 @@ using Lanes = RecipeCode::Lanes;
 
 constexpr u32 kSign = 0x80000000, kMagnitude = 0x7fffffff;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kLog2e = 0x1.715476p+0f;                           // log2(e)
-constexpr float kLn2 = 0x1.62e43p-1f, kLn2Rest = -0x1.05c61p-29f;  // their sum is ln(2)
 /// Added to a number of small magnitude, it leaves 127 more than the nearest integer in the last
 /// digits: once shifted to its place, the exponent of a power of two.
 constexpr float kNearestExponent = 0x1.8p23f + 127;
-/// The same with 254 more, the sum of what the exponents of two powers have more.
-constexpr float kNearestHalves = 0x1.8p23f + 254;
 constexpr double kNearestWide = 0x1.8p52 + 1023;
-
-/// to = v, but not outside of the bounds.
-constexpr void clamp(Code& c, Lanes to, Lanes v, Lanes spare, Lanes other, float least,
-                     float most) {
-  c.add(LaneOp::kCopy, spare, c.number(most));
-  c.add(LaneOp::kLess, spare, spare, v);
-  c.add(LaneOp::kCopy, other, c.number(least));
-  c.add(LaneOp::kGreater, to, other, spare);
-}
 
 /// to = min(|v|, most)
 constexpr void magnitude(Code& c, Lanes to, Lanes v, Lanes spare, float most) {
@@ -46,59 +34,6 @@ constexpr void power_of_two(Code& c, Lanes n, Lanes power, Lanes v, float scale,
   c.add(LaneOp::kFmaInto, power, v, c.number(scale));
   c.add(LaneOp::kSub, n, power, c.number(kNearestExponent + more));
   c.shift(LaneOp::kShiftLeft, power, power, 23);
-}
-
-/// v -= n * times * ln(2)
-constexpr void subtract_ln2(Code& c, Lanes v, Lanes n, float times) {
-  c.add(LaneOp::kNegatedFmaInto, v, n, c.number(times * kLn2));
-  c.add(LaneOp::kNegatedFmaInto, v, n, c.number(times * kLn2Rest));
-}
-
-/// to = 2^n * (1 + p), of n from -150 to 128, which `nearest` has in its last digits, with 254
-/// more. In two steps, by 2^half and 2^(n - half), half being about n / 2: so powers are neither
-/// denormal nor infinite, and a result is rounded by the second step only if it is denormal. p may
-/// be `to`; it is overwritten, as are `nearest` and spare.
-constexpr void scaled(Code& c, Lanes to, Lanes p, Lanes nearest, Lanes spare) {
-  c.shift(LaneOp::kShiftLeft, nearest, nearest, 22);
-  c.add(LaneOp::kAnd, spare, nearest, c.bits(0xff800000));  // 2^half
-  c.add(LaneOp::kAddInteger, nearest, nearest, nearest);
-  c.add(LaneOp::kSubInteger, nearest, nearest, spare);
-  c.add(LaneOp::kFma, p, spare, spare);
-  c.add(LaneOp::kMul, to, p, nearest);
-}
-
-/// Few registers and few instructions, so that several vectors run at once: with n the integer
-/// nearest to v / ln(2), and r what is left, e^v = 2^n (1 + r + r^2 (...)).
-constexpr Recipe exp_recipe() {
-  Code c;
-  const auto r = c.out, p = c.t(0), nearest = c.t(1);
-  clamp(c, r, c.x, p, nearest, -104, 89);
-  c.add(LaneOp::kCopy, nearest, c.number(kNearestHalves));
-  c.add(LaneOp::kFmaInto, nearest, r, c.number(kLog2e));
-  c.add(LaneOp::kSub, p, nearest, c.number(kNearestHalves));
-  subtract_ln2(c, r, p, 1);
-  c.polynomial(p, r,
-               {0x1.6a5866p-10f, 0x1.123afap-7f, 0x1.5558a8p-5f, 0x1.55549p-3f, 0x1.fffffcp-2f});
-  c.add(LaneOp::kMul, p, p, r);
-  c.add(LaneOp::kFma, r, p, r);
-  scaled(c, c.out, r, nearest, p);
-  return c.recipe();
-}
-
-/// As above, of 2^v = 2^n (1 + r (...)).
-constexpr Recipe exp2_recipe() {
-  Code c;
-  const auto r = c.out, p = c.t(0), nearest = c.t(1);
-  clamp(c, r, c.x, p, nearest, -150, 128);
-  c.add(LaneOp::kAdd, nearest, r, c.number(kNearestHalves));
-  c.add(LaneOp::kSub, p, nearest, c.number(kNearestHalves));
-  c.add(LaneOp::kSub, r, r, p);
-  c.polynomial(p, r,
-               {0x1.3fad5ep-13f, 0x1.5f0ca8p-10f, 0x1.3b3096p-7f, 0x1.c6af74p-5f, 0x1.ebfbd8p-3f,
-                0x1.62e43p-1f});
-  c.add(LaneOp::kMul, r, r, p);
-  scaled(c, c.out, r, nearest, p);
-  return c.recipe();
 }
 
 /// x = 2^e * (1 + f), f between sqrt(1/2) - 1 and sqrt(2) - 1: log(x) = e ln(2) + log(1 + f).
@@ -347,8 +282,8 @@ constexpr Recipe kFloor = rounding_recipe(Rounding::kDown), kCeil = rounding_rec
                  kRound = rounding_recipe(Rounding::kNearest);
 constexpr Recipe kGeluTanh = gelu_tanh_recipe();
 constexpr Recipe kGelu = gelu_recipe();
-constexpr Recipe kMaximum = extreme(LaneOp::kGreater, LaneOp::kAnd);
-constexpr Recipe kMinimum = extreme(LaneOp::kLess, LaneOp::kOr);
+constexpr Recipe kMaximum = extreme(LaneOp::kGreater, LaneOp::kAnd, LaneOp::kMost);
+constexpr Recipe kMinimum = extreme(LaneOp::kLess, LaneOp::kOr, LaneOp::kLeast);
 constexpr Recipe kLess = comparison(Relation::kLess), kLessEqual = comparison(Relation::kLessEqual),
                  kGreater = comparison(Relation::kGreater),
                  kGreaterEqual = comparison(Relation::kGreaterEqual),
@@ -370,7 +305,8 @@ OpClass class_of(LaneOp op) {
 /// Constants that are copied are loaded, by ports that compute nothing.
 bool is_load(const LaneInstruction& in) { return in.op == LaneOp::kCopy && in.a >= kLaneConstant; }
 
-i64 units_of(Op op, Dtype computed, const std::array<i64, kOpClasses>& price) {
+i64 units_of(Op op, Dtype computed, const Target& target,
+             const std::array<i64, kOpClasses>& price) {
   const Recipe* recipe = recipe_of(op, computed);
   if (!recipe) {
     const OpClass own = class_of(op);  // of a recipe: in integers
@@ -378,8 +314,9 @@ i64 units_of(Op op, Dtype computed, const std::array<i64, kOpClasses>& price) {
   }
   i64 units = 0;
   for (int i = 0; i < recipe->length; i++) {
-    if (is_load(recipe->code[i])) continue;
-    const OpClass own = class_of(recipe->code[i].op);
+    const LaneInstruction& in = recipe->code[i];
+    if (is_load(in) || !in.is_for(target)) continue;
+    const OpClass own = class_of(in.op);
     units += price[static_cast<size_t>(own)] * (recipe->wide && own != OpClass::kSimple ? 2 : 1);
   }
   // Halves are taken out, converted twice, and put together.
@@ -472,11 +409,11 @@ const Recipe* recipe_of(Op op, Dtype computed) {
 }
 
 i64 op_units(Op op, Dtype computed, const Target& target) {
-  return units_of(op, computed, target.prices.op);
+  return units_of(op, computed, target, target.prices.op);
 }
 
 i64 scalar_op_units(Op op, Dtype computed, const Target& target) {
-  return units_of(op, computed, target.prices.scalar_op);
+  return units_of(op, computed, target, target.prices.scalar_op);
 }
 
 }  // namespace morello

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Microkernels of reductions, and the scalar one that takes any contraction or reduction.
+#include "cost/reduce.hh"
+
 #include <algorithm>
 
 #include "cost/held.hh"
@@ -29,19 +31,26 @@ bool rows_applies(const Spec& spec, const Target&) {
   const Operand &in = input_of(spec), &out = spec.out();
   if (out.level != Level::kRegister || out.access != Access::kInOut) return false;
   if (in.level == Level::kRegister || !plain(in)) return false;
-  return unit_dim(out) != kNoDim && unit_dim(in) == unit_dim(out);
+  return unit_dim(out) != kNoDim && (unit_dim(in) == unit_dim(out) || reads_every_second(spec));
 }
 
 u32 rows_registers(const Spec& spec, const Target& t) {
   u32 lanes = computed_lanes(spec, t);
-  return 2u + temporaries(spec) + (!t.has_masks && spec.size[unit_dim(spec.out())] % lanes != 0);
+  const bool odd = !t.has_masks && spec.size[unit_dim(spec.out())] % lanes != 0;
+  return temporaries(spec) + odd + (reads_every_second(spec) ? kSecondRegisters : 2u);
 }
 
 i64 rows_cost(const Spec& spec, const Target& t) {
   u64 depth = spec.size[std::countr_zero(spec.reduced())];
   i64 vecs = static_cast<i64>(vectors(spec, spec.out(), computed_lanes(spec, t)));
-  i64 step = std::max(vecs * (stage_units(spec, 0, t) + conversion_units(spec, t)),
-                      static_cast<i64>(t.fma_latency) * kUnitsPerCycle);
+  const i64 latency = static_cast<i64>(t.fma_latency) * kUnitsPerCycle;
+  i64 step = stage_units(spec, 0, t) + conversion_units(spec, t);
+  if (reads_every_second(spec)) {  // all of them in one step, of which the last is a shuffle
+    const i64 shuffle = t.prices.op[static_cast<size_t>(OpClass::kSimple)];
+    step = saturating_add(saturating_mul(depth, step + shuffle), shuffle);
+    depth = 1;
+  }
+  step = std::max(saturating_mul(static_cast<u64>(vecs), step), latency);
   i64 c = saturating_add(saturating_mul(depth, step), t.prices.call);
   return saturating_add(c, traffic_units(spec, input_of(spec), t));
 }
@@ -111,6 +120,22 @@ Rate scalar_rate(Duty duty, const Target& t) {
 }
 
 }  // namespace
+
+bool reads_every_second(const Spec& spec) {
+  constexpr u32 kMostInRow = 8;  // all of them are straight code
+  const Operand& in = input_of(spec);
+  const u8 v = unit_dim(spec.out()), r = static_cast<u8>(std::countr_zero(spec.reduced()));
+  if (v == kNoDim || unit_dim(in) != r || spec.size[r] > kMostInRow || !has_dim(in.dims, v))
+    return false;
+  for (int w = 0; w < kMaxWindows; w++) {
+    const Window& x = spec.window[w];
+    if (!in.has_window(w) || (x.outer != r && x.inner != r && x.outer != v && x.inner != v))
+      continue;
+    return x.outer == r && x.inner == v && x.step == 1 && x.dilation == 2;
+  }
+  const int count = in.layout.count();
+  return count >= 2 && in.contig >= 2 && in.layout.dim[count - 2] == v && spec.size[r] == 2;
+}
 
 extern const Microkernel kReduceRows = {
     MicrokernelId::kReduceRows, rows_applies, rows_registers, rows_cost, whole, rows_rate};

@@ -162,7 +162,7 @@ void add_operations(const Target& t, Fingerprint& costs) {
   for (const Elementwise& e : kElementwise)
     for (Dtype computed : {Dtype::kF32, Dtype::kI32}) {
       const Recipe* recipe = recipe_of(e.op, computed);
-      costs.add(recipe ? recipe->temporaries : 0);
+      costs.add(recipe ? recipe->temporaries_on(t) : 0);
       costs.add(op_units(e.op, computed, t));
       costs.add(scalar_op_units(e.op, computed, t));
     }

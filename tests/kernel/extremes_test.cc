@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <random>
 
 #include "../capi/handles.hh"
 #include "rounds.hh"
@@ -113,6 +114,38 @@ TEST_CASE("reduce_max and reduce_min give NaN for NaN at each place, and know th
           check_reduction(
               kernels, e, n, along, [&](u32) { return common; }, common);
         }
+}
+
+/// Rows whose vectors are of every second element, of all of them, and of borders.
+TEST_CASE("pools give NaN for NaN in a window, and know the sign of zero") {
+  for (const Encoding& e : {kFloats[0], kFloats[1]})
+    for (const char* windows : {"window=2 stride=2", "window=3 stride=2", "window=5,4 stride=1,2",
+                                "window=3 stride=1 padding=1"})
+      for (u32 width : {5u, 8u, 18u, 33u, 35u, 67u}) {
+        if (e.dtype != Dtype::kF32 && width > 18) continue;
+        const std::string text =
+            std::string("max_pool ") + e.name + "[1,2,7," + std::to_string(width) + "] " + windows;
+        const Kernels kernels(text);
+        const size_t results =
+            morello_kernel_operand_size(kernels.kernels[0].get(), 1) / size_of(e.dtype);
+        Elements in(e.dtype, size_t{14} * width), out(e.dtype, results);
+        for (u32 round = 0; round < 8; round++) {
+          std::mt19937 random(round);
+          const u32 bits[] = {e.nan, e.other_nan, e.zero, e.negative_zero};
+          for (u32 i = 0; i < 14 * width; i++) {
+            const u32 at = static_cast<u32>(random() % (round < 4 ? 60 : 6));
+            in.set(i, at < 4 ? bits[round % 2 == 0 ? at : 2 + at % 2]
+                             : bits_of_number(e.dtype, -1.0 - static_cast<double>(random() % 9)));
+          }
+          std::vector<std::vector<u32>> seen;
+          kernels.each({in.data(), out.data()}, [&] {
+            seen.emplace_back();
+            for (size_t i = 0; i < results; i++) seen.back().push_back(out.get(i));
+          });
+          for (const std::vector<u32>& one : seen)
+            REQUIRE_MESSAGE(one == seen.back(), text << " round " << round);
+        }
+      }
 }
 
 TEST_CASE("max and min give NaN for NaN in either operand, and know the sign of zero") {

@@ -243,6 +243,22 @@ TEST_CASE("graphs with several outputs that people write") {
     }
 }
 
+TEST_CASE("pools whose windows step by two, of any width") {
+  for (morello_isa isa : usable_isas())
+    for (u32 width : {5u, 6u, 9u, 16u, 19u, 24u, 33u, 47u})
+      for (const char* windows :
+           {"window=2 stride=2", "window=3 stride=2", "window=4,5 stride=2", "window=2,9 stride=2"})
+        for (const char* pool : {"max_pool f32", "avg_pool f32", "max_pool bf16", "max_pool i8"}) {
+          if (pool[0] != 'm' && width > 19) continue;
+          if (width < 9 && std::string_view(windows) == "window=2,9 stride=2") continue;
+          bool skipped = false;
+          const std::string text =
+              std::string(pool) + "[1,2,6," + std::to_string(width) + "] " + windows;
+          CHECK(wrong(*parse(text), isa, 1, 1, skipped) == "");
+          CHECK_MESSAGE(!skipped, text);
+        }
+}
+
 TEST_CASE("casts in the midst of graphs") {
   const std::pair<const char*, Nearness> cases[] = {
       {"cast f32[32] f16 -> f32[32]", Nearness::kExactSums},

@@ -111,6 +111,11 @@ void Assembler::write_constants() {
     L(label);
     for (int i = 0; i < (avx512() ? 1 : 4); i++) dq(bits);
   }
+  for (auto& [lanes, label] : tables_) {
+    align(static_cast<size_t>(target_.vector_bytes), false);
+    L(label);
+    for (u32 bits : lanes) dd(bits);
+  }
   align(4, false);
   for (auto& [bits, label] : constants_) {
     L(label);

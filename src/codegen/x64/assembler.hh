@@ -81,6 +81,8 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
   /// The same of 8 bytes. wide_constant(): with mask registers only.
   Address wide_lanes_constant(u64 bits);
   Address wide_constant(u64 bits) { return ptr[rip + wide_lanes_constants_[bits]]; }
+  /// The lanes of a vector, or of less.
+  Address table_constant(const std::vector<u32>& lanes) { return ptr[rip + tables_[lanes]]; }
   /// Ones up to element 8, then zeros, of 4 bytes each.
   Address mask_constant(u32 count);
   void write_constants();
@@ -96,6 +98,7 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
   std::vector<Home> homes_;
   std::map<u32, Xbyak::Label> constants_, lanes_constants_;
   std::map<u64, Xbyak::Label> wide_lanes_constants_;
+  std::map<std::vector<u32>, Xbyak::Label> tables_;
   Xbyak::Label mask_table_;
   bool mask_table_used_ = false;
   bool wide_ = false;

@@ -13,7 +13,7 @@
 namespace morello::x64 {
 namespace {
 
-constexpr u32 kUnroll = 8;  // vectors of a trip of the loop
+constexpr u32 kUnroll = 8;  // vectors of a trip of the loop, or so many that are side by side more
 
 class FoldLanes {
  public:
@@ -41,10 +41,11 @@ class FoldLanes {
     }
     chain_.prepare(lanes, Lanes{});
     for (u32 c = 0; c < sums; c++) as_.fill(sum_ + c, lanes, neutral());
-    as_.for_chunks(full, kUnroll, moving(), [&](u64 count) {
-      const u64 together = chain_.side_by_side(1);
+    const u32 together = chain_.side_by_side(1),
+              unroll = static_cast<u32>(round_up(kUnroll, together));
+    as_.for_chunks(full, unroll, moving(), [&](u64 count) {
       for (u64 i = 0; i < count; i += together) {
-        const u32 vectors = static_cast<u32>(std::min(together, count - i));
+        const u32 vectors = static_cast<u32>(std::min<u64>(together, count - i));
         compute(as_.lanes_of(lanes), static_cast<i64>(i), vectors);
         for (u32 v = 0; v < vectors; v++) {
           keep(as_.lanes_of(lanes), static_cast<i64>(i + v), x(v));
@@ -52,7 +53,7 @@ class FoldLanes {
         }
       }
     });
-    if (size % lanes != 0) add_tail(size % lanes, full >= 2 * kUnroll ? full % kUnroll : full);
+    if (size % lanes != 0) add_tail(size % lanes, full >= 2 * unroll ? full % unroll : full);
     for (u32 c = 1; c < sums; c++) combine(sum_, sum_ + c);
     emit_reduced_lanes(as_, op_, held_, sum_, lanes, x(), temporaries());
     store();

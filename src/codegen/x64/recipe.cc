@@ -68,6 +68,7 @@ class RecipeEmitter {
   void emit_code() {
     for (int i = 0; i < recipe_.length; i++) {
       const LaneInstruction& in = recipe_.code[i];
+      if (!in.is_for(as_.target())) continue;
       is_shared_ = given_.size() > 1 && share(in);
       for (vector_ = 0; vector_ < given_.size(); vector_++) emit(in);
     }
@@ -75,6 +76,10 @@ class RecipeEmitter {
 
   /// Loads the constant of an instruction, if it has one, once for all vectors.
   bool share(const LaneInstruction& in) {
+    if (in.op == LaneOp::kLookUp) {
+      as_.vmovups(look_up_vec(shared_), table(in));
+      return true;
+    }
     for (LaneRef ref : {in.a, in.b}) {
       if (ref < kLaneConstant) continue;
       load(as_.vec(shared_, width_), ref);
@@ -129,9 +134,36 @@ class RecipeEmitter {
         return as_.vpsrld(to, vec(in.a), in.extra);
       case LaneOp::kShiftRightSigned:
         return as_.vpsrad(to, vec(in.a), in.extra);
+      case LaneOp::kLookUp:
+        return look_up(in);
       default:
         return with(in.b, [&](const auto& b) { emit(in, to, vec(in.a), b); });
     }
+  }
+
+  /// In each eight lanes.
+  Xbyak::Address table(const LaneInstruction& in) {
+    std::vector<u32> lanes(as_.lanes());
+    for (size_t i = 0; i < lanes.size(); i++) lanes[i] = recipe_.table[in.extra][i % 8];
+    return as_.table_constant(lanes);
+  }
+  /// Lanes are looked up in 8 at least, whatever is in those that nobody reads.
+  Vec look_up_vec(u32 index) { return as_.vec(index, std::max(width_, 8u)); }
+  void look_up(const LaneInstruction& in) {
+    const RecipeRegisters& own = registers_[vector_];
+    auto index = [&](LaneRef ref) {
+      return static_cast<int>(ref == kResult ? own.result : own.temporaries + ref - kTemporary);
+    };
+    auto emit = [&](const Xbyak::Ymm& to, const Xbyak::Ymm& at, const Xbyak::Operand& table) {
+      as_.vpermps(to, at, table);
+    };
+    const Vec shared = look_up_vec(shared_);
+    const Xbyak::Address memory = table(in);
+    const Xbyak::Operand& table = is_shared_ ? static_cast<const Xbyak::Operand&>(shared) : memory;
+    if (width_ > 8)
+      emit(Xbyak::Zmm(index(in.to)), Xbyak::Zmm(index(in.a)), table);
+    else
+      emit(Xbyak::Ymm(index(in.to)), Xbyak::Ymm(index(in.a)), table);
   }
 
   void emit(const LaneInstruction& in, const Vec& to, const Vec& a, const Xbyak::Operand& b) {
@@ -174,6 +206,14 @@ class RecipeEmitter {
       case LaneOp::kSelect:
         return as_.avx512() ? as_.vblendmps(to | mask(), a, b)
                             : as_.vblendvps(to, a, b, vec(in.extra));
+      case LaneOp::kScale:
+        return as_.vscalefps(to, a, b);
+      case LaneOp::kMost:
+        return as_.vrangeps(to, a, b, 5);
+      case LaneOp::kLeast:
+        return as_.vrangeps(to, a, b, 4);
+      case LaneOp::kNoLonger:
+        return as_.vrangeps(to, a, b, 2);
       default:
         throw Xbyak::Error(Xbyak::ERR_INTERNAL);
     }
@@ -187,9 +227,9 @@ class RecipeEmitter {
   }
 
   void copy(const Vec& to, LaneRef from) {
-    if (from < kLaneConstant)
-      as_.vmovaps(to, vec(from));
-    else if (is_shared_)
+    if (from < kLaneConstant) {
+      if (vec(from).getIdx() != to.getIdx()) as_.vmovaps(to, vec(from));
+    } else if (is_shared_)
       as_.vmovaps(to, as_.vec(shared_, width_));
     else
       load(to, from);

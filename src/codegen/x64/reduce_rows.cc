@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // out[m,v] = out op in[m,r,v], out in registers: a reduction over whole vectors.
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <span>
 
 #include "codegen/x64/emitter.hh"
 #include "codegen/x64/recipe.hh"
+#include "cost/reduce.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
@@ -30,8 +33,136 @@ std::vector<i64> row_offsets(const PlanCall& call, u8 v) {
   return rows;
 }
 
+/// max and min of floats with mask registers: of several vectors at once, so that where there is a
+/// NaN is found of two of them by one instruction, and noted once.
+class Extremes {
+ public:
+  static constexpr u32 kTogether = 3;
+
+  /// @param nan  a register.
+  Extremes(Vectors& as, Op op, Dtype held, u32 nan)
+      : as_(as), op_(op), nan_(nan), serve_(as.avx512() && held == Dtype::kF32) {}
+
+  bool serve() const { return serve_ && (op_ == Op::kMax || op_ == Op::kMin); }
+  void prepare() const { as_.fill(nan_, as_.lanes(), 0x7fc00000); }
+  /// result = result op each of the vectors
+  void combine(u32 result, u32 width, std::span<const u32> vectors) const {
+    constexpr u8 kOrdered = 7;
+    const Assembler::Vec to = as_.vec(result, width);
+    auto x = [&](size_t i) { return as_.vec(vectors[std::min(i, vectors.size() - 1)], width); };
+    as_.vcmpps(as_.k2, to, x(0), kOrdered);
+    for (size_t i = 1; i < vectors.size(); i += 2)
+      as_.vcmpps(as_.k2 | as_.k2, x(i), x(i + 1), kOrdered);
+    for (size_t i = 0; i < vectors.size(); i++) as_.vrangeps(to, to, x(i), op_ == Op::kMax ? 5 : 4);
+    as_.vblendmps(to | as_.k2, as_.vec(nan_, width), to);
+  }
+
+ private:
+  Vectors& as_;
+  Op op_;
+  u32 nan_;
+  bool serve_;
+};
+
+/// All elements of every row at once, where vectors of results are made of every second element.
+class EverySecond {
+ public:
+  EverySecond(Vectors& as, const PlanCall& call)
+      : as_(as),
+        call_(call),
+        op_(head_of(call.spec).op),
+        held_(head_of(call.spec).dtype),
+        from_(call.spec.operand[source_of(call.spec)].dtype),
+        low_(call.first_free),
+        extremes_(as, op_, held_, temporaries() + 1) {}
+
+  void emit() {
+    const Spec& spec = call_.spec;
+    if (extremes_.serve()) extremes_.prepare();
+    const u8 v = unit_dim(spec.out());
+    const u32 columns = spec.size[v], vecs = static_cast<u32>(ceil_div(columns, as_.lanes()));
+    if (const Lanes high = high_part(as_.part(columns, vecs - 1)); high.masked())
+      as_.set_mask(high.count, temporaries() + recipe_temporaries());
+    if (as_.avx512() && columns > 8)  // see vector()
+      as_.vmovups(as_.full(order()),
+                  as_.table_constant({0, 0, 2, 0, 4, 0, 6, 0, 1, 0, 3, 0, 5, 0, 7, 0}));
+    in_ = as_.moving_pointer(input_of(call_).cursor);
+    u32 index = call_.operand[spec.out_index()].first_register;
+    for (i64 row : row_offsets(call_, v))
+      for (u32 j = 0; j < vecs; j++)
+        vector(index++, as_.part(columns, j), row + i64{2 * j * as_.lanes()} * size_of(from_));
+  }
+
+ private:
+  u32 high() const { return low_ + 1; }
+  u32 found() const { return low_ + 2; }
+  u32 next() const { return low_ + 3; }
+  u32 order() const { return low_ + 4; }
+  u32 temporaries() const { return low_ + kSecondRegisters; }
+  u32 recipe_temporaries() const {
+    const Recipe* recipe = recipe_of(op_, held_);
+    return recipe ? recipe->temporaries : 0;
+  }
+
+  /// The elements behind as many as a vector has, of twice as many as count. Four and less are in
+  /// one vector.
+  Lanes high_part(Lanes l) const {
+    return l.width < 4 ? Lanes{} : as_.lanes_of(2 * l.count - l.width);
+  }
+
+  /// result = result op element 0 op element 1 ..; nothing is read behind the last of them.
+  void vector(u32 result, Lanes l, i64 bytes) {
+    const u32 count = call_.spec.size[std::countr_zero(call_.spec.reduced())];
+    const u32 width = std::max(l.width, 4u);
+    u32 taken = 0;
+    auto take = [&](u32 to, int which) {
+      if (taken++ == 0) to = found();
+      as_.vshufps(as_.vec(to, width), as_.vec(low_, width),
+                  as_.vec(l.width < 4 ? low_ : high(), width), which);
+      if (taken > 1) combine(found(), width, to);
+    };
+    for (u32 i = 0; i < count; i += 2) {
+      const bool both = i + 1 < count;
+      load(l, bytes + i64{both ? i : i - 1} * size_of(from_));
+      if (both) take(next(), 0x88);
+      take(low_, 0xdd);
+    }
+    // Of each 128 bits, the first half is of the first vector that was read.
+    const int to = static_cast<int>(found());
+    if (width > 8)
+      as_.vpermpd(Xbyak::Zmm(to), Xbyak::Zmm(static_cast<int>(order())), Xbyak::Zmm(to));
+    else if (width > 4)
+      as_.vpermpd(Xbyak::Ymm(to), Xbyak::Ymm(to), 0xd8);
+    combine(result, l.width, found());
+  }
+
+  void combine(u32 to, u32 width, u32 with) {
+    if (extremes_.serve())
+      extremes_.combine(to, width, std::span(&with, 1));
+    else
+      emit_binary(as_, op_, held_, width, to, to, with, temporaries());
+  }
+
+  void load(Lanes l, i64 bytes) {
+    const Lanes low = as_.lanes_of(l.width < 4 ? 2 * l.count : l.width);
+    as_.load(low_, low, from_, held_, in_, bytes);
+    if (l.width < 4) return;
+    as_.load(high(), high_part(l), from_, held_, in_, bytes + i64{l.width} * size_of(from_));
+  }
+
+  Vectors& as_;
+  const PlanCall& call_;
+  Op op_;
+  Dtype held_, from_;
+  u32 low_;
+  Extremes extremes_;
+  Assembler::Reg64 in_;
+};
+
 void emit(Vectors& as, const PlanCall& call) {
   const Spec& spec = call.spec;
+  if (unit_dim(spec.operand[source_of(spec)]) != unit_dim(spec.out()))
+    return EverySecond(as, call).emit();
   u8 v = unit_dim(spec.out());
   int r = std::countr_zero(spec.reduced());
   const Op op = head_of(spec).op;
@@ -44,7 +175,25 @@ void emit(Vectors& as, const PlanCall& call) {
   i64 step = input_of(call).stride[r];
   Assembler::Reg64 in = as.moving_pointer(input_of(call).cursor);
   u64 unroll = std::max<u64>(1, 16 / (rows.size() * vecs));
+  const std::array<u32, Extremes::kTogether> several = {loaded, loaded + 1, loaded + 2};
+  const Extremes extremes(as, op, held, loaded + Extremes::kTogether);
+  if (extremes.serve()) {
+    unroll = round_up(unroll, Extremes::kTogether);  // straight code where there are few
+    extremes.prepare();
+  }
   as.for_chunks(spec.size[r], unroll, {{in, step}}, [&](u64 count) {
+    for (u32 x = 0; extremes.serve() && x < rows.size() * vecs; x++) {
+      const i64 row = rows[x / vecs] + i64{x % vecs * as.lanes()} * size_of(from);
+      for (u64 i = 0; i < count; i += Extremes::kTogether) {
+        const u32 together = static_cast<u32>(std::min<u64>(Extremes::kTogether, count - i));
+        const Lanes l = as.part(columns, x % vecs);
+        for (u32 j = 0; j < together; j++)
+          as.load(several[j], l, from, held, in, static_cast<i64>(i + j) * step + row);
+        extremes.combine(call.operand[spec.out_index()].first_register + x, l.width,
+                         std::span(several.data(), together));
+      }
+    }
+    if (extremes.serve()) return;
     for (u64 i = 0; i < count; i++) {
       for (u32 x = 0; x < rows.size() * vecs; x++) {
         u32 j = x % vecs;

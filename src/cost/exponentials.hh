@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// The recipes of exp and exp2.
+#ifndef MORELLO_COST_EXPONENTIALS_HH
+#define MORELLO_COST_EXPONENTIALS_HH
+
+#include "cost/recipe_code.hh"
+
+namespace morello {
+
+constexpr float kLog2e = 0x1.715476p+0f;                           // log2(e)
+constexpr float kLn2 = 0x1.62e43p-1f, kLn2Rest = -0x1.05c61p-29f;  // their sum is ln(2)
+
+/// to = v, but not outside of the bounds.
+constexpr void clamp(RecipeCode& c, RecipeCode::Lanes to, RecipeCode::Lanes v,
+                     RecipeCode::Lanes spare, RecipeCode::Lanes other, float least, float most) {
+  c.add(LaneOp::kCopy, spare, c.number(most));
+  c.add(LaneOp::kLess, spare, spare, v);
+  c.add(LaneOp::kCopy, other, c.number(least));
+  c.add(LaneOp::kGreater, to, other, spare);
+}
+
+/// v -= n * times * ln(2)
+constexpr void subtract_ln2(RecipeCode& c, RecipeCode::Lanes v, RecipeCode::Lanes n, float times) {
+  c.add(LaneOp::kNegatedFmaInto, v, n, c.number(times * kLn2));
+  c.add(LaneOp::kNegatedFmaInto, v, n, c.number(times * kLn2Rest));
+}
+
+/// Added to a number of small magnitude, it leaves its nearest eighth in the last digits, the last
+/// three of which are its fraction.
+constexpr float kNearestEighth = 0x1.8p20f;
+
+/// 2^(i / 8), of which none is further off than 0.34 units of its last place.
+constexpr std::array<float, 8> kEighths = {1.0f,           0x1.172b84p+0f, 0x1.306fep+0f,
+                                           0x1.4bfdaep+0f, 0x1.6a09e6p+0f, 0x1.8ace54p+0f,
+                                           0x1.ae89fap+0f, 0x1.d5818ep+0f};
+/// Their bits, to which 8 n + i is added in the last digits of an exponent, and an exponent taken
+/// away: of an n of either sign, the one that keeps the sum among those of numbers.
+constexpr std::array<u32, 8> eighths_to_shift() {
+  std::array<u32, 8> bits{};
+  for (u32 i = 0; i < bits.size(); i++)
+    bits[i] = std::bit_cast<u32>(kEighths[i]) - (i << 20) + std::bit_cast<u32>(1.0f);
+  return bits;
+}
+
+/// to = 2^n (1 + r (c1 + r (c2 + c3 r))), of an n from -151 to 129 in eighths, which `nearest` has
+/// in its last digits. Without an instruction that scales, the power is 2^64 times larger or
+/// smaller than it is, neither denormal nor infinite, and a result is rounded by the last
+/// multiplication only if it is denormal. r is overwritten, and may be `to`, as are n and nearest.
+/// @param spare  used where there is such an instruction.
+constexpr void scaled_power(RecipeCode& c, RecipeCode::Lanes to, RecipeCode::Lanes r,
+                            RecipeCode::Lanes n, RecipeCode::Lanes nearest, RecipeCode::Lanes spare,
+                            const std::array<float, 3>& factors) {
+  auto less_one = [&](RecipeCode::Lanes p) {
+    c.polynomial(p, r, {factors[2], factors[1], factors[0]});
+    c.add(LaneOp::kMul, p, p, r);
+  };
+  c.on(Needs::kMaskRegisters);
+  less_one(spare);
+  c.look_up(nearest, nearest, std::bit_cast<std::array<u32, 8>>(kEighths));
+  c.add(LaneOp::kFma, spare, nearest, nearest);
+  c.add(LaneOp::kScale, to, spare, n);
+  c.on(Needs::kNoMaskRegisters);
+  less_one(n);
+  c.look_up(r, nearest, eighths_to_shift());
+  c.shift(LaneOp::kShiftLeft, nearest, nearest, 20);
+  c.add(LaneOp::kAddInteger, r, r, nearest);
+  // 2^64, or 2^-64 of negative n.
+  constexpr u32 kLarge = std::bit_cast<u32>(0x1p64f), kSmall = std::bit_cast<u32>(0x1p-64f);
+  c.shift(LaneOp::kShiftRightSigned, nearest, nearest, 31);
+  c.add(LaneOp::kAnd, nearest, nearest, c.bits(kLarge ^ kSmall));
+  c.add(LaneOp::kXor, nearest, nearest, c.bits(kLarge));
+  c.add(LaneOp::kSubInteger, r, r, nearest);
+  c.add(LaneOp::kFmaInto, r, n, r);  // of NaN, that of n
+  c.add(LaneOp::kMul, to, r, nearest);
+  c.on(Needs::kNothing);
+}
+
+/// With n the eighth nearest to v / ln(2), and r what is left, e^v = 2^n e^r. What scales takes any
+/// n; there it is enough that r is small, whatever v is. Multiplications take most of the time, of
+/// which there are few so, and registers are few enough for several vectors at once.
+constexpr Recipe exp_recipe() {
+  RecipeCode c;
+  const auto r = c.out, n = c.t(0), nearest = c.t(1), spare = c.t(2);
+  c.on(Needs::kNoMaskRegisters);
+  clamp(c, r, c.x, n, nearest, -104, 89);
+  c.add(LaneOp::kCopy, nearest, c.number(kNearestEighth));
+  c.add(LaneOp::kFmaInto, nearest, r, c.number(kLog2e));
+  c.on(Needs::kMaskRegisters);
+  c.add(LaneOp::kCopy, nearest, c.number(kNearestEighth));
+  c.add(LaneOp::kFmaInto, nearest, c.x, c.number(kLog2e));
+  c.add(LaneOp::kCopy, r, c.x);
+  c.on(Needs::kNothing);
+  c.add(LaneOp::kSub, n, nearest, c.number(kNearestEighth));
+  subtract_ln2(c, r, n, 1);
+  c.on(Needs::kMaskRegisters);
+  c.add(LaneOp::kNoLonger, r, r, c.number(0.05f));
+  scaled_power(c, c.out, r, n, nearest, spare, {1, 0x1.00087ep-1f, 0x1.555be4p-3f});
+  return c.recipe();
+}
+
+/// As above, of 2^v.
+constexpr Recipe exp2_recipe() {
+  RecipeCode c;
+  const auto r = c.out, n = c.t(0), nearest = c.t(1), spare = c.t(2);
+  c.on(Needs::kNoMaskRegisters);
+  clamp(c, r, c.x, n, nearest, -150, 128);
+  c.add(LaneOp::kAdd, nearest, r, c.number(kNearestEighth));
+  c.on(Needs::kMaskRegisters);
+  c.add(LaneOp::kAdd, nearest, c.x, c.number(kNearestEighth));
+  c.add(LaneOp::kCopy, r, c.x);
+  c.on(Needs::kNothing);
+  c.add(LaneOp::kSub, n, nearest, c.number(kNearestEighth));
+  c.add(LaneOp::kSub, r, r, n);
+  c.on(Needs::kMaskRegisters);
+  c.add(LaneOp::kNoLonger, r, r, c.number(0.07f));
+  scaled_power(c, c.out, r, n, nearest, spare, {0x1.62e43p-1f, 0x1.ec0c32p-3f, 0x1.c6b94ap-5f});
+  return c.recipe();
+}
+
+}  // namespace morello
+
+#endif
