@@ -219,14 +219,14 @@ def main():
     # Sanitizers: line numbers only and little optimization, as the compiler takes long; a twentieth of the
     # random kernels, as they run slowly; assertions. With clang++ it is the fuzzers' build as well.
     sanitized = ["-Doptimization=1", "-Db_ndebug=false", "-Dcpp_args=-g1", "-Db_lundef=false",
-                 "-Dbenches=disabled", "-Db_pch=true"]
+                 "-Dbenches=disabled"]
     # Golden programs are the same bytes in every build: the release compares them. Examples compute for minutes.
     asan_tests = ["--no-suite", "lint", "--no-suite", "cli", "--no-suite", "golden", "--no-suite", "examples",
                   "--timeout-multiplier", "6"]
     fuzzers = has_fuzzer()
     if fuzzers:
         fuzzers = configuration("clang++, address and undefined-behaviour sanitizers", "build-clang",
-                                [*sanitized, "-Db_sanitize=address,undefined", "-Dfuzz=enabled"],
+                                [*sanitized, "-Db_sanitize=address,undefined", "-Dfuzz=enabled", "-Db_pch=true"],
                                 asan_tests, dict(SANITIZED, CC="clang", CXX="clang++"))
     else:
         skip("clang++, fuzzing", "there is no clang++ with libFuzzer (Debian: clang, libclang-rt-dev)")

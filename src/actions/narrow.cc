@@ -176,8 +176,10 @@ std::optional<Action> vector_nearer(const Spec& spec, const ActionContext& conte
     return std::nullopt;
   const u64 most = lines_of_code(limits_of(*context.target).at(Level::kL1)) / 2;
   auto is_small = [&](const Operand& x) {
-    return x.level > Level::kL1 && x.dims != 0 && kOftenUsed * elements(spec, x) <= volume(spec) &&
-           resident_lines(spec, x, Level::kL1) <= most && resident_lines(spec, x, Level::kL2) <= most;
+    return x.level > Level::kL1 && unit_dim(x) != kNoDim &&
+           kOftenUsed * elements(spec, x) <= volume(spec) &&
+           resident_lines(spec, x, Level::kL1) <= most &&
+           resident_lines(spec, x, Level::kL2) <= most;
   };
   const Operand& x = spec.operand[vector];
   if (is_small(x)) {

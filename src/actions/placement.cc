@@ -38,6 +38,16 @@ bool is_multiplied_wide(const Spec& spec, int operand, const Target& target) {
   return most_products(target, type(product.in[0]), type(product.in[1]), product.dtype) == 1;
 }
 
+namespace {
+
+/// Rows of two vectors at least: what is narrower may be summed along the reduced dimension.
+bool has_wide_rows(const Spec& spec, const Target& target) {
+  const u8 v = unit_dim(spec.out());
+  return v != kNoDim && spec.size[v] >= 2 * computed_lanes(spec, target);
+}
+
+}  // namespace
+
 bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption option, bool widens,
                     const ActionContext& context) {
   const Operand& x = spec.operand[operand];
@@ -47,17 +57,18 @@ bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption opt
     return option != LayoutOption::kPanels &&
            (option != LayoutOption::kGroupedPanels || level != Level::kL1);
   }
+  if (is_best_widened(spec, operand, context)) return widens;
+  // Another order than the vectors' is a relayout, which may be before all else.
   const u8 v = unit_dim(spec.out());
-  if (v == kNoDim || !has_dim(x.dims, v)) return widens;
-  if (unit_dim(x) != v) return true;  // a relayout, which may be before all else
+  if (!has_wide_rows(spec, *context.target) || unit_dim(x) != v) return true;
   return level == Level::kL1 && (widens || option == LayoutOption::kGrouped);
 }
 
 bool is_best_widened(const Spec& spec, int operand, const ActionContext& context) {
-  const u8 v = unit_dim(spec.out());
   const Operand& x = spec.operand[operand];
-  return size_of(x.dtype) < 4 && v != kNoDim && !has_dim(x.dims, v) && is_chain(spec) &&
-         has_plain_windows(spec, x) && context.restricts(Restriction::kNarrowCopies) &&
+  return size_of(x.dtype) < 4 && context.restricts(Restriction::kNarrowCopies) && is_chain(spec) &&
+         has_wide_rows(spec, *context.target) && !has_dim(x.dims, unit_dim(spec.out())) &&
+         has_dim(spec.reduced(), unit_dim(x)) && has_plain_windows(spec, x) &&
          is_multiplied_wide(spec, operand, *context.target);
 }
 

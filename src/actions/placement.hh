@@ -24,7 +24,8 @@ u64 resident_lines(const Spec& spec, const Operand& operand, Level cache);
 bool takes_groups(const Spec& spec, int operand, const Target& target);
 /// Is it a factor that is narrower than what it is computed in, in f32?
 bool is_narrow_factor(const Spec& spec, int operand);
-/// Is it one that no instruction of the target multiplies faster than FMAs multiply what is widened?
+/// Is it one that no instruction of the target multiplies faster than FMAs multiply what is
+/// widened?
 bool is_multiplied_wide(const Spec& spec, int operand, const Target& target);
 /// Of those that are listed of a narrow factor (Restriction::kNarrowCopies): what is read by
 /// broadcasts is widened; what is read in vectors is widened or grouped, where it is used, and in

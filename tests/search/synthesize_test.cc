@@ -202,15 +202,14 @@ TEST_SUITE("search") {
   }
 
   TEST_CASE("narrow factors, and matrices by vectors: what their restrictions cost") {
-    for (const char* text :
-         {"matmul bf16[32,40] bf16[40,64] -> f32[32,64]",
-          "matmul bf16[17,30] bf16[30,47]{0,1} -> f32[17,47]",
-          "matmul f32[20,32] i8[32,48]{*} -> f32[20,48]",
-          "matmul f16[24,20]{0,1} f16[20,33] -> f16[24,33]",
-          "matmul bf16[1,300] bf16[300,200] -> f32[1,200]",
-          "matmul bf16[1,100] bf16[100,150]{*} -> bf16[1,150]",
-          "matmul f32[1,100] f32[100,300]{*} -> f32[1,300]",
-          "matmul f32[1,7] bf16[7,344]{0,1} -> f32[1,344]"})
+    for (const char* text : {"matmul bf16[32,40] bf16[40,64] -> f32[32,64]",
+                             "matmul bf16[17,30] bf16[30,47]{0,1} -> f32[17,47]",
+                             "matmul f32[20,32] i8[32,48]{*} -> f32[20,48]",
+                             "matmul f16[24,20]{0,1} f16[20,33] -> f16[24,33]",
+                             "matmul bf16[1,300] bf16[300,200] -> f32[1,200]",
+                             "matmul bf16[1,100] bf16[100,150]{*} -> bf16[1,150]",
+                             "matmul f32[1,100] f32[100,300]{*} -> f32[1,300]",
+                             "matmul f32[1,7] bf16[7,344]{0,1} -> f32[1,344]"})
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
         SearchOptions options;
         options.disabled_restrictions = 1u << static_cast<int>(Restriction::kNarrowCopies) |
