@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "actions/narrow.hh"
 #include "actions/walk.hh"
 #include "spec/border.hh"
 
@@ -58,7 +59,10 @@ bool is_listed(const Spec& spec, const Limits& limits, const Action& action,
   size_t kind = static_cast<size_t>(action.kind);
   if (kind == 0 || kind > rewrites().size()) return false;
   const Rewrite& rewrite = *rewrites()[kind - 1];
-  if (!may_be_listed(rewrite, bordered_operand(spec) >= 0, context)) return false;
+  const bool bordered = bordered_operand(spec) >= 0;
+  if (!may_be_listed(rewrite, bordered, context)) return false;
+  if (!bordered)
+    if (const std::optional<Action> sure = sure_action(spec, context)) return action == *sure;
   if (rewrite.lists) return rewrite.lists(spec, limits, action, context);
   scratch.clear();
   rewrite.list(spec, limits, context, scratch);

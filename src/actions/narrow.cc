@@ -176,21 +176,24 @@ std::optional<Action> vector_nearer(const Spec& spec, const ActionContext& conte
     return std::nullopt;
   const u64 most = lines_of_code(limits_of(*context.target).at(Level::kL1)) / 2;
   auto is_small = [&](const Operand& x) {
-    return x.level > Level::kL1 && unit_dim(x) != kNoDim &&
+    return x.level > Level::kL1 && unit_dim(x) != kNoDim && !x.layout.packed() && !x.windows &&
            kOftenUsed * elements(spec, x) <= volume(spec) &&
            resident_lines(spec, x, Level::kL1) <= most &&
            resident_lines(spec, x, Level::kL2) <= most;
+  };
+  const auto nearer = [&](ActionKind kind, Ref o) -> std::optional<Action> {
+    if (context.disabled >> static_cast<int>(kind) & 1) return std::nullopt;
+    return Action{kind, o, kind == ActionKind::kWiden ? Level::kL1 : Level{}, {}, 0};
   };
   const Operand& x = spec.operand[vector];
   if (is_small(x)) {
     // Broadcast as it is, an element would be widened each time.
     const bool along = unit_dim(x) == unit_dim(spec.operand[matrix]);
-    if (!along && is_multiplied_wide(spec, vector, *context.target))
-      return Action{ActionKind::kWiden, vector, Level::kL1, LayoutOption::kSame, 0};
-    return Action{ActionKind::kView, vector, {}, {}, 0};
+    const bool widens = !along && is_multiplied_wide(spec, vector, *context.target);
+    return nearer(widens ? ActionKind::kWiden : ActionKind::kView, vector);
   }
   if (is_single(spec) && spec.out().dtype == computed_dtype(spec) && is_small(spec.out()))
-    return Action{ActionKind::kView, static_cast<u8>(spec.out_index()), {}, {}, 0};
+    return nearer(ActionKind::kView, static_cast<Ref>(spec.out_index()));
   return std::nullopt;
 }
 
