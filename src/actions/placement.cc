@@ -61,7 +61,7 @@ bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption opt
   // Another order than the vectors' is a relayout, which may be before all else.
   const u8 v = unit_dim(spec.out());
   if (!has_wide_rows(spec, *context.target) || unit_dim(x) != v) return true;
-  return level == Level::kL1 && (widens || option == LayoutOption::kGrouped);
+  return option == LayoutOption::kGrouped || (widens && level == Level::kL1);
 }
 
 bool is_best_widened(const Spec& spec, int operand, const ActionContext& context) {

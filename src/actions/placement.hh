@@ -28,8 +28,8 @@ bool is_narrow_factor(const Spec& spec, int operand);
 /// widened?
 bool is_multiplied_wide(const Spec& spec, int operand, const Target& target);
 /// Of those that are listed of a narrow factor (Restriction::kNarrowCopies): what is read by
-/// broadcasts is widened; what is read in vectors is widened or grouped, where it is used, and in
-/// grouped panels farther away where instructions multiply groups.
+/// broadcasts is widened; what is read in vectors is grouped, or widened where it is used; grouped
+/// panels are farther away, where instructions multiply groups.
 bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption option, bool widens,
                     const ActionContext& context);
 /// A factor that is multiplied wide and read by broadcasts: brought nearer as it is, it might as
