@@ -32,6 +32,9 @@ NOT_RUN = {
     "meson install -C build": CLEAN_ROOT,
     "meson setup build-release -Dtests=disabled -Dbenches=disabled && meson install -C build-release": CLEAN_ROOT,
     "python3 tests/install/clean_root.py": "takes minutes, as root: is a test of its own",
+    "python3 tests/install/crate.py . 2": "takes minutes, and downloads: is a test of its own",
+    "python3 capi/rust/packaging/package.py FOLDER && cd FOLDER && cargo package --workspace":
+        "crate.py runs it",
     "CC=clang CXX=clang++ meson setup build-fuzz -Dfuzz=enabled -Db_sanitize=address,undefined"
     " && ninja -C build-fuzz fuzzers": "compiles for minutes: .ci/test does it",
     "pip install .": "compiles for minutes: tests/python/wheel.py makes a wheel of what is built",
