@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The tool's check of results: what it compares, and that it finds what is wrong there.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "check.hh"
 
 #include <doctest/doctest.h>

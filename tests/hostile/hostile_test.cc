@@ -4,7 +4,6 @@
 //
 //   MORELLO_TEST_ROUNDS=16   sixteen times as large tables, and as many mutated ones
 //   MORELLO_TEST_SEED=7      the mutated tables of this seed
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <algorithm>
