@@ -20,6 +20,8 @@ struct Place {
   bool in_registers = false;
   u16 first_register = 0;
   CursorId cursor = 0;
+  /// How often loops read what is in memory before they go on; 0: it is near, or small.
+  u64 passes = 0;
   View view;  // elements
 };
 using Places = std::array<Place, kMaxOperands>;
@@ -39,6 +41,11 @@ Spec in_code(const Spec& spec) {
   return s;
 }
 
+/// What loops read more often than this is asked for too often.
+constexpr u64 kMostPasses = 4;
+/// Of an element, below which nothing but its arrival takes time.
+constexpr u64 kFewUses = 4;
+
 class Planner {
  public:
   explicit Planner(const ImplTree& tree)
@@ -53,6 +60,7 @@ class Planner {
     for (int o = 0; o < spec.operand_count; o++) {
       places[o].cursor = cursor({Cursor::Base::kOperand, static_cast<u64>(o)});
       places[o].view = root_views[o];
+      places[o].passes = asks_ahead(spec, spec.operand[o]) ? 1 : 0;
     }
     std::vector<PlanId> body;
     if (!add_node(0, places, body)) return std::move(*error_);
@@ -65,6 +73,14 @@ class Planner {
   bool fail(NodeId node, const std::string& what) {
     error_ = Error{MORELLO_INTERNAL, "Impl node " + std::to_string(node) + ": " + what};
     return false;
+  }
+
+  /// Is it worth asking for lines before they are read? What L2 holds is there when a kernel runs
+  /// again; what is streamed through comes as fast by itself, unless it comes from memory.
+  bool asks_ahead(const Spec& spec, const Operand& operand) const {
+    const u64 uses = volume(spec) / std::max<u64>(1, elements(spec, operand));
+    const u64 near = target_.at(Level::kL2).bytes;
+    return footprint(spec, operand).bytes > (uses < kFewUses ? 8 * near : near / 2);
   }
 
   PlanFunction& function() { return plan_.functions[function_]; }
@@ -200,7 +216,19 @@ class Planner {
       return add_parallel(id, loop, tasks, std::move(steps), places, out);
 
     PlanLoop made{loop.trips, std::move(steps), {}, {}};
-    if (!add_child(id, node.children[0], places, nullptr, made.body)) return false;
+    Places inner = places;
+    if (loop.trips > 1) {
+      for (int o = 0; o < node.spec.operand_count; o++) {
+        if (!has_dim(node.spec.operand[o].dims, loop.dim))
+          inner[o].passes = std::min(inner[o].passes * loop.trips, kMostPasses + 1);
+        else if (node.spec.operand[o].level == Level::kMemory)
+          inner[o].passes = std::min<u64>(inner[o].passes, 1);
+      }
+      loops_.push_back(made.steps);
+    }
+    const bool ok = add_child(id, node.children[0], inner, nullptr, made.body);
+    if (loop.trips > 1) loops_.pop_back();
+    if (!ok) return false;
     if (node.children.size() > 1 && !add_child(id, node.children[1], places, nullptr, made.rest))
       return false;
     if (made.trips == 1 && made.rest.empty())
@@ -224,7 +252,10 @@ class Planner {
     for (const CursorStep& step : steps)
       function().steps.push_back({cursor({Cursor::Base::kOuter, step.cursor}), step.bytes});
     std::vector<PlanId> body;
+    std::vector<std::vector<CursorStep>> loops = {function().steps};
+    loops_.swap(loops);
     bool ok = add_child(id, node.children[0], inner, nullptr, body);
+    loops_.swap(loops);
     function().body = std::move(body);
     u64 task_bytes = function().scratch_bytes;
     u32 made = std::exchange(function_, 0);
@@ -271,8 +302,18 @@ class Planner {
           return fail(id, "operand " + std::to_string(o) + " is not contiguous where it says so");
         at.stride[d] = dim.stride[grouped] * static_cast<i64>(size_of(operand.dtype));
       }
+      if (operand.access == Access::kIn && places[o].passes > 0 && places[o].passes <= kMostPasses)
+        at.ahead = ahead(at.cursor);
     }
     return cut(id, call, microkernel(call.id).portions(spec), 0, out);
+  }
+
+  /// What the innermost loop that moves the cursor adds to it.
+  i64 ahead(CursorId cursor) const {
+    for (auto steps = loops_.rbegin(); steps != loops_.rend(); ++steps)
+      for (const CursorStep& step : *steps)
+        if (step.cursor == cursor) return step.bytes;
+    return 0;
   }
 
   /// Loops over the dimensions that the microkernel takes in portions, from `dim` on.
@@ -307,9 +348,10 @@ class Planner {
   Plan plan_;
   Routines routines_;
   std::optional<Error> error_;
-  u32 function_ = 0;        // the one that nodes are added to
-  u64 scratch_used_ = 0;    // of it
-  u16 registers_used_ = 0;  // by the register tiles around the node
+  std::vector<std::vector<CursorStep>> loops_;  // around the node, in its function
+  u32 function_ = 0;                            // the one that nodes are added to
+  u64 scratch_used_ = 0;                        // of it
+  u16 registers_used_ = 0;                      // by the register tiles around the node
 };
 
 }  // namespace

@@ -127,7 +127,8 @@ class Printer {
       else
         s += at.in_registers ? "*" : std::to_string(at.stride[d]);
     }
-    return s + ')';
+    s += ')';
+    return at.ahead == 0 ? s : s + " ahead " + std::to_string(at.ahead);
   }
 
   const Plan& plan_;

@@ -72,6 +72,7 @@ void append(std::string& key, const Plan& plan, const std::vector<PlanId>& list,
         append(key, x.in_registers);
         append(key, x.in_registers ? x.first_register : x.cursor);
         append(key, x.stride);
+        append(key, x.ahead);
       }
     }
   }

@@ -57,6 +57,8 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
   /// [base + bytes]; overwrites r11 if that is further than an instruction can say.
   Address at(const Reg64& base, i64 bytes) { return at(ptr, base, bytes); }
   Address at(const Xbyak::AddressFrame& frame, const Reg64& base, i64 bytes);
+  /// Brings a line to L2, some time.
+  void prefetch(const Reg64& base, i64 bytes);
   void advance(const Reg64& reg, i64 bytes);
   void advance(const Home& home, i64 bytes);
 

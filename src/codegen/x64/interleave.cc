@@ -51,17 +51,20 @@ class Interleave {
     as_.for_chunks(full, kUnroll, moves(step, made), [&](u64 count) {
       for (u64 j = 0; j < count; j++)
         vector(rows, as_.lanes_of(lanes), from + static_cast<i64>(j) * step,
-               to + static_cast<i64>(j) * made);
+               to + static_cast<i64>(j) * made, static_cast<i64>(j) * step % kLineBytes == 0);
     });
     const u32 passed = full >= 2 * kUnroll ? full / kUnroll * kUnroll : 0;
     if (columns_ % lanes != 0)
       vector(rows, as_.lanes_of(columns_ % lanes), from + i64{full - passed} * step,
-             to + i64{full - passed} * made);
+             to + i64{full - passed} * made, true);
     as_.advance(from_, -i64{passed} * step);
     as_.advance(to_, -i64{passed} * made);
   }
 
-  void vector(u32 rows, Lanes l, i64 from, i64 to) {
+  /// @param line  it is the first of a line: the same one of the next tile is asked for.
+  void vector(u32 rows, Lanes l, i64 from, i64 to, bool line) {
+    for (u32 i = 0; line && in_.ahead != 0 && i < rows; i++)
+      as_.prefetch(from_, from + i * in_.stride[grouped_] + in_.ahead);
     const Assembler::Vec sum = as_.vec(sum_, l.width), next = as_.vec(sum_ + 1, l.width);
     as_.load(sum_, l, type_, type_, from_, from);
     for (u32 i = 1; i < rows; i++) {

@@ -43,9 +43,19 @@ class MapEmitter {
 
   /// Vectors of one width that follow one another are computed side by side.
   void compute(u32 j, Lanes l, const std::array<i64, kMaxOperands>& bytes, u32 tile_index) {
+    fetch_ahead(j, bytes);
     if (waiting_ > 0 && (waiting_ == side_by_side_ || l.count != lanes_.count)) flush();
     lanes_ = l;
     place(sources_[waiting_++], j, bytes, tile_index);
+  }
+  /// Of each line of a row one place, in the next tile.
+  void fetch_ahead(u32 j, const std::array<i64, kMaxOperands>& bytes) {
+    for (int o = 0; o < spec_.operand_count; o++) {
+      const i64 ahead = call_.operand[o].ahead;
+      const i64 along = i64{j} * as_.lanes() * size_of(spec_.operand[o].dtype);
+      if (ahead == 0 || !moves_along(o, v_) || along % kLineBytes != 0) continue;
+      as_.prefetch(pointer_[o], bytes[o] + along + ahead);
+    }
   }
   void flush() {
     if (waiting_ > 0) chain_.compute(lanes_, std::span(sources_.data(), waiting_));

@@ -95,6 +95,7 @@ class OuterProduct {
   /// @param elements  of the group that there are.
   void emit_step(i64 k, u32 elements) {
     elements_ = elements;
+    fetch_ahead(k);
     for (pass_ = 0; pass_ < code_.passes(elements); pass_++) {
       if (rows_ == 1)
         one_row(k);
@@ -105,6 +106,13 @@ class OuterProduct {
       else
         hold_a(k);
     }
+  }
+
+  /// Of each line of b one place, in the next tile.
+  void fetch_ahead(i64 k) {
+    const i64 ahead = call_.operand[roles_.b].ahead;
+    for (u32 j = 0; ahead != 0 && j < vecs_; j++)
+      if (b_at(j, 0) % kLineBytes == 0) as_.prefetch(b_, b_at(j, k) + ahead);
   }
 
   void load_a(u32 index, u32 i, i64 k) {

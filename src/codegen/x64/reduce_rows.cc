@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cassert>
 #include <span>
 
 #include "codegen/x64/emitter.hh"
@@ -178,6 +179,8 @@ void emit(Vectors& as, const PlanCall& call) {
   const std::array<u32, Extremes::kTogether> several = {loaded, loaded + 1, loaded + 2};
   const Extremes extremes(as, op, held, loaded + Extremes::kTogether);
   if (extremes.serve()) {
+    // One register was asked for what is read, one for the mask, and the rest for this.
+    assert(recipe_of(op, held)->temporaries + 2u > Extremes::kTogether);
     unroll = round_up(unroll, Extremes::kTogether);  // straight code where there are few
     extremes.prepare();
   }

@@ -55,6 +55,7 @@ void emit_wide(Vectors& as, const PlanCall& call) {
   u8 s = unit_dim(spec.operand[source]), d = unit_dim(spec.out());
   u32 in = call.first_free, out = in + kBlock;
   i64 from_row = call.operand[source].stride[d], to_row = call.operand[out_index].stride[s];
+  const i64 ahead = call.operand[source].ahead;
   Assembler::Reg64 from = as.pointer(call.operand[source].cursor),
                    to = as.pointer(call.operand[out_index].cursor);
   for (u32 si = 0; si < spec.size[s]; si += kBlock) {
@@ -62,8 +63,11 @@ void emit_wide(Vectors& as, const PlanCall& call) {
     for (u32 di = 0; di < spec.size[d]; di += kBlock) {
       Lanes column = as.lanes_of(std::min(kBlock, spec.size[d] - di));
       if (row.masked()) as.set_mask(row.count, out + kBlock - 1);
-      for (u32 i = 0; i < column.count; i++)
-        as.load(in + i, row, as.at(from, (di + i) * from_row + i64{si} * sizeof(float)));
+      for (u32 i = 0; i < column.count; i++) {
+        const i64 bytes = (di + i) * from_row + i64{si} * sizeof(float);
+        if (ahead != 0 && si * sizeof(float) % kLineBytes == 0) as.prefetch(from, bytes + ahead);
+        as.load(in + i, row, as.at(from, bytes));
+      }
       transpose_block(as, in, out);
       if (column.masked() && as.avx512()) as.set_mask(column.count, 0);
       for (u32 i = 0; i < row.count; i++)
@@ -90,6 +94,7 @@ class NarrowTranspose {
     from_ = as_.pointer(source.cursor);
     to_ = as_.pointer(result.cursor);
     from_row_ = source.stride[d_];
+    ahead_ = source.ahead;
     to_row_ = result.stride[s_];
     for (u32 si = 0; si < spec.size[s_]; si += row_)
       for (u32 di = 0; di < spec.size[d_]; di += kBlock) block(si, di);
@@ -99,8 +104,11 @@ class NarrowTranspose {
   void block(u32 si, u32 di) {
     const u32 columns = std::min(row_, call_.spec.size[s_] - si);
     const u32 rows = std::min(kBlock, call_.spec.size[d_] - di);
-    for (u32 i = 0; i < rows; i++)
-      as_.load_bytes(in_ + i, columns * size_, from_, (di + i) * from_row_ + i64{si} * size_);
+    for (u32 i = 0; i < rows; i++) {
+      const i64 bytes = (di + i) * from_row_ + i64{si} * size_;
+      if (ahead_ != 0 && si * size_ % kLineBytes == 0) as_.prefetch(from_, bytes + ahead_);
+      as_.load_bytes(in_ + i, columns * size_, from_, bytes);
+    }
     const u32 all = std::bit_ceil(rows);
     interleave(all);
     const i64 bytes = si * to_row_ + i64{di} * size_;
@@ -158,7 +166,7 @@ class NarrowTranspose {
   u32 size_, row_;
   u32 in_ = call_.first_free;
   Assembler::Reg64 from_, to_;
-  i64 from_row_ = 0, to_row_ = 0;
+  i64 from_row_ = 0, to_row_ = 0, ahead_ = 0;
 };
 
 void emit(Vectors& as, const PlanCall& call) {
