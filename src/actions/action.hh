@@ -76,8 +76,7 @@ enum class Restriction : u8 {
   kStageTiles = 3,
   kFewTiles = 4,      // of what combines over many dimensions, tiles are divisors or nearly so
   kNarrowCopies = 5,  // of factors narrower than f32, fewer copies that cost nearly the same
-  kVectorsFirst =
-      6,  // where a factor's elements are used once, the rest comes to L1 before all else
+  kVectorsFirst = 6,  // where a factor is used once, the rest comes to L1 before all else
   // In narrower spaces only (actions/narrow.hh):
   kChainTiles = 7,   // tiles that divide one another, or are those of registers
   kNearLast = 8,     // to L1 comes what is a register tile wide

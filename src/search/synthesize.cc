@@ -208,9 +208,8 @@ Result<ImplTree> search_part(const Spec& spec, const Target& target, const Searc
 
 Result<ImplTree> synthesize(const Spec& spec, const Target& target, const SearchOptions& options,
                             SearchStats* stats) {
-  const bool may_end = options.effort != kExactEffort || options.time_budget_us != 0 ||
-                       options.memory_budget_bytes != 0;
-  if (options.effort == kExactEffort && !(may_end && options.near))
+  const bool has_budget = options.time_budget_us != 0 || options.memory_budget_bytes != 0;
+  if (options.effort == kExactEffort && !(has_budget && options.near))
     return search_part(spec, target, options, {}, stats);
   return search_in_parts(spec, target, options, stats);
 }

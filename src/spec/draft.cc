@@ -90,8 +90,8 @@ int overlap(const Draft& draft, Spec& spec, int operand, u8 slow, u8 fast) {
   const i64 apart = std::gcd(a.stride[operand], b.stride[operand]);
   const i64 step = a.stride[operand] / apart, dilation = b.stride[operand] / apart;
   if (dilation > std::numeric_limits<u16>::max()) return -1;
-  if (step * (a.size - 1) + dilation * (b.size - 1) + 1 >= a.size * b.size) return -1;
   const Window window{fast, slow, static_cast<u16>(step), static_cast<u16>(dilation), 0, 0};
+  if (!meets_itself(window, static_cast<u64>(a.size), static_cast<u64>(b.size))) return -1;
   for (int w = 0; w < kMaxWindows; w++) {
     if (spec.window[w].used() && spec.window[w] != window) continue;
     spec.window[w] = window;

@@ -53,12 +53,6 @@ void normalise_blocks(const Spec& spec, Operand& operand) {
   }
 }
 
-/// Are there elements of a window that several pairs of indices come to?
-bool meets_itself(const Spec& spec, const Window& window) {
-  const u64 outer = spec.size[window.outer], inner = spec.size[window.inner];
-  return window.step * (outer - 1) + window.dilation * (inner - 1) + 1 < outer * inner;
-}
-
 /// Windows of which one dimension has size 1, or whose elements are each met once, are ordinary
 /// dimensions, whose elements may be apart.
 void normalise_windows(const Spec& spec, Operand& operand) {
@@ -69,7 +63,8 @@ void normalise_windows(const Spec& spec, Operand& operand) {
     const u32 outer = spec.size[window.outer], inner = spec.size[window.inner];
     const bool one = outer == 1 || inner == 1;
     // Layouts with blocks have no room for one entry more.
-    if (!one && (is_bordered(window) || meets_itself(spec, window) || operand.layout.packed()))
+    if (!one &&
+        (is_bordered(window) || meets_itself(window, outer, inner) || operand.layout.packed()))
       continue;
     Layout& l = operand.layout;
     int at = 0;

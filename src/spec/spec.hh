@@ -62,6 +62,10 @@ struct Window {
   bool used() const { return step != 0; }
   friend bool operator==(const Window&, const Window&) = default;
 };
+/// Does some element lie at two places of the window's dimensions? (Borders do not count.)
+constexpr bool meets_itself(const Window& w, u64 outer_size, u64 inner_size) {
+  return w.step * (outer_size - 1) + w.dilation * (inner_size - 1) + 1 < outer_size * inner_size;
+}
 
 /// Where the runs of an operand start to cost extra: pages, and prefetchers that lose the stream.
 inline constexpr u64 kFarBytes = 1024;

@@ -60,6 +60,21 @@ void same_as_brute_force(const Spec& user_spec, const Target& target, u32 thread
   CHECK(too_high == 0);
 }
 
+/// What a search loses by restrictions (bits of Restriction).
+void costs_at_most(const char* text, const Target& target, u32 restrictions, double percent) {
+  SearchOptions options;
+  options.disabled_restrictions = restrictions;
+  const Result<ImplTree> all = synthesize(spec_of(text), target, options, nullptr);
+  const Result<ImplTree> reduced = synthesize(spec_of(text), target, {}, nullptr);
+  REQUIRE(all.ok());
+  REQUIRE(reduced.ok());
+  const i64 best = all->nodes[0].cost, cost = reduced->nodes[0].cost;
+  INFO(std::string(text) << " for " << target.name << " without restrictions " << restrictions
+                         << ": " << best << ", with them " << cost);
+  CHECK(best <= cost);
+  CHECK(static_cast<double>(cost - best) <= percent / 100 * static_cast<double>(best));
+}
+
 }  // namespace
 
 TEST_SUITE("search") {
@@ -184,24 +199,16 @@ TEST_SUITE("search") {
           "matmul f32[24,32] f32[32,48]{*} -> f32[24,48]",
           "matmul f32[1,300] f32[300,200] -> f32[1,200]", "transpose f32[60,100] -> f32[100,60]",
           "add f32[100,30] f32[30] -> f32[100,30]", "move f32[48,64] -> f32[48,64]{0,1}"})
-      for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
-        Result<ImplTree> reduced = synthesize(spec_of(text), *fixed_target(isa), {}, nullptr);
-        REQUIRE(reduced.ok());
+      for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
         for (u32 r = 0; r < static_cast<u32>(kFirstNarrow); r++) {
-          SearchOptions options;
-          options.disabled_restrictions = 1u << r;
-          Result<ImplTree> all = synthesize(spec_of(text), *fixed_target(isa), options, nullptr);
-          REQUIRE(all.ok());
-          i64 best = all->nodes[0].cost, cost = reduced->nodes[0].cost;
-          bool is_batch = static_cast<Restriction>(r) == Restriction::kBatch;
-          INFO(std::string(text) << " without restriction " << r << ": " << best << ", " << cost);
-          CHECK(best <= cost);
-          CHECK(cost - best <= (is_batch ? best / 1000 : 0));
+          const bool is_batch = static_cast<Restriction>(r) == Restriction::kBatch;
+          costs_at_most(text, *fixed_target(isa), 1u << r, is_batch ? 0.1 : 0);
         }
-      }
   }
 
   TEST_CASE("narrow factors, and matrices by vectors: what their restrictions cost") {
+    const u32 narrow = 1u << static_cast<int>(Restriction::kNarrowCopies) |
+                       1u << static_cast<int>(Restriction::kVectorsFirst);
     for (const char* text : {"matmul bf16[32,40] bf16[40,64] -> f32[32,64]",
                              "matmul bf16[17,30] bf16[30,47]{0,1} -> f32[17,47]",
                              "matmul f32[20,32] i8[32,48]{*} -> f32[20,48]",
@@ -209,39 +216,18 @@ TEST_SUITE("search") {
                              "matmul bf16[1,300] bf16[300,200] -> f32[1,200]",
                              "matmul bf16[1,100] bf16[100,150]{*} -> bf16[1,150]",
                              "matmul f32[1,100] f32[100,300]{*} -> f32[1,300]",
-                             "matmul f32[1,7] bf16[7,344]{0,1} -> f32[1,344]"})
-      for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
-        SearchOptions options;
-        options.disabled_restrictions = 1u << static_cast<int>(Restriction::kNarrowCopies) |
-                                        1u << static_cast<int>(Restriction::kVectorsFirst);
-        const Target& target = *fixed_target(isa);
-        const Result<ImplTree> all = synthesize(spec_of(text), target, options, nullptr);
-        const Result<ImplTree> reduced = synthesize(spec_of(text), target, {}, nullptr);
-        REQUIRE(all.ok());
-        REQUIRE(reduced.ok());
-        const i64 best = all->nodes[0].cost, cost = reduced->nodes[0].cost;
-        INFO(std::string(text) << ": " << best << ", " << cost);
-        CHECK(best <= cost);
-        CHECK(cost - best <= best / 40);
-      }
+                             "matmul f32[1,7] bf16[7,344]{0,1} -> f32[1,344]",
+                             "matmul u8[20,32] i8[32,48] -> i32[20,48]",
+                             "matmul u8[1,64] i8[64,150]{*} -> i32[1,150]"})
+      for (const Target& target : fixed_targets()) costs_at_most(text, target, narrow, 2.5);
   }
 
   TEST_CASE("graphs: what their restrictions cost") {
     for (const char* text : {"softmax f32[40,600] axis=1", "rmsnorm f32[40,300] f32[300] axis=1",
                              "matmul f32[20,16] f32[16,48] -> relu -> matmul f32[48,12]",
-                             "attention f32[30,8] f32[40,8] f32[40,8]"}) {
-      const Target& target = *fixed_target(Isa::kAvx2);
-      SearchOptions options;
-      options.disabled_restrictions = 1u << static_cast<int>(Restriction::kStageTiles);
-      const Result<ImplTree> all = synthesize(spec_of(text), target, options, nullptr);
-      const Result<ImplTree> reduced = synthesize(spec_of(text), target, {}, nullptr);
-      REQUIRE(all.ok());
-      REQUIRE(reduced.ok());
-      const i64 best = all->nodes[0].cost, cost = reduced->nodes[0].cost;
-      INFO(std::string(text) << ": " << best << ", " << cost);
-      CHECK(best <= cost);
-      CHECK(cost - best <= best / 50);
-    }
+                             "attention f32[30,8] f32[40,8] f32[40,8]"})
+      costs_at_most(text, *fixed_target(Isa::kAvx2),
+                    1u << static_cast<int>(Restriction::kStageTiles), 2);
   }
 
   TEST_CASE("every action is worth something somewhere") {
