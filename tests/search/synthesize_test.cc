@@ -172,7 +172,7 @@ TEST_SUITE("search") {
     CHECK(tree_of(spec, tiny(Isa::kAvx2), unbounded) == tree_of(spec, tiny(Isa::kAvx2), {}));
   }
 
-  TEST_CASE("no restriction of the actions costs anything, but a few loops over batches") {
+  TEST_CASE("restrictions of the actions cost next to nothing") {
     for (const char* text :
          {"matmul f32[24,24] f32[24,24] -> f32[24,24]",
           "matmul f32[17,31] f32[31,47] -> f32[17,47]",
@@ -193,10 +193,12 @@ TEST_SUITE("search") {
           Result<ImplTree> all = synthesize(spec_of(text), *fixed_target(isa), options, nullptr);
           REQUIRE(all.ok());
           i64 best = all->nodes[0].cost, cost = reduced->nodes[0].cost;
-          bool is_batch = static_cast<Restriction>(r) == Restriction::kBatch;
+          const auto restriction = static_cast<Restriction>(r);
+          const bool loses =
+              restriction == Restriction::kBatch || restriction == Restriction::kFewRemainders;
           INFO(std::string(text) << " without restriction " << r << ": " << best << ", " << cost);
           CHECK(best <= cost);
-          CHECK(cost - best <= (is_batch ? best / 1000 : 0));
+          CHECK(cost - best <= (loses ? best / 500 : 0));
         }
       }
   }
@@ -223,6 +225,28 @@ TEST_SUITE("search") {
         INFO(std::string(text) << ": " << best << ", " << cost);
         CHECK(best <= cost);
         CHECK(cost - best <= best / 40);
+      }
+  }
+
+  TEST_CASE("odd sizes: what tiles that leave few sizes over cost") {
+    for (const char* text :
+         {"matmul f32[97,200] f32[200,83]", "matmul f32[130,71] f32[71,150]{0,1}",
+          "matmul f32[70,130]{0,1} f32[130,90] + f32[90] -> relu -> f32[70,90]",
+          "matmul bf16[75,66] bf16[66,100] -> f32[75,100]", "matmul f32[3,70,90] f32[3,90,77]"})
+      for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+        SearchOptions options;
+        options.disabled_restrictions = 1u << static_cast<int>(Restriction::kFewRemainders);
+        SearchStats all_stats, stats;
+        const Target& target = *fixed_target(isa);
+        const Result<ImplTree> all = synthesize(spec_of(text), target, options, &all_stats);
+        const Result<ImplTree> reduced = synthesize(spec_of(text), target, {}, &stats);
+        REQUIRE(all.ok());
+        REQUIRE(reduced.ok());
+        const i64 best = all->nodes[0].cost, cost = reduced->nodes[0].cost;
+        INFO(std::string(text) << ": " << best << ", " << cost);
+        CHECK(best <= cost);
+        CHECK(cost - best <= best / 100);
+        CHECK(stats.previews < all_stats.previews);
       }
   }
 
