@@ -302,6 +302,7 @@ void print_distribution(const std::vector<Row>& rows) {
   std::map<std::string, std::vector<const Row*>> all;
   for (const Row& row : rows)
     if (row.problem.empty()) all[fmt::format("{} | {}", row.isa, row.threads)].push_back(&row);
+  if (all.empty()) return;
   fmt::print(
       "\n## Distribution\n\nOf the fastest repetition of each Spec.\n\n"
       "| target | threads | Specs | what | mean | median | 90% | 95% | 99% | most |\n"
@@ -371,7 +372,8 @@ int measure_all(const Settings& settings) {
   }
   if (!settings.json) {
     if (settings.emit || !settings.tables.empty()) print_phases(rows);
-    settings.random == 0 ? print_growth(rows) : print_distribution(rows);
+    if (settings.random == 0) print_growth(rows);
+    print_distribution(rows);
     if (settings.threads.size() > 1 && !print_threads(rows)) good = false;
   }
   return good ? 0 : 1;
