@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Random matmuls by seed: M to 16384, N and K to 1024; one in six has a batch, one steps, one
-// columns first.
+// Random matmuls by seed. random_matmul: M to 16384, N and K to 1024; one in six has a batch, one
+// steps, one columns first. uniform_matmul: rows first, every size up to the largest as likely, so
+// that most divide nothing.
 #ifndef MORELLO_BENCH_RANDOM_MATMUL_HH
 #define MORELLO_BENCH_RANDOM_MATMUL_HH
 
@@ -33,6 +34,13 @@ inline std::string random_matmul(uint64_t seed) {
   if (kind == 1) text += " + f32[" + n + "] -> relu";
   if (kind == 2) text += "{0,1}";
   return text;
+}
+
+inline std::string uniform_matmul(uint64_t seed, uint64_t most) {
+  std::mt19937_64 random(seed);
+  const auto size = [&] { return std::to_string(1 + random() % most); };
+  const std::string m = size(), k = size(), n = size();
+  return "matmul f32[" + m + "," + k + "] f32[" + k + "," + n + "]";
 }
 
 }  // namespace morello::bench

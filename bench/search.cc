@@ -13,6 +13,7 @@
 #include "handles.hh"
 #include "nlohmann/json.hpp"
 #include "problem.hh"
+#include "random_matmul.hh"
 
 namespace morello::bench {
 namespace {
@@ -22,6 +23,7 @@ struct Settings {
   std::vector<uint32_t> threads = {1};
   int repetitions = 3;
   double budget = 0;
+  uint64_t random = 0, seed = 1, most = 1024;
   bool json = false, emit = false;
 };
 
@@ -295,6 +297,38 @@ uint64_t median(std::vector<uint64_t> values) {
   return values[values.size() / 2];
 }
 
+/// Of everything that was searched for with a target and a number of threads.
+void print_distribution(const std::vector<Row>& rows) {
+  std::map<std::string, std::vector<const Row*>> all;
+  for (const Row& row : rows)
+    if (row.problem.empty()) all[fmt::format("{} | {}", row.isa, row.threads)].push_back(&row);
+  if (all.empty()) return;
+  fmt::print(
+      "\n## Distribution\n\nOf the fastest repetition of each Spec.\n\n"
+      "| target | threads | Specs | what | mean | median | 90% | 95% | 99% | most |\n"
+      "|---|---|---|---|---|---|---|---|---|---|\n");
+  for (const auto& [name, members] : all) {
+    const auto print = [&name = name, &members = members](const char* what, auto value) {
+      std::vector<double> values;
+      double sum = 0;
+      for (const Row* row : members) {
+        values.push_back(value(*row));
+        sum += values.back();
+      }
+      std::sort(values.begin(), values.end());
+      const auto at = [&](double part) {
+        return values[static_cast<size_t>(part * static_cast<double>(values.size() - 1))];
+      };
+      fmt::print("| {} | {} | {} | {:.5g} | {:.5g} | {:.5g} | {:.5g} | {:.5g} | {:.5g} |\n", name,
+                 values.size(), what, sum / static_cast<double>(values.size()), at(0.5), at(0.9),
+                 at(0.95), at(0.99), at(1));
+    };
+    print("s", [](const Row& row) { return seconds(solving(row.stats)); });
+    print("expanded", [](const Row& row) { return static_cast<double>(row.stats.expanded); });
+    print("MiB", [](const Row& row) { return mebibytes(row.stats.bytes); });
+  }
+}
+
 /// How much faster several threads are. Returns false if they found another program.
 bool print_threads(const std::vector<Row>& rows) {
   fmt::print(
@@ -323,7 +357,10 @@ int measure_all(const Settings& settings) {
   if (!settings.json) print_head(settings);
   std::vector<Row> rows;
   bool good = true;
-  for (const std::string& text : read_problems(settings.files)) {
+  std::vector<std::string> problems = read_problems(settings.files);
+  for (uint64_t i = 0; i < settings.random; i++)
+    problems.push_back(uniform_matmul(settings.seed * 1000003 + i, settings.most));
+  for (const std::string& text : problems) {
     for (const std::string& isa : settings.isas) {
       for (Row& row : measure(settings, text, isa)) {
         settings.json ? print_json(row) : print_row(row);
@@ -335,7 +372,8 @@ int measure_all(const Settings& settings) {
   }
   if (!settings.json) {
     if (settings.emit || !settings.tables.empty()) print_phases(rows);
-    print_growth(rows);
+    if (settings.random == 0) print_growth(rows);
+    print_distribution(rows);
     if (settings.threads.size() > 1 && !print_threads(rows)) good = false;
   }
   return good ? 0 : 1;
@@ -344,7 +382,10 @@ int measure_all(const Settings& settings) {
 int run(int argc, char** argv) {
   Settings settings;
   CLI::App app("Measures searches from an empty memo; see bench/README.md");
-  app.add_option("FILES", settings.files, "problem files, one Spec a line")->required();
+  app.add_option("FILES", settings.files, "problem files, one Spec a line");
+  app.add_option("--random", settings.random, "so many f32 matmuls of random sizes as well");
+  app.add_option("--seed", settings.seed, "of these");
+  app.add_option("--most", settings.most, "largest size of these")->check(CLI::Range(1, 65536));
   app.add_option("--isa", settings.isas, "avx2, avx512; default: both, they need not be here")
       ->delimiter(',')
       ->check(CLI::IsMember({"avx2", "avx512"}));
@@ -359,6 +400,10 @@ int run(int argc, char** argv) {
   app.add_flag("--emit", settings.emit, "make code too (needs a CPU with the instruction set)");
   app.add_flag("--json", settings.json, "one line of JSON per search, and nothing else");
   CLI11_PARSE(app, argc, argv);
+  if (settings.files.empty() && settings.random == 0) {
+    fmt::print(stderr, "bench-search: name problem files, or ask for Specs with --random\n");
+    return 1;
+  }
   return measure_all(settings);
 }
 

@@ -74,17 +74,18 @@ enum class Restriction : u8 {
   // Of graphs, no tiles that repeat a stage, or of odd sizes; no operand comes nearer that neither
   // loops nor several stages use again.
   kStageTiles = 3,
-  kFewTiles = 4,      // of what combines over many dimensions, tiles are divisors or nearly so
-  kNarrowCopies = 5,  // of factors narrower than f32, fewer copies that cost nearly the same
-  kVectorsFirst = 6,  // where a factor is used once, the rest comes to L1 before all else
+  kFewTiles = 4,       // of what combines over many dimensions, tiles are divisors or nearly so
+  kNarrowCopies = 5,   // of factors narrower than f32, fewer copies that cost nearly the same
+  kVectorsFirst = 6,   // where a factor is used once, the rest comes to L1 before all else
+  kFewRemainders = 7,  // of contractions, tiles that leave few sizes over
   // In narrower spaces only (actions/narrow.hh):
-  kChainTiles = 7,   // tiles that divide one another, or are those of registers
-  kNearLast = 8,     // to L1 comes what is a register tile wide
-  kFewLayouts = 9,   // one width of panels
-  kStepsFirst = 10,  // small operands of steps come nearer before all else, others not at all
-  kOneBuffer = 11    // a chain's sums are in the output, where they can be
+  kChainTiles = 8,   // tiles that divide one another, or are those of registers
+  kNearLast = 9,     // to L1 comes what is a register tile wide
+  kFewLayouts = 10,  // one width of panels
+  kStepsFirst = 11,  // small operands of steps come nearer before all else, others not at all
+  kOneBuffer = 12    // a chain's sums are in the output, where they can be
 };
-inline constexpr int kRestrictions = 12;
+inline constexpr int kRestrictions = 13;
 inline constexpr Restriction kFirstNarrow = Restriction::kChainTiles;
 
 /// How much of the space of programs is searched: each space is a part of the one before it.

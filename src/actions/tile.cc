@@ -33,6 +33,19 @@ bool is_batch(const Spec& spec, u8 dim) {
 /// such as pools, have so from one less.
 constexpr int kManyDims = 5;
 
+/// Of dimensions longer than kLong, cuts that leave something over are made by few sizes
+/// (Restriction::kFewRemainders). Tiles for caches begin at kLeastForCache; of register tiles those
+/// are left out which few programs have. Sizes of the ladder from kWhole on are the user's, and no
+/// tiles.
+constexpr u32 kLong = 64, kLeastForCache = 24, kWhole = 512;
+constexpr u32 kRareRows = 1u << 7 | 1u << 9 | 1u << 11 | 1u << 13 | 1u << 14 | 1u << 15;
+
+bool is_in_l1(const Spec& spec) {
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].level > Level::kL1) return false;
+  return true;
+}
+
 /// The tiles of one dimension.
 class Tiles {
  public:
@@ -56,6 +69,12 @@ class Tiles {
     const bool one_only = register_operand(spec) >= 0 || (!parallel && is_batch(spec, dim) &&
                                                           context.restricts(Restriction::kBatch));
     end_ = one_only ? std::min(2u, spec.size[dim]) : spec.size[dim];
+    few_remainders_ = !one_only && !parallel && !few_only_ && is_chain(spec) &&
+                      contraction_of(spec) && context.restricts(Restriction::kFewRemainders);
+    if (few_remainders_) {
+      reduced_ = has_dim(spec.reduced(), dim);
+      in_l1_ = reduced_ && is_in_l1(spec);
+    }
     chain_only_ = !one_only && context.restricts(Restriction::kChainTiles);
     blocks_only_ = !parallel && !combines(spec) && context.restricts(Restriction::kCopyTiles);
   }
@@ -80,7 +99,28 @@ class Tiles {
     if (blocks_only_ && size != 1 && size % 8 != 0 && !is_panel(size)) return false;
     if (chain_only_ && !is_panel(size) && !is_chain_tile(spec_, kind_, dim_, size, context_))
       return false;
+    if (few_remainders_ && !leaves_few_sizes(size) && !is_panel(size) && !is_in_chain(size))
+      return false;
     return may_tile(spec_, dim_, size);
+  }
+  /// What is left over is cut again, in each of three dimensions, at each level. So sizes of the
+  /// ladder, which are tiles, are cut for caches into equal tiles; other sizes, which are the
+  /// user's or were left over, by all sizes, but not into one tile and less than half of one; rows
+  /// by powers of two.
+  bool leaves_few_sizes(u32 size) const {
+    const u32 whole = spec_.size[dim_];
+    if (reduced_ && size > 1 && (in_l1_ || (size < kLong && whole > kLong))) return false;
+    if (whole <= kLong || whole % size == 0) return true;
+    if (size < kLeastForCache) return size > 16 || (kRareRows >> size & 1) == 0;
+    if (on_ladder(whole)) return whole >= kWhole;
+    if (3 * u64{size} > 2 * u64{whole}) return false;
+    return reduced_ || dim_ == unit_dim(spec_.out()) || std::has_single_bit(size);
+  }
+  /// Is it one of a narrower space? Those are parts of this one.
+  bool is_in_chain(u32 size) const {
+    ActionContext narrower = context_;
+    narrower.breadth = Breadth::kMiddle;
+    return is_chain_tile(spec_, kind_, dim_, size, narrower);
   }
   /// A divisor; or, where there is none within a factor of two, a power of two. What is left over
   /// breeds other leftovers, stage by stage.
@@ -109,6 +149,8 @@ class Tiles {
   bool blocks_only_ = false;
   bool few_only_ = false;
   bool chain_only_ = false;
+  bool few_remainders_ = false;
+  bool reduced_ = false, in_l1_ = false;  // the dimension; every operand
 };
 
 template <ActionKind kKind>

@@ -182,6 +182,7 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     return io_bound(q);
   };
   p.registers = target_.vector_registers * static_cast<double>(lanes);
+  const Contraction whole = p;
   // From memory to L2. A chain may keep its results in a new buffer, which nobody brings.
   auto far = [&](const Operand& x, Level level) { return x.level >= level; };
   bool chain = !is_single(spec) || out.dtype != computed_dtype(spec);
@@ -194,6 +195,14 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   q.fast = l1 + l2 + p.registers;
   q.element = static_cast<double>(target_.at(Level::kMemory).line_units) / per_line;
   i64 memory = std::max(once.memory, floor_units(bound_of(q)));
+  // Per product, with sizes in bytes as above.
+  const auto nest_of = [&](Contraction r) {
+    const double scale = std::sqrt(size_a * size_b * size_c);
+    r.points *= scale;
+    r.a *= size_a, r.b *= size_b, r.c *= size_c;
+    r.visit /= size_c, r.registers *= size_c;
+    return nest_bound(r) * scale;
+  };
   if (columns < lanes) return saturating_add(contraction, saturating_add(once.l2, memory));
   // From L2 to L1, with the visits, of whole vectors. What dot products and scalar loops compute of
   // these costs no less.
@@ -213,6 +222,18 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   p.visit = work.visit(row);
   auto units = [](i64 fixed) { return static_cast<double>(fixed) / (1 << Rates::kFraction); };
   const double io = bound_of(p);
+  double near = 0, far_and_near = 0;
+  if (std::min({p.points / p.a, p.points / p.b, p.points / p.c}) >= 2) {
+    Contraction r = whole;
+    r.far_a = q.far_a, r.far_b = q.far_b, r.far_c = q.far_c;
+    r.element = q.element;
+    r.fast = std::max(l1, l2);
+    far_and_near = nest_of(r);
+    r.far_a = p.far_a, r.far_b = p.far_b, r.far_c = p.far_c;
+    r.element = p.element, r.fast = l1, r.visit = p.visit;
+    near = nest_of(r);
+    far_and_near += near;
+  }
   const ProductPrice in_groups = rates_.products(spec, true);
   const i64 rate = rates_.rate(~u64{0}, row);
   auto together = [&](bool grouped) {
@@ -225,16 +246,24 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     for (const MemoryWay& way : rates_.memory_ways()) step = std::min(step, price(way));
     // What writes to memory itself visits nothing: worth it where products cost so little more.
     const double most = (io + 2 * p.fast * p.element) / p.points;  // that a product can save
-    double part = 1;
-    for (const MemoryWay& way : rates_.memory_ways())
-      if (units(way.result) < p.visit && most > 0)
-        part = std::min(part, (price(way) - step) / most);
-    return saturating_add(floor_units(p.points * step + io * part), work.step_units());
+    double part = 1, other = 1e18;
+    for (const MemoryWay& way : rates_.memory_ways()) {
+      if (units(way.result) >= p.visit) continue;
+      other = std::min(other, price(way) - step);
+      if (most > 0) part = std::min(part, (price(way) - step) / most);
+    }
+    // One tile has no loop, of many each but one.
+    const double loop = static_cast<double>(target_.prices.loop);
+    const double visits = std::max(io * part, p.points * std::min(near, other) - loop);
+    const double all = p.points * std::min(far_and_near, other) - loop;
+    const i64 moved = std::max(saturating_add(memory, floor_units(p.points * step + visits)),
+                               floor_units(p.points * step + all));
+    return saturating_add(moved, work.step_units());
   };
   i64 least = together(false);
   if (work.grouping_units() < kInfinite)
     least = std::min(least, saturating_add(together(true), work.grouping_units()));
-  return std::max(best, saturating_add(memory, least));
+  return std::max(best, least);
 }
 
 i64 Bounds::leaf(const Spec& spec) const {

@@ -67,4 +67,47 @@ double io_bound(const Contraction& p) {
   return std::max({0.0, bound_with_load(p, p.fast), bound_with_load(p, 2 * p.fast)});
 }
 
+namespace {
+
+/// The least p / y + q / z where y z <= room.
+double least_of_two(double p, double q, double most_y, double most_z, double room) {
+  if (most_y * most_z <= room) return p / most_y + q / most_z;
+  const double least_y = room / most_z;
+  const double best_y = q > 0 ? std::sqrt(room * p / q) : most_y;
+  const double y = std::clamp(best_y, least_y, most_y);
+  return p / y + q * y / room;
+}
+
+}  // namespace
+
+// A tile of an array that comes at a place of size (m, n, k) in the nest costs its elements for m n
+// k products: for each, the price of an element over the size of what does not index the array. All
+// other moves are nested inside of the first tile that stays, and have no larger sizes; so the room
+// of that tile bounds the product of two of the sizes that count. If none stays, leaves read all,
+// of which results fit the registers.
+double nest_bound(const Contraction& p) {
+  const double n = p.points / p.a, m = p.points / p.b, k = p.points / p.c;
+  const double a = p.far_a ? p.element : 0, b = p.far_b ? p.element : 0;
+  const double c = p.far_c ? 2 * p.element : 0, v = p.visit;
+  const double in_leaves = least_of_two(a, b, n, m, p.registers);
+  double best = (c + v) / k + in_leaves;
+  if (p.fast <= 0) return best;  // nothing stays
+  if (p.far_a) best = std::min(best, a / n + least_of_two(b, c + v, m, k, p.fast));
+  if (p.far_b) best = std::min(best, b / m + least_of_two(a, c + v, n, k, p.fast));
+  if (p.far_c) {
+    double inside = v / k + least_of_two(a, b, n, m, p.fast);
+    if (p.far_a && p.far_b) {
+      // The second tile that stays is as deep as visits are apart, and takes room as well.
+      const auto with_second = [&](double of_second, double of_third, double most, double other) {
+        const double both = std::sqrt(of_second) + std::sqrt(v);
+        return least_of_two(both * both, of_third, most + k, other, p.fast);
+      };
+      const double second = std::min(with_second(a, b, n, m), with_second(b, a, m, n));
+      inside = std::max(inside, std::min(second, v / k + in_leaves));
+    }
+    best = std::min(best, c / k + inside);
+  }
+  return best;
+}
+
 }  // namespace morello

@@ -21,6 +21,11 @@ struct Contraction {
 /// A lower bound of the price of all bringing and visiting. Proof: docs/search.md.
 double io_bound(const Contraction& p);
 
+/// The same, but for one product, of programs that are nests of loops and moves: each array comes
+/// to the fast memory by tiles that stay there while what is nested inside runs, and results are
+/// visited by tiles of registers, of `registers` results at most. Proof: docs/search.md.
+double nest_bound(const Contraction& p);
+
 }  // namespace morello
 
 #endif

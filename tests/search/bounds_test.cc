@@ -3,10 +3,14 @@
 // takes x times as many Specs.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <random>
 #include <string>
 
 #include "../support/random_statement.hh"
+#include "cost/io_bound.hh"
 #include "search/best_first.hh"
 #include "search/spec_problem.hh"
 #include "search/synthesize.hh"
@@ -110,6 +114,48 @@ TEST_SUITE("search") {
                                    << print(statement) << " on " << target.name << ", " << percent
                                    << "%");
     }
+  }
+
+  TEST_CASE("no nest of moves costs less per product than the bound of nests") {
+    const u64 seed = 20261123;
+    std::mt19937_64 rng(seed);
+    int fitting = 0;
+    for (int i = 0; i < 20000; i++) {
+      INFO("seed " << seed << ", round " << i);
+      auto draw = [&](u64 most) { return 1 + rng() % most; };
+      u64 n = draw(64), m = draw(64), k = draw(64);  // of the place in the nest
+      Contraction p;
+      p.points = static_cast<double>(n * m * k);
+      p.a = static_cast<double>(m * k), p.b = static_cast<double>(k * n);
+      p.c = static_cast<double>(m * n);
+      p.far_a = rng() % 4 != 0, p.far_b = rng() % 4 != 0, p.far_c = rng() % 4 != 0;
+      p.fast = static_cast<double>(draw(2000));
+      p.element = static_cast<double>(draw(9));
+      p.visit = static_cast<double>(rng() % 20);
+      p.registers = static_cast<double>(draw(32));
+      double cost = 0, room = p.fast;
+      std::array<int, 3> order = {0, 1, 2};
+      std::shuffle(order.begin(), order.end(), rng);
+      std::array<bool, 3> to_come = {p.far_a, p.far_b, p.far_c};
+      const std::array<double, 3> price = {p.element, p.element, 2 * p.element};
+      for (int x : order) {
+        if (rng() % 3 != 0) n = draw(n), m = draw(m), k = draw(k);
+        const std::array<u64, 3> lacks = {n, m, k};
+        const double tile = static_cast<double>(n * m * k / lacks[static_cast<size_t>(x)]);
+        if (!to_come[static_cast<size_t>(x)] || tile > room) continue;
+        room -= tile;
+        cost += price[static_cast<size_t>(x)] / static_cast<double>(lacks[static_cast<size_t>(x)]);
+        to_come[static_cast<size_t>(x)] = false;
+      }
+      while (static_cast<double>(n * m) > p.registers) (n > m ? n : m)--;
+      const std::array<u64, 3> lacks = {n, m, k};
+      for (size_t x = 0; x < 3; x++)
+        if (to_come[x]) cost += price[x] / static_cast<double>(lacks[x]);
+      cost += p.visit / static_cast<double>(k);
+      fitting += !to_come[0] && !to_come[1] && !to_come[2];
+      REQUIRE(nest_bound(p) <= cost * (1 + 1e-9));
+    }
+    CHECK(fitting > 1000);
   }
 
   TEST_CASE("a bound above a cost is an error that names the Spec, never an answer") {

@@ -60,12 +60,13 @@ void same_as_brute_force(const Spec& user_spec, const Target& target, u32 thread
   CHECK(too_high == 0);
 }
 
-/// What a search loses by restrictions (bits of Restriction).
+/// What a search loses by restrictions (bits of Restriction), for looking at less.
 void costs_at_most(const char* text, const Target& target, u32 restrictions, double percent) {
   SearchOptions options;
   options.disabled_restrictions = restrictions;
-  const Result<ImplTree> all = synthesize(spec_of(text), target, options, nullptr);
-  const Result<ImplTree> reduced = synthesize(spec_of(text), target, {}, nullptr);
+  SearchStats all_stats, stats;
+  const Result<ImplTree> all = synthesize(spec_of(text), target, options, &all_stats);
+  const Result<ImplTree> reduced = synthesize(spec_of(text), target, {}, &stats);
   REQUIRE(all.ok());
   REQUIRE(reduced.ok());
   const i64 best = all->nodes[0].cost, cost = reduced->nodes[0].cost;
@@ -73,6 +74,7 @@ void costs_at_most(const char* text, const Target& target, u32 restrictions, dou
                          << ": " << best << ", with them " << cost);
   CHECK(best <= cost);
   CHECK(static_cast<double>(cost - best) <= percent / 100 * static_cast<double>(best));
+  CHECK(stats.previews <= all_stats.previews);
 }
 
 }  // namespace
@@ -187,7 +189,7 @@ TEST_SUITE("search") {
     CHECK(tree_of(spec, tiny(Isa::kAvx2), unbounded) == tree_of(spec, tiny(Isa::kAvx2), {}));
   }
 
-  TEST_CASE("no restriction of the actions costs anything, but a few loops over batches") {
+  TEST_CASE("restrictions of the actions cost next to nothing") {
     for (const char* text :
          {"matmul f32[24,24] f32[24,24] -> f32[24,24]",
           "matmul f32[17,31] f32[31,47] -> f32[17,47]",
@@ -201,8 +203,10 @@ TEST_SUITE("search") {
           "add f32[100,30] f32[30] -> f32[100,30]", "move f32[48,64] -> f32[48,64]{0,1}"})
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
         for (u32 r = 0; r < static_cast<u32>(kFirstNarrow); r++) {
-          const bool is_batch = static_cast<Restriction>(r) == Restriction::kBatch;
-          costs_at_most(text, *fixed_target(isa), 1u << r, is_batch ? 0.1 : 0);
+          const auto restriction = static_cast<Restriction>(r);
+          const bool loses =
+              restriction == Restriction::kBatch || restriction == Restriction::kFewRemainders;
+          costs_at_most(text, *fixed_target(isa), 1u << r, loses ? 0.2 : 0);
         }
   }
 
@@ -220,6 +224,16 @@ TEST_SUITE("search") {
                              "matmul u8[20,32] i8[32,48] -> i32[20,48]",
                              "matmul u8[1,64] i8[64,150]{*} -> i32[1,150]"})
       for (const Target& target : fixed_targets()) costs_at_most(text, target, narrow, 2.5);
+  }
+
+  TEST_CASE("odd sizes: what tiles that leave few sizes over cost") {
+    for (const char* text :
+         {"matmul f32[97,200] f32[200,83]", "matmul f32[130,71] f32[71,150]{0,1}",
+          "matmul f32[70,130]{0,1} f32[130,90] + f32[90] -> relu -> f32[70,90]",
+          "matmul bf16[75,66] bf16[66,100] -> f32[75,100]", "matmul f32[3,70,90] f32[3,90,77]"})
+      for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
+        costs_at_most(text, *fixed_target(isa), 1u << static_cast<int>(Restriction::kFewRemainders),
+                      1);
   }
 
   TEST_CASE("graphs: what their restrictions cost") {
