@@ -233,6 +233,10 @@ StepPrices Rates::steps(i64 ops, i64 scalar_ops, u64 vecs, u64 lanes) const {
     p.on_tile = std::min(p.on_tile, vector + all * element);
     p.on_lone = std::min(p.on_lone, vector + element);
   }
+  const Form copy{target_.prices.op[0], target_.prices.scalar_op[0], true, true};
+  for (const Rate& way : ways(Duty::kStore))
+    p.stored = std::min(p.stored, vector_units(way, form) - vector_units(way, copy) +
+                                      element_units(way, form) - element_units(way, copy));
   for (const Rate& way : ways(Duty::kMap)) {
     const bool asks = way.fastest || way.along;  // or the result is alone in its loop
     p.alone = std::min(p.alone, vector_units(way, form) + element_units(way, form) +
