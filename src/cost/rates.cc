@@ -93,7 +93,9 @@ void Rates::find_products() const {
       for (u64 rows = 1; rows <= registers_; rows++) {
         for (u64 vecs = 1; rows * vecs <= registers_; vecs++) {
           const u64 sums = rows * vecs;
-          if (sums + dot.spare + outer_product_registers(rows, vecs, false, target_) > registers_)
+          const u64 row = dot.corrects ? vecs : 0;
+          if (sums + row + dot.spare + outer_product_registers(rows, vecs, false, target_) >
+              registers_)
             continue;
           const i64 step = dot_step(dot, rows, vecs, false, widens, target_) << kFraction;
           best = std::min(best, step / static_cast<i64>(sums * dot.group));
