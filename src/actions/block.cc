@@ -71,24 +71,6 @@ void list_cuts(const Spec& spec, const ActionContext& context, ActionList& out) 
   }
 }
 
-void list_bufferize(const Spec& spec, const Limits&, const ActionContext& context,
-                    ActionList& out) {
-  if (is_single(spec) || has_free_operand(spec)) return;
-  if (!is_chain(spec)) return list_cuts(spec, context, out);
-  if (!combines(spec)) {
-    const int s = broadcast_stage(spec);
-    if (s >= 0 && register_operand(spec) < 0 && fits_cut(spec, 1u << s, true))
-      out.add({ActionKind::kBufferize, static_cast<u8>(s), Level::kL1, {}, 0});
-    return;
-  }
-  // In the output, the value of the head would overwrite what a later stage reads, or be rounded.
-  const bool in_place = !reads_output_late(spec) && spec.out().dtype == computed_dtype(spec);
-  if (in_place) out.add({ActionKind::kBufferize, 0, Level::kRegister, {}, 0});
-  if (register_operand(spec) >= 0 || (in_place && needs_no_buffer(spec, context))) return;
-  for (Level level : {Level::kL1, Level::kL2})
-    if (level < spec.out().level) out.add({ActionKind::kBufferize, 0, level, {}, 0});
-}
-
 /// For the value of a stage: in the order of the dimensions' numbers, which is that of the
 /// output where the output has them.
 Operand buffer_of(const Spec& spec, int stage, Level level) {
@@ -104,9 +86,45 @@ Operand buffer_of(const Spec& spec, int stage, Level level) {
                        like_output ? spec.out().dims : dims, layout);
 }
 
-bool derive_bufferize(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,
-                      Derivation& d) {
-  const bool in_place = a.level == Level::kRegister;
+/// Are sums made in a register tile of their own, for the output is read after them? The steps go
+/// from there to the output in one pass.
+bool has_own_tile(const Spec& spec, Level level) {
+  return level == Level::kRegister && is_chain(spec) && reads_output_late(spec);
+}
+
+bool fits_registers(const Spec& spec, const Limits& limits, const ActionContext& context) {
+  const Operand& x = spec.out();
+  if (unit_dim(x) == kNoDim || x.layout.count() > 2 || x.layout.packed()) return false;
+  const Operand tile = buffer_of(spec, 0, Level::kRegister);
+  const u64 count = vectors(spec, tile, computed_lanes(spec, *context.target));
+  return count + 2 <= limits.at(Level::kRegister);
+}
+
+void list_bufferize(const Spec& spec, const Limits& limits, const ActionContext& context,
+                    ActionList& out) {
+  if (is_single(spec) || has_free_operand(spec)) return;
+  if (!is_chain(spec)) return list_cuts(spec, context, out);
+  if (!combines(spec)) {
+    const int s = broadcast_stage(spec);
+    if (s >= 0 && register_operand(spec) < 0 && fits_cut(spec, 1u << s, true))
+      out.add({ActionKind::kBufferize, static_cast<u8>(s), Level::kL1, {}, 0});
+    return;
+  }
+  // In the output, the value of the head would overwrite what a later stage reads, or be rounded.
+  const bool late = reads_output_late(spec);
+  const bool in_place = !late && spec.out().dtype == computed_dtype(spec);
+  if (in_place || (late && fits_registers(spec, limits, context)))
+    out.add({ActionKind::kBufferize, 0, Level::kRegister, {}, 0});
+  if (register_operand(spec) >= 0 || (in_place && needs_no_buffer(spec, context))) return;
+  for (Level level : {Level::kL1, Level::kL2})
+    if (late ? level <= spec.out().level : level < spec.out().level)
+      out.add({ActionKind::kBufferize, 0, level, {}, 0});
+}
+
+bool derive_bufferize(const Spec& spec, const Limits& limits, const Action& a,
+                      const ActionContext& context, Derivation& d) {
+  const bool own_tile = has_own_tile(spec, a.level);
+  const bool in_place = a.level == Level::kRegister && !own_tile;
   const Ref out = spec.stage[a.arg].out;
   KeptValue kept{a.arg, spec.out(), static_cast<u8>(spec.out_index())};
   if (in_place && !is_chain(spec)) kept = {a.arg, spec.operand[out], out, holds_value(spec, a.arg)};
@@ -115,7 +133,8 @@ bool derive_bufferize(const Spec& spec, const Limits& limits, const Action& a, c
     kept.operand = buffer_of(spec, a.arg, a.level);
     kept.place = new_buffer(0);
     d.level = a.level;
-    d.amount = footprint(spec, kept.operand).lines;
+    d.amount = own_tile ? vectors(spec, kept.operand, computed_lanes(spec, *context.target))
+                        : footprint(spec, kept.operand).lines;
     if (!subtract(rest, d.level, d.amount)) return false;
   }
   d.child[0] = part_before(spec, std::span(&kept, 1), rest);
@@ -125,7 +144,7 @@ bool derive_bufferize(const Spec& spec, const Limits& limits, const Action& a, c
 }
 
 decltype(ImplNode::kind) bufferize_node(const Spec& spec, const Action& a, const ActionContext&) {
-  if (a.level == Level::kRegister) return Block{};
+  if (a.level == Level::kRegister && !has_own_tile(spec, a.level)) return Block{};
   return Block{1, {buffer_of(spec, a.arg, a.level)}};
 }
 

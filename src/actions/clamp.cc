@@ -24,7 +24,9 @@ void clamp_limits(const Spec& spec, Limits& limits) {
     u64 lines = lines_of(x);
     if (x.level > Level::kL1) l1 += lines;
     if (x.level > Level::kL2) l2 += lines;
-    if (o == spec.out_index() && !is_single(spec) && combines(spec) && x.level > Level::kL1) {
+    // As near as the output itself, if that is read after the sums.
+    if (o == spec.out_index() && !is_single(spec) && combines(spec) &&
+        (x.level > Level::kL1 || reads_output_late(spec))) {
       l1 += lines;
       l2 += lines;
     }

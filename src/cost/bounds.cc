@@ -297,10 +297,20 @@ i64 Bounds::stages(const Spec& spec) const {
   return all;
 }
 
+namespace {
+
+/// From a register tile to memory: like a move of it, that has no choice but the microkernel.
+bool is_step_of_tile(const Spec& spec) {
+  return register_input(spec) >= 0 && !combines(spec) && is_chain(spec);
+}
+
+}  // namespace
+
 i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
   // Register tiles have no loops and no choice but the microkernel.
   const bool only_tile = spec.operand_count == 1 && spec.out().level == Level::kRegister;
-  if (is_single(spec) && (only_tile || register_input(spec) >= 0)) return leaf(spec);
+  if (is_single(spec) ? only_tile || register_input(spec) >= 0 : is_step_of_tile(spec))
+    return leaf(spec);
   Traffic once = traffic(spec);
   i64 c = saturating_add(once.l2, once.memory);
   u64 lanes = computed_lanes(spec, target_);

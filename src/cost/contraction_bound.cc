@@ -136,7 +136,9 @@ void ContractionBound::find_steps() {
   const u64 row = ceil_div(columns_, lanes_);
   const StepPrices p =
       rates_.steps(stage_units(spec_, 1, target_), scalar_ops(spec_, 1, target_), row, lanes_);
-  on_tile_ = fixed(p.on_tile);
+  // What an output that is read late held is met where sums are stored, with the steps.
+  late_ = reads_output_late(spec_);
+  on_tile_ = fixed(late_ ? std::max<i64>(0, std::min(p.on_tile, p.stored)) : p.on_tile);
   in_row_ = fixed(p.row) / static_cast<i64>(row);
   alone_ = fixed(p.alone);
   in_vectors_ = fixed(p.vector);
@@ -151,7 +153,8 @@ void ContractionBound::find_steps() {
 i64 ContractionBound::steps_of_vectors(u64 vecs, u64 columns) const {
   if (!chain_) return 0;
   u64 all = rows_ * vecs, row = ceil_div(columns_, lanes_);
-  i64 on_tile = on_tile_ + fixed(rates_.call(Duty::kLoad)) / rates_.largest(rows_, row);
+  i64 on_tile = on_tile_;
+  if (!late_) on_tile += fixed(rates_.call(Duty::kLoad)) / rates_.largest(rows_, row);
   i64 c = scaled(all, std::min(on_tile, in_row_));
   c = saturating_add(c, share_of(repack_of_steps(), columns));
   return in_registers_ ? c : std::min(c, scaled(rows_ * columns, alone_));

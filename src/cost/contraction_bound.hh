@@ -65,6 +65,7 @@ class ContractionBound {
   const u8 v_;               // the dimension of the output that vectors run along
   const bool in_registers_;  // the output
   const bool chain_;
+  bool late_ = false;       // steps read what the output held
   const TileMoves& moves_;  // of results, which are loaded into tiles or cleared there
   /// Of the steps, in fixed point: on a vector of a tile, and of a row in memory; on a result that
   /// has a register of its own, is in a vector in memory, or by itself there.

@@ -48,7 +48,8 @@ const Dot* dot_of(const Spec& spec, const ContractionRoles& r, const Target& t) 
 const Dot* dot_along(const Spec& spec, const ContractionRoles& r, const Target& t) {
   const Dtype a = spec.operand[r.a].dtype, b = spec.operand[r.b].dtype, sum = computed_dtype(spec);
   if (size_of(a) == size_of(b) && size_of(a) < 4)
-    if (const Dot* dot = dot_of(t, a, b, sum, lane_elements(a)); dot && (dot->whole || a == b))
+    if (const Dot* dot = dot_of(t, a, b, sum, lane_elements(a), false);
+        dot && (dot->whole || a == b))
       return dot;
   return dot_of(t, a, b, sum, 1);
 }
@@ -67,11 +68,12 @@ i64 outer_product_step(u64 rows, u64 vecs, const Target& t) {
 
 i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, bool widens_a, bool widens_b, const Target& t) {
   constexpr i64 kPorts = 3;  // of vector arithmetic
-  const i64 sums = static_cast<i64>(of_a * of_b);
+  const i64 sums = static_cast<i64>((of_a + dot.corrects) * of_b);
   const i64 fma = sums * dot.price * kUnitsPerCycle / (2 * t.fma_per_cycle);
   const i64 loads = static_cast<i64>(of_a + of_b) * kUnitsPerCycle / t.loads_per_cycle;
   const u32 latency = dot.latency ? dot.latency : t.fma_latency;
-  const i64 ready = static_cast<i64>(of_b + (dot.whole ? of_a : 0)) * dot.prepare;
+  const u64 made_ready = (dot.corrects ? 0 : of_b) + (dot.whole ? of_a : 0);
+  const i64 ready = static_cast<i64>(made_ready) * dot.prepare;
   const i64 widened = static_cast<i64>((widens_a ? of_a : 0) + (widens_b ? of_b : 0));
   const i64 work = (sums * dot.instructions + ready) * kUnitsPerCycle / kPorts +
                    widened * t.prices.widen * t.fma_per_cycle / kPorts;
@@ -102,8 +104,10 @@ bool outer_product_applies(const Spec& spec, const Target& t) {
 u32 outer_product_extra(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
   u32 lanes = computed_lanes(spec, t);
-  return outer_product_registers(r->rows, ceil_div(r->columns, lanes), r->columns % lanes != 0, t) +
-         dot_of(spec, *r, t)->spare;
+  const u64 vecs = ceil_div(r->columns, lanes);
+  const Dot& dot = *dot_of(spec, *r, t);
+  const u32 sums = dot.corrects ? static_cast<u32>(std::min<u64>(vecs, 255)) : 0;
+  return outer_product_registers(r->rows, vecs, r->columns % lanes != 0, t) + dot.spare + sums;
 }
 
 i64 outer_product_cost(const Spec& spec, const Target& t) {
@@ -115,6 +119,8 @@ i64 outer_product_cost(const Spec& spec, const Target& t) {
   const bool widens_b = r->group == 1 && widens(dot, spec.operand[r->b].dtype, sum);
   const i64 step = dot_step(dot, r->rows, vecs, widens_a, widens_b, t);
   i64 c = saturating_mul(ceil_div(r->depth, dot.group), step);
+  if (dot.corrects)  // a row is cleared, then subtracted from the others
+    c = saturating_add(c, saturating_mul(vecs * (r->rows + 1), t.prices.op[0]));
   c = saturating_add(c, t.prices.call);
   c = saturating_add(c, traffic_units(spec, spec.operand[r->a], t));
   return saturating_add(c, traffic_units(spec, spec.operand[r->b], t));

@@ -93,7 +93,9 @@ void Rates::find_products() const {
       for (u64 rows = 1; rows <= registers_; rows++) {
         for (u64 vecs = 1; rows * vecs <= registers_; vecs++) {
           const u64 sums = rows * vecs;
-          if (sums + dot.spare + outer_product_registers(rows, vecs, false, target_) > registers_)
+          const u64 row = dot.corrects ? vecs : 0;
+          if (sums + row + dot.spare + outer_product_registers(rows, vecs, false, target_) >
+              registers_)
             continue;
           const i64 step = dot_step(dot, rows, vecs, false, widens, target_) << kFraction;
           best = std::min(best, step / static_cast<i64>(sums * dot.group));
@@ -233,6 +235,10 @@ StepPrices Rates::steps(i64 ops, i64 scalar_ops, u64 vecs, u64 lanes) const {
     p.on_tile = std::min(p.on_tile, vector + all * element);
     p.on_lone = std::min(p.on_lone, vector + element);
   }
+  const Form copy{target_.prices.op[0], target_.prices.scalar_op[0], true, true};
+  for (const Rate& way : ways(Duty::kStore))
+    p.stored = std::min(p.stored, vector_units(way, form) - vector_units(way, copy) +
+                                      element_units(way, form) - element_units(way, copy));
   for (const Rate& way : ways(Duty::kMap)) {
     const bool asks = way.fastest || way.along;  // or the result is alone in its loop
     p.alone = std::min(p.alone, vector_units(way, form) + element_units(way, form) +

@@ -43,9 +43,10 @@ struct MemoryWay {
 };
 
 /// The least prices of a chain: on a vector of a tile, and on a result with a register of its own;
-/// in memory on a vector, on a row of them, and on a result by itself.
+/// on what is stored from a tile, on top of storing it; in memory on a vector, on a row of them,
+/// and on a result by itself.
 struct StepPrices {
-  i64 on_tile = kInfinite, on_lone = kInfinite;
+  i64 on_tile = kInfinite, on_lone = kInfinite, stored = kInfinite;
   i64 vector = kInfinite, row = kInfinite, alone = kInfinite;
 };
 

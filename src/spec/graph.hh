@@ -135,6 +135,7 @@ class GraphBuilder {
   std::vector<int> axes_of(const Node& node, const Value& x);
   Value normalised(const Node& node, const std::vector<Value>& in);
   Value attention(const Node& node, const std::vector<Value>& in);
+  Value scaled_matmul(const std::vector<Value>& in);
   Value convolution(const Node& node, const std::vector<Value>& in);
   Value pool(const Node& node, const Value& x);
   Value power(const Value& x, double exponent);

@@ -120,6 +120,8 @@ Value GraphBuilder::apply(const Node& node) {
       return normalised(node, in);
     case Operation::kAttention:
       return attention(node, in);
+    case Operation::kScaledMatmul:
+      return scaled_matmul(in);
     case Operation::kConv2d:
       return convolution(node, in);
     case Operation::kMaxPool:
@@ -216,6 +218,59 @@ Value GraphBuilder::attention(const Node& node, const std::vector<Value>& in) {
   if (in.size() > 3) scores = binary(Op::kAdd, scores, in[3]);
   const auto [e, sums] = weights(scores, {static_cast<int>(rank) - 1});
   return binary(Op::kMul, matmul(e, in[2]), sums);
+}
+
+/// a[..,m,k] by b[..,k,n] in groups along k, whose sums have scales: of b[..,groups,n], and of
+/// a[..,m,groups] if there are any.
+Value GraphBuilder::scaled_matmul(const std::vector<Value>& in) {
+  const Value &a = in[0], &b = in[1];
+  const size_t rank = a.axes.size();
+  for (int i = 0; i < std::ssize(in); i++)
+    if (in[static_cast<size_t>(i)].axes.size() != rank || rank < 2)
+      return fail(
+          MORELLO_INVALID_SHAPE, here(Place::Kind::kInput, i),
+          "scaled_matmul takes a[..,m,k], b[..,k,n], scales[..,groups,n] of b and, if there "
+          "are any, scales[..,m,groups] of a, with the same leading axes");
+  const i64 rows = a.axes[rank - 2].size, depth = a.axes[rank - 1].size;
+  const i64 columns = b.axes[rank - 1].size, groups = in[2].axes[rank - 2].size;
+  if (depth % groups != 0)
+    return fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kInput, 2), "scales of ", groups,
+                " groups, which do not divide the ", depth, " elements of a row");
+  // What broadcasting would make more of, or joining refuse without saying so.
+  auto check = [&](int i, size_t axis, i64 size, bool repeats) {
+    const i64 given = in[static_cast<size_t>(i)].axes[axis].size;
+    if (given != size && !(repeats && given == 1))
+      fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kInput, i), "axis ", axis, " has size ", given,
+           ", not ", size);
+  };
+  for (size_t i = 1; i < in.size(); i++)
+    for (size_t axis = 0; axis + 2 < rank; axis++)
+      check(static_cast<int>(i), axis, a.axes[axis].size, i > 1);
+  check(1, rank - 2, depth, false);
+  check(2, rank - 1, columns, true);
+  if (in.size() > 3) check(3, rank - 2, rows, true), check(3, rank - 1, groups, false);
+  if (failed()) return {};
+  std::string batch;
+  auto shaped = [&](const Value& x, std::initializer_list<i64> last) {
+    std::vector<i64> shape;
+    for (size_t axis = 0; axis + 2 < rank; axis++) shape.push_back(x.axes[axis].size);
+    shape.insert(shape.end(), last);
+    return reshape(x, shape);
+  };
+  for (size_t axis = 0; axis + 2 < rank; axis++) batch += static_cast<char>('A' + axis);
+  const Value parts = einsum(batch + "mgk," + batch + "gkn->" + batch + "gmn",
+                             shaped(a, {rows, groups, depth / groups}),
+                             shaped(b, {groups, depth / groups, columns}));
+  const Value& of_b = in[2];
+  Value sums = binary(Op::kMul, parts, shaped(of_b, {groups, 1, of_b.axes[rank - 1].size}));
+  if (in.size() > 3) {
+    std::vector<u32> swapped(rank);
+    std::iota(swapped.begin(), swapped.end(), 0);
+    std::swap(swapped[rank - 2], swapped[rank - 1]);
+    const Value of_a = transpose(in[3], swapped);
+    sums = binary(Op::kMul, sums, shaped(of_a, {groups, in[3].axes[rank - 2].size, 1}));
+  }
+  return reduce(Op::kAdd, sums, {static_cast<int>(rank) - 2}, false);
 }
 
 /// The windows of the two spatial axes. False: something is wrong.

@@ -40,6 +40,7 @@ constexpr u32 kPool = kWindows | bits(Parameter::kWindow);
 constexpr OperationRow kOwnRows[] = {
     {"matmul", Operation::kMatmul, Op::kCopy, 2, 2},
     {"einsum", Operation::kEinsum, Op::kCopy, 2, 2},
+    {"scaled_matmul", Operation::kScaledMatmul, Op::kCopy, 3, 4},
     {"reduce_sum", Operation::kReduce, Op::kAdd, 1, 1, kKept, kAxes},
     {"reduce_max", Operation::kReduce, Op::kMax, 1, 1, kKept, kAxes},
     {"reduce_min", Operation::kReduce, Op::kMin, 1, 1, kKept, kAxes},

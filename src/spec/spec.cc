@@ -159,35 +159,6 @@ void number_as_output(Spec& spec, Binding* binding) {
     if (w.used()) w.outer = now[w.outer], w.inner = now[w.inner];
 }
 
-/// Windows and blocks depend on more than one size.
-bool is_simple(const Operand& x) { return x.windows == 0 && !x.layout.packed(); }
-
-/// `operand`, of a Spec whose sizes were those of `before`, as a part of it with the sizes of
-/// `after`, of which dimension `dim` is another one.
-void shrink(const Spec& before, const Spec& after, int dim, Operand& operand) {
-  if (operand.contig <= 1) return;  // the run can only end where it ends
-  const int fastest = operand.layout.count() - 1;
-  u64 inside = 1;  // elements of the run so far
-  auto end_after = [&](int entries) {
-    operand.contig = static_cast<u8>(entries);
-    set_pitch(operand, inside * size_of(operand.dtype));
-    forget_pitch(operand);
-  };
-  if (is_simple(operand)) {
-    for (int i = 0; i + 1 < operand.contig; i++) {
-      const u8 d = operand.layout.dim[fastest - i];
-      inside *= before.size[d];
-      if (d == dim) return end_after(i + 1);
-    }
-    return;
-  }
-  const PhysicalDims was = physical_dims(before, operand), is = physical_dims(after, operand);
-  for (int i = 0; i + 1 < operand.contig; i++) {
-    inside *= was.size[fastest - i];
-    if (was.size[fastest - i] != is.size[fastest - i]) return end_after(i + 1);
-  }
-}
-
 }  // namespace
 
 void set_pitch(Operand& operand, u64 bytes) {
@@ -300,36 +271,6 @@ void drop_unit_dims(Spec& spec, Binding* binding) {
   }
   spec.rank = kept;
   number_as_output(spec, binding);
-}
-
-bool may_tile(const Spec& spec, int dim, u32 size) {
-  if (has_dim(bordered_dims(spec), dim)) return false;
-  for (int o = 0; o < spec.operand_count; o++)
-    if (size % spec.operand[o].layout.block_of(dim) != 0) return false;
-  return true;
-}
-
-void tile(const Spec& spec, int dim, u32 size, Spec& child, Binding* binding) {
-  child = spec;
-  child.size[dim] = size;
-  bool simple = size > 1;
-  for (int o = 0; o < child.operand_count; o++) {
-    Operand& x = child.operand[o];
-    if (!has_dim(x.dims, dim)) continue;
-    shrink(spec, child, dim, x);
-    simple &= is_simple(x);
-  }
-  if (!simple)
-    drop_unit_dims(child, binding);
-  else if (binding)
-    *binding = identity_binding();
-  assert_canonical_at_times(child);
-}
-
-Spec tile(const Spec& spec, int dim, u32 size, Binding* binding) {
-  Spec child;
-  tile(spec, dim, size, child, binding);
-  return child;
 }
 
 Layout plain_layout(const Layout& layout) {
@@ -464,7 +405,7 @@ u64 elements(const Spec& spec, const Operand& operand) {
 Footprint footprint(const Spec& spec, const Operand& operand) {
   u64 run = 1, runs = 1;
   const int count = operand.layout.count(), run_begins = count - operand.contig;
-  if (is_simple(operand)) {
+  if (operand.windows == 0 && !operand.layout.packed()) {
     for (int i = 0; i < count; i++)
       (i >= run_begins ? run : runs) *= spec.size[operand.layout.dim[i]];
   } else {

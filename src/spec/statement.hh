@@ -54,6 +54,7 @@ enum class Operation : u8 {
   kConv2d,
   kMaxPool,
   kAvgPool,
+  kScaledMatmul,
 };
 
 /// What a node is told besides its inputs.

@@ -44,6 +44,7 @@ constexpr std::string_view kProbes[] = {
     "matmul bf16[24,40] bf16[40,80]{*} -> f32[24,80]",
     "matmul u8[5,70] i8[70,40]{*} -> i32[5,40]",
     "matmul i8[3,64] i8[64,5]{0,1} += i32[3,5]",
+    "matmul i8[5,70] i8[70,40]{*} -> i32[5,40]",
     "transpose bf16[24,34] perm=1,0 -> bf16[34,24]",
     "square f32[30,70] -> reduce_sum axis=1",
     "softmax f32[30,70] axis=1",

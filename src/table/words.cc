@@ -122,7 +122,8 @@ std::string action_text(const Spec& key, const Action& a) {
     case ActionKind::kAccumulate:
       return "fill, then accumulate";
     case ActionKind::kBufferize:
-      return a.level == Level::kRegister ? "split, in place" : "split, with a buffer at " + level;
+      return a.level == Level::kRegister ? "split, in place or in a register tile"
+                                         : "split, with a buffer at " + level;
     case ActionKind::kBufferizeFold:
       return "split behind stage " + std::to_string(a.arg) +
              " and what it combines, with buffers at " + level;

@@ -23,6 +23,8 @@ bool takes(const Dot& dot, Dtype a, Dtype b, Dtype sum) {
       return sum == Dtype::kI32 && is_byte(a) && is_byte(b);
     case DotForm::kBytesDot:
       return sum == Dtype::kI32 && is_byte(a) && is_byte(b) && a != b;
+    case DotForm::kFlippedDot:
+      return sum == Dtype::kI32 && a == Dtype::kI8 && b == Dtype::kI8;
   }
   return false;
 }
@@ -32,7 +34,7 @@ constexpr Features kVnni = features(Feature::kAvx512Vnni), kSmallVnni = features
 constexpr Features kBf16 = features(Feature::kAvx512Bf16);
 
 // Of those that take the factors, the last one is used.
-//   form, required, group, passes, price, instructions, prepare, spare, latency, whole
+//   form, required, group, passes, price, instructions, prepare, spare, latency, whole, corrects
 constexpr Dot kDots[] = {
     {DotForm::kFma, kNone, 1, 1, 2, 1, 0, 0, 0, false},
     {DotForm::kMulAdd, kNone, 1, 1, 4, 2, 0, 1, 10, false},
@@ -42,6 +44,8 @@ constexpr Dot kDots[] = {
     {DotForm::kWordsDot, kVnni, 4, 2, 2, 1, 2, 0, 5, true},
     {DotForm::kBytesDot, kSmallVnni, 4, 1, 2, 1, 0, 0, 5, true},
     {DotForm::kBytesDot, kVnni, 4, 1, 2, 1, 0, 0, 5, true},
+    {DotForm::kFlippedDot, kSmallVnni, 4, 1, 2, 1, 1, 1, 5, true, true},
+    {DotForm::kFlippedDot, kVnni, 4, 1, 2, 1, 1, 1, 5, true, true},
     {DotForm::kPairsDot, kBf16, 2, 1, 2, 1, 0, 0, 6, true},
 };
 
@@ -58,11 +62,12 @@ static_assert(singles_come_first());
 
 const Dot* dot_of_one(Dtype sum) { return &kDots[is_integer(sum) ? 1 : 0]; }
 
-const Dot* dot_of(const Target& target, Dtype a, Dtype b, Dtype sum, u32 group) {
+const Dot* dot_of(const Target& target, Dtype a, Dtype b, Dtype sum, u32 group, bool tile) {
   if (group == 1) return dot_of_one(sum);  // for which searches ask most
   const Dot* found = nullptr;
   for (const Dot& dot : kDots)
-    if (dot.group == group && includes(target.required, dot.required) && takes(dot, a, b, sum))
+    if (dot.group == group && includes(target.required, dot.required) && takes(dot, a, b, sum) &&
+        (tile || !dot.corrects))
       found = &dot;
   return found;
 }

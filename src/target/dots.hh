@@ -19,19 +19,24 @@ enum class DotForm : u8 {
   kWordsDot,  // the same with one instruction that multiplies and adds
   kBytesDot,  // four unsigned bytes of one factor by signed ones of the other
   kPairsDot,  // a pair of bf16, in one instruction, which takes denormals to be zero
+  /// Four signed bytes by signed ones. Those of a have their sign flipped, so that they are
+  /// unsigned and 128 more; sums of 128 times the bytes of b, of one more row, are subtracted last.
+  kFlippedDot,
 };
 
 struct Dot {
   DotForm form;
-  Features required;  // besides those of all targets
-  u8 group;           // neighbours that share a lane: these fill its 4 bytes, or 1
-  u8 passes;          // over the lanes: what is prepared anew for each
-  u8 price;           // of adding the products of a vector, in half FMAs, each pass
-  u8 instructions;    // that this takes
-  u8 prepare;         // instructions that make a loaded vector ready, each pass
-  u8 spare;           // registers that this needs
-  u8 latency;         // cycles of one addition; 0: that of an FMA
-  bool whole;         // factors are read a lane at a time, and elements beyond the last are 0
+  Features required;      // besides those of all targets
+  u8 group;               // neighbours that share a lane: these fill its 4 bytes, or 1
+  u8 passes;              // over the lanes: what is prepared anew for each
+  u8 price;               // of adding the products of a vector, in half FMAs, each pass
+  u8 instructions;        // that this takes
+  u8 prepare;             // instructions that make a loaded vector ready, each pass
+  u8 spare;               // registers that this needs
+  u8 latency;             // cycles of one addition; 0: that of an FMA
+  bool whole;             // factors are read a lane at a time, and elements beyond the last are 0
+  bool corrects = false;  // tiles have one more row of sums, in registers of their own; of a only
+                          // vectors are made ready
 
   /// Products that a lane sums per pass.
   u32 products() const { return group / passes; }
@@ -41,7 +46,8 @@ struct Dot {
 /// target takes them.
 /// @param group  neighbours along the reduced dimension in each lane of the factor that is read in
 ///     vectors, or 1.
-const Dot* dot_of(const Target& target, Dtype a, Dtype b, Dtype sum, u32 group);
+/// @param tile   sums are of rows and columns: rows of dots() that correct them serve.
+const Dot* dot_of(const Target& target, Dtype a, Dtype b, Dtype sum, u32 group, bool tile = true);
 /// Of group 1: every target has it.
 const Dot* dot_of_one(Dtype sum);
 /// All rows, of all targets.

@@ -304,6 +304,72 @@ TEST_CASE("casts in the midst of graphs") {
     }
 }
 
+/// One of a list.
+template <class T, size_t N>
+T any(Random& random, const T (&list)[N]) {
+  return list[pick(random, 0, N - 1)];
+}
+
+std::string tensor(const char* type, const std::vector<u32>& shape, const char* layout = "") {
+  std::string s = std::string(type) + '[';
+  for (size_t i = 0; i < shape.size(); i++) s += (i ? "," : "") + std::to_string(shape[i]);
+  return s + ']' + layout;
+}
+
+/// Groups of any size and number, weights by rows or by columns, scales of one factor or both, odd
+/// widths.
+std::string random_scaled_matmul(Random& random, bool integers) {
+  const u32 group = any(random, {1u, 2u, 3u, 5u, 8u, 12u, 16u, 32u, 33u, 64u});
+  const u32 groups = any(random, {1u, 2u, 3u, 4u, 7u}), k = group * groups;
+  const u32 m = any(random, {1u, 1u, 2u, 6u, 9u, 17u});
+  const u32 n = any(random, {1u, 2u, 5u, 8u, 16u, 33u, 64u, 70u, 130u});
+  const char* a = integers ? any(random, {"i8", "u8"}) : any(random, {"f32", "bf16", "f16"});
+  const char* b = integers ? "i8" : any(random, {"i8", "i8", "u8", "bf16", "f32"});
+  const char* scale = any(random, {"f32", "f32", "bf16", "f16"});
+  const bool batch = chance(random, 20);
+  const char* order = !chance(random, 30) ? "" : batch ? "{1,2,0}" : "{0,1}";
+  auto shaped = [&](const char* type, u32 x, u32 y, const char* layout) {
+    return batch ? tensor(type, {2, x, y}, layout) : tensor(type, {x, y}, layout);
+  };
+  std::string text = "scaled_matmul " + shaped(a, m, k, "") + ' ' + shaped(b, k, n, order) + ' ';
+  text += shaped(scale, groups, chance(random, 10) ? 1 : n, order);
+  if (chance(random, 25)) text += ' ' + shaped(scale, m, groups, "");
+  if (chance(random, 25)) text += " -> relu";
+  if (chance(random, 20)) return text + " += " + shaped("f32", m, n, "");
+  return text + " -> " + shaped(any(random, {"f32", "f32", "bf16"}), m, n, "");
+}
+
+TEST_CASE("products of groups with scales of their own") {
+  for (morello_isa isa : all_usable_isas())
+    for (u64 seed : seeds(60)) {
+      set_note("products of groups with scales of their own", seed, isa);
+      Random random(static_cast<u32>(seed));
+      const std::string text = random_scaled_matmul(random, seed % 4 == 0);
+      const Result<Statement> s = parse(text);
+      REQUIRE_MESSAGE(s.ok(), text << ": " << s.error().message);
+      bool skipped = false;
+      const std::string bad = wrong(*s, isa, seed, seed % 5 == 0 ? 2 : 1, skipped);
+      REQUIRE_MESSAGE(bad == "",
+                      repeat_command("products of groups with scales of their own", seed, isa));
+      CHECK_MESSAGE(!skipped, text);
+    }
+}
+
+TEST_CASE("sums of groups with scales are exact where their numbers are") {
+  for (morello_isa isa : all_usable_isas())
+    for (const char* text : {
+             "scaled_matmul f32[3,96] i8[96,70] f32[3,70]",
+             "scaled_matmul bf16[1,64] i8[64,130]{0,1} f32[2,130]{0,1}",
+             "scaled_matmul i8[5,64] i8[64,33] f32[4,33]",
+             "scaled_matmul u8[1,36] i8[36,40] f32[3,40]",
+             "x f32[6,40]; y = add x 1; scaled_matmul y i8[40,20] f32[5,20] += f32[6,20]",
+         }) {
+      bool skipped = false;
+      CHECK(wrong(*parse(text), isa, 1, 1, skipped, Nearness::kExactProducts) == "");
+      CHECK_MESSAGE(!skipped, text);
+    }
+}
+
 TEST_CASE("random graphs") {
   for (morello_isa isa : usable_isas()) {
     size_t skipped = 0;

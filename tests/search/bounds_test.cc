@@ -84,6 +84,8 @@ TEST_SUITE("search") {
           "f32[32]{strides=2}; tanh v - m -> f32[32]",
           "matmul f32[41,64]{0,1} f32[64,41] + f32[] -> f32[41,41]",
           "matmul f32[12,20] f32[20,24] + f32[24]{strides=2} -> relu -> f32[12,24]",
+          "matmul f32[12,20] f32[20,24] * f32[24] += f32[12,24]",
+          "scaled_matmul f32[3,24] i8[24,20] f32[4,20]",
           "matmul f16[2,16] f16[16,16] -> f16[2,16]{strides=46,2}",
           "matmul i8[15,2] i8[2,15] * f32[] -> round + u8[] -> u8[15,15]",
           "v0 = abs i8[31,2]; v1 = abs i8[2,15]; matmul v0 v1 * f32[] -> round + u8[] -> u8[31,15]",

@@ -11,6 +11,7 @@
 #include "../support/random_statement.hh"
 #include "brute_force.hh"
 #include "cost/bounds.hh"
+#include "spec/roles.hh"
 #include "spec/statement.hh"
 
 namespace morello {
@@ -98,6 +99,7 @@ TEST_SUITE("search") {
     for (const char* text :
          {"softmax f32[2,3] axis=1", "rmsnorm f32[2,9] f32[9] axis=1",
           "square f32[3,20] -> mean axis=1", "matmul f32[2,3] f32[3,2] -> relu -> matmul f32[2,3]",
+          "scaled_matmul f32[2,4] f32[4,3] f32[2,3]", "exp f32[3,9] -> reduce_sum axis=0 += f32[9]",
           "c = mean x f32[2,9] axis=1 keep; sub x c -> square -> reduce_sum axis=1"})
       same_as_brute_force(spec_of(text), tiny(Isa::kAvx2), 1);
     same_as_brute_force(spec_of("softmax f32[3,17] axis=1"), *fixed_target(Isa::kAvx512), 1);
@@ -292,6 +294,25 @@ TEST_SUITE("search") {
       fused |= node.spec.stage_count == 2 && std::holds_alternative<Select>(node.kind) &&
                node.spec.out().level == Level::kRegister;
     CHECK(fused);
+  }
+
+  TEST_CASE("sums of groups are scaled on their way from registers to the output") {
+    for (const char* text : {"scaled_matmul f32[12,512] i8[512,96] f32[8,96]",
+                             "scaled_matmul bf16[12,256] i8[256,96] f32[4,96]"}) {
+      INFO(text);
+      Result<ImplTree> tree = synthesize(spec_of(text), *fixed_target(Isa::kAvx2), {}, nullptr);
+      REQUIRE(tree.ok());
+      bool scaled = false;
+      for (const ImplNode& node : tree->nodes) {
+        scaled |= node.spec.stage_count == 2 && register_input(node.spec) >= 0 &&
+                  std::holds_alternative<Select>(node.kind) &&
+                  node.spec.out().access == Access::kInOut;
+        const auto* block = std::get_if<Block>(&node.kind);
+        for (int i = 0; block && i < block->buffer_count; i++)
+          CHECK(elements(node.spec, block->buffer[i]) <= 2 * elements(node.spec, node.spec.out()));
+      }
+      CHECK(scaled);
+    }
   }
 
   TEST_CASE("budgets end the search with some program and a bound") {

@@ -110,6 +110,11 @@ constexpr std::string_view kGraphs[] = {
     "rmsnorm f32[6,9] f32[9] axis=1",
     "rmsnorm bf16[6,9] axis=1 eps=1e-6 -> bf16[6,9]",
     "attention f32[2,5,8] f32[2,7,8] f32[2,7,6]",
+    "scaled_matmul f32[3,12] i8[12,5] f32[4,5]",
+    "scaled_matmul bf16[3,12] i8[12,5]{0,1} bf16[4,1] -> bf16[3,5]",
+    "scaled_matmul i8[2,3,12] i8[2,12,5] f32[1,4,5] f32[2,3,4] + f32[5] -> relu",
+    "scaled_matmul u8[3,12] i8[12,5] f32[12,5]",
+    "scaled_matmul f32[3,12] i8[12,5] f32[1,5]",
     "attention f32[2,5,8] f32[2,7,8] f32[2,7,6] f32[5,7] scale=0.5",
     "attention f32[2,3,5,8] f32[2,3,7,8]{strides=56,0,8,1} f32[2,3,7,6]{strides=42,0,6,1}",
     "s = matmul q f32[2,5,4] k f32[2,4,7] * 0.125; p = softmax s axis=2; matmul p v f32[2,7,3]",
@@ -190,6 +195,10 @@ TEST_CASE("graph: heads are what their parts are, whatever order they are writte
        "s = einsum \"bmd,bnd->bmn\" f32[2,5,4] f32[2,7,4] * 0.5; m = reduce_fast_max s axis=2 "
        "keep; "
        "e = sub s m -> exp; t = reduce_sum e axis=2 keep -> recip; matmul e f32[2,7,6] * t"},
+      {"scaled_matmul f32[3,12] i8[12,5] f32[4,5]",
+       "a = reshape f32[3,12] shape=3,4,3; b = reshape i8[12,5] shape=4,3,5; y = einsum "
+       "\"mgk,gkn->gmn\" a b; reshape f32[4,5] shape=4,1,5 -> mul y -> reduce_sum axis=0"},
+      {"scaled_matmul f32[3,12] i8[12,5] f32[1,5]", "matmul f32[3,12] i8[12,5] * f32[1,5]"},
       {"clamp f32[9] -1 1", "max f32[9] -1 -> min 1"},
       {"pow f32[9] 4", "s = mul x f32[9] x; mul s s"},
       {"relu f32[9] * 4 * 0.5", "relu f32[9] * 1 * 2 - 0"},
@@ -341,6 +350,11 @@ TEST_CASE("graph: what is wrong is said where it is") {
       {"y = relu f32[1,3,5,5]; conv2d y f32[4,3,3,3]", MORELLO_UNSUPPORTED, 1, 31, "over a value"},
       {"max_pool x f32[1,3,6,6] window=2 + x", MORELLO_UNSUPPORTED, 1, 10, "pass it as two inputs"},
       {"attention f32[5,4] f32[7,4] f32[2,7,6]", MORELLO_INVALID_SHAPE, 1, 29, "same leading axes"},
+      {"scaled_matmul f32[3,12] i8[12,5] f32[5,5]", MORELLO_INVALID_SHAPE, 1, 34, "5 groups"},
+      {"scaled_matmul f32[3,12] i8[12,5] f32[4,6]", MORELLO_INVALID_SHAPE, 1, 34, "has size 6"},
+      {"scaled_matmul f32[3,12] i8[9,5] f32[4,5]", MORELLO_INVALID_SHAPE, 1, 25, "not 12"},
+      {"scaled_matmul f32[3,12] i8[12,5] f32[4,5] f32[3,3]", MORELLO_INVALID_SHAPE, 1, 43, "not 4"},
+      {"scaled_matmul f32[3,12] i8[12,5]", MORELLO_SYNTAX_ERROR, 0, 0, ""},
       {"layernorm f32[6,9] f32[4,6,9] axis=1", MORELLO_INVALID_SHAPE, 1, 20, "at most the axes"},
       {"reshape f32[4,6] shape=5,5", MORELLO_INVALID_SHAPE, 1, 18, "25 elements"},
       {"x f32[4,6]; r = reshape x shape=6,4; t = reshape r shape=24; s = reshape x shape=8,3; u = "

@@ -248,6 +248,23 @@ Array attention(const Node& node, const std::vector<Array>& in) {
   return matmul(softmax(scores, {static_cast<double>(rank - 1)}, false), in[2]);
 }
 
+/// Every product by the scale of its group.
+Array scaled_matmul(const std::vector<Array>& in) {
+  const size_t rank = in[0].shape.size();
+  auto repeated = [&](const Array& scales, bool rows, i64 k, i64 group) {
+    Shape shape = scales.shape;
+    shape[rank - (rows ? 1 : 2)] = k;
+    return make(shape, [&](Shape i) {
+      i[rank - (rows ? 1 : 2)] /= group;
+      return element(scales, i);
+    });
+  };
+  const i64 k = in[0].shape.back(), group = k / in[2].shape[rank - 2];
+  const Array b = binary(Op::kMul, in[1], repeated(in[2], false, k, group));
+  if (in.size() < 4) return matmul(in[0], b);
+  return matmul(binary(Op::kMul, in[0], repeated(in[3], true, k, group)), b);
+}
+
 /// To nchw, or back.
 Array channels(const Array& x, bool first) {
   const Shape& s = x.shape;
@@ -381,6 +398,8 @@ Array outcome(const Node& node, const std::vector<Array>& in) {
       return normalised(node, in);
     case Operation::kAttention:
       return attention(node, in);
+    case Operation::kScaledMatmul:
+      return scaled_matmul(in);
     case Operation::kConv2d: {
       if (!nhwc) return convolution(node, in[0], in[1]);
       const Array& w = in[1];  // r, s, c, o

@@ -132,6 +132,15 @@ def attention(q: Array, k: Array, v: Array, mask: Array | None = None, scale: fl
                   result_type("attention", inputs))
 
 
+@_function
+def scaled_matmul(a: Array, b: Array, scales: Array, a_scales: Array | None = None) -> Any:
+    """a[..,m,k] times b[..,k,n], summed in groups along k: the sums of each group are multiplied by
+    scales[..,groups,n] of b, and by a_scales[..,m,groups] of a if there are any, and added up."""
+    inputs = [whole("scaled_matmul", x) for x in ([a, b, scales] if a_scales is None else [a, b, scales, a_scales])]
+    return Traced("scaled_matmul", inputs, [*inputs[0].shape[:-1], inputs[1].shape[-1]],
+                  result_type("scaled_matmul", inputs))
+
+
 def _pair(number: int | tuple[int, int]) -> tuple[int, int]:
     return (number, number) if isinstance(number, int) else (int(number[0]), int(number[1]))
 

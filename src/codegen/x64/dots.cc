@@ -5,6 +5,7 @@ namespace morello::x64 {
 
 void DotCode::begin() {
   if (dot_.form == DotForm::kHalves) as_.fill(spare_, as_.lanes(), 0xffff0000);
+  if (dot_.form == DotForm::kFlippedDot) as_.fill(spare_, as_.lanes(), 0x80808080);
 }
 
 u32 DotCode::passes(u32 elements) const { return std::min<u32>(dot_.passes, elements); }
@@ -12,7 +13,7 @@ u32 DotCode::passes(u32 elements) const { return std::min<u32>(dot_.passes, elem
 bool DotCode::folds_b(Lanes l) const {
   if (dot_.form == DotForm::kFma) return as_.folds(l, b_, sum_);
   const bool is_signed = dot_.form != DotForm::kBytesDot || b_ == Dtype::kI8;
-  return dot_.whole && dot_.prepare == 0 && is_signed && as_.folds(l);
+  return dot_.whole && !dot_.corrects && dot_.prepare == 0 && is_signed && as_.folds(l);
 }
 
 bool DotCode::embeds_a() const {
@@ -32,6 +33,8 @@ void DotCode::broadcast_a(u32 index, u32 width, const Reg64& base, i64 bytes, i6
                           u32 elements) {
   if (!dot_.whole) return as_.broadcast(index, width, a_, sum_, base, bytes + pass * step);
   const Vec to = as_.vec(index, width);
+  if (elements == dot_.group && dot_.form == DotForm::kFlippedDot && as_.avx512())
+    return as_.vpxord(to, as_.vec(spare_, width), as_.at(as_.ptr_b, base, bytes));
   if (elements == dot_.group) {
     as_.vbroadcastss(to, as_.at(base, bytes));
   } else {  // not a byte behind the last element
@@ -46,7 +49,14 @@ void DotCode::broadcast_a(u32 index, u32 width, const Reg64& base, i64 bytes, i6
     as_.vmovd(Xbyak::Xmm(to.getIdx()), lane);
     as_.vpbroadcastd(to, Xbyak::Xmm(to.getIdx()));
   }
+  if (dot_.form == DotForm::kFlippedDot)
+    return as_.avx512() ? as_.vpxord(to, to, as_.vec(spare_, width))
+                        : as_.vpxor(to, to, as_.vec(spare_, width));
   make_ready(index, width, a_, pass, elements);
+}
+
+void DotCode::add_correction(const Vec& sum, const Vec& b) {
+  add(sum, as_.vec(spare_, static_cast<u32>(sum.getBit()) / 32), b);
 }
 
 void DotCode::make_ready(u32 index, u32 width, Dtype type, u32 pass, u32 elements) {
@@ -76,6 +86,7 @@ void DotCode::make_ready(u32 index, u32 width, Dtype type, u32 pass, u32 element
     case DotForm::kFma:
     case DotForm::kMulAdd:
     case DotForm::kBytesDot:
+    case DotForm::kFlippedDot:
       return;
   }
 }
@@ -98,6 +109,8 @@ void DotCode::add(const Vec& sum, const Vec& a, const Xbyak::Operand& b) {
     case DotForm::kBytesDot:
       if (a_ == Dtype::kU8) return as_.vpdpbusd(sum, a, b, encoding);
       return as_.vpdpbusd(sum, static_cast<const Vec&>(b), a, encoding);
+    case DotForm::kFlippedDot:
+      return as_.vpdpbusd(sum, a, b, encoding);
     case DotForm::kPairsDot:
       return as_.vdpbf16ps(sum, a, b);
   }

@@ -35,6 +35,8 @@ class DotCode {
   void broadcast_a(u32 index, u32 width, const Reg64& base, i64 bytes, i64 step, u32 pass,
                    u32 elements);
   void add(const Vec& sum, const Vec& a, const Xbyak::Operand& b);
+  /// What all rows have too much of it. REQUIRES: dot().corrects.
+  void add_correction(const Vec& sum, const Vec& b);
   /// The same with a lane of a in memory. REQUIRES: embeds_a().
   void add_embedded(const Vec& sum, const Vec& b, const Assembler::Address& a);
 

@@ -17,11 +17,12 @@ class OuterProduct {
         call_(call),
         roles_(*contraction_roles(call.spec)),
         dot_(*dot_of(call.spec, roles_, as.target())),
-        extra_(call.first_free + dot_.spare),
+        correction_(call.first_free + dot_.spare),
         code_(as, dot_, type(roles_.a), type(roles_.b), type(call.spec.out_index()),
               call.first_free) {
     rows_ = roles_.rows;
     vecs_ = static_cast<u32>(ceil_div(roles_.columns, as.lanes()));
+    extra_ = correction_ + (dot_.corrects ? vecs_ : 0);
     steps_ = roles_.depth / dot_.group;
     tile_ = call.operand[call.spec.out_index()].first_register;
   }
@@ -32,6 +33,7 @@ class OuterProduct {
     if (tail.masked() || fold_tail(tail))
       as_.set_mask(tail.count, extra_ + 1 + (rows_ == 1 ? 1 : held()));
     code_.begin();
+    for (u32 j = 0; dot_.corrects && j < vecs_; j++) as_.zero(correction_ + j);
     a_ = pointer(roles_.a);
     b_ = pointer(roles_.b);
     const u64 chunk = unroll();
@@ -42,6 +44,7 @@ class OuterProduct {
     const u64 here = steps_ >= 2 * chunk ? steps_ % chunk : steps_;  // from the pointers
     if (roles_.depth % dot_.group != 0)
       emit_step(static_cast<i64>(here), roles_.depth % dot_.group);
+    if (dot_.corrects) correct();
   }
 
  private:
@@ -62,7 +65,7 @@ class OuterProduct {
 
   /// Instructions of one step along k.
   u32 step_length() const {
-    u32 pass = rows_ * vecs_ * dot_.instructions + rows_ + vecs_;
+    u32 pass = (rows_ + dot_.corrects) * vecs_ * dot_.instructions + rows_ + vecs_;
     if (code_.is_f32() && rows_ == 1) pass = 1 + vecs_;
     if (embeds()) pass = 1 + rows_;
     return pass * dot_.passes;
@@ -121,6 +124,17 @@ class OuterProduct {
   }
   void load_b(u32 index, u32 j, i64 k) {
     code_.load(index, part(j), type(roles_.b), b_, b_at(j, k), pass_, elements_);
+    if (!dot_.corrects) return;
+    const u32 width = part(j).width;
+    code_.add_correction(as_.vec(correction_ + j, width), as_.vec(index, width));
+  }
+
+  void correct() {
+    for (u32 i = 0; i < rows_; i++)
+      for (u32 j = 0; j < vecs_; j++) {
+        const Assembler::Vec sum = as_.vec(tile(i, j), part(j).width);
+        as_.vpsubd(sum, sum, as_.vec(correction_ + j, part(j).width));
+      }
   }
 
   void one_row(i64 k) {
@@ -175,7 +189,7 @@ class OuterProduct {
   const PlanCall& call_;
   ContractionRoles roles_;
   const Dot& dot_;
-  u32 extra_;  // registers that hold factors
+  u32 correction_, extra_;  // registers of sums that are subtracted last, and that hold factors
   DotCode code_;
   u32 rows_, vecs_, steps_, tile_, pass_ = 0, elements_ = 1;
   Assembler::Reg64 a_, b_;
