@@ -54,6 +54,7 @@ enum class Operation : u8 {
   kConv2d,
   kMaxPool,
   kAvgPool,
+  kCausalMask,
 };
 
 /// What a node is told besides its inputs.
@@ -70,6 +71,8 @@ enum class Parameter : u8 {
   kPadding,
   kGroups,
   kNhwc,
+  kCausal,
+  kOffset,
 };
 
 /// One operation of a graph.

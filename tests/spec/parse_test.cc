@@ -27,7 +27,7 @@ void check_any_text(std::string_view text) {
     REQUIRE(s.error().line >= 1);
     REQUIRE(s.error().column >= 1);
     REQUIRE(s.error().column <= text.size() + 1);
-    REQUIRE(s.error().message.size() < 600);
+    REQUIRE(s.error().message.size() < 640);
     REQUIRE(s.error().message.find('\n') == std::string::npos);
     return;
   }
