@@ -234,7 +234,7 @@ TEST_SUITE("search") {
     for (const char* text : {"softmax f32[40,600] axis=1", "rmsnorm f32[40,300] f32[300] axis=1",
                              "matmul f32[20,16] f32[16,48] -> relu -> matmul f32[48,12]",
                              "attention f32[30,8] f32[40,8] f32[40,8]",
-                             "attention f32[2,40,8] f32[2,40,8] f32[2,40,8] causal"}) {
+                             "attention f32[40,8] f32[40,8] f32[40,8] causal"}) {
       const Target& target = *fixed_target(Isa::kAvx2);
       SearchOptions options;
       options.disabled_restrictions = 1u << static_cast<int>(Restriction::kStageTiles);
