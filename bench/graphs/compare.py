@@ -83,6 +83,11 @@ def attention(j, q, k, v):
     return softmax(j, q @ k.swapaxes(-1, -2) * np.float32(q.shape[-1] ** -0.5)) @ v
 
 
+def causal(j, q, k, v):
+    scores = q @ k.swapaxes(-1, -2) * np.float32(q.shape[-1] ** -0.5)
+    return softmax(j, j.where(np.tri(q.shape[-2], k.shape[-2], dtype=bool), scores, np.float32(-np.inf))) @ v
+
+
 def silu(j, x):
     return x / (1 + j.exp(-x))
 
@@ -118,6 +123,13 @@ GRAPHS = [
      attention,
      lambda b, q, k, v: b.MatMul(b.Softmax(b.Mul(b.MatMul(q, b.Transpose(k, perm=[0, 2, 1])), b.number(0.125)),
                                            axis=-1), v)),
+    *[(f"causal attention {heads} of {rows}x64",
+       f"attention f32[{heads},{rows},64] f32[{heads},{rows},64] f32[{heads},{rows},64] causal", [(heads, rows, 64)] * 3,
+       causal,
+       lambda b, q, k, v, rows=rows: b.MatMul(b.Softmax(b.Add(
+           b.Mul(b.MatMul(q, b.Transpose(k, perm=[0, 2, 1])), b.number(0.125)),
+           b.constant(np.where(np.tri(rows, dtype=bool), 0, -np.inf).astype(np.float32))), axis=-1), v))
+      for heads, rows in ((8, 128), (12, 512))],
     ("chain 64x256x256x64", "matmul f32[64,256] f32[256,256] -> matmul f32[256,64]",
      [(64, 256), (256, 256), (256, 64)], lambda j, a, b, c: a @ b @ c, lambda o, a, b, c: o.MatMul(o.MatMul(a, b), c)),
     ("chain 33x65x129x17", "matmul f32[33,65] f32[65,129] -> matmul f32[129,17]", [(33, 65), (65, 129), (129, 17)],

@@ -17,6 +17,6 @@
 #define MORELLO_COST_MODEL_VERSION 1
 
 /** Format of table files that this version writes, and the only one it reads. */
-#define MORELLO_TABLE_FORMAT_VERSION 5
+#define MORELLO_TABLE_FORMAT_VERSION 6
 
 #endif

@@ -37,19 +37,24 @@ u64 order_of(const Action& a) {
          (0xffffffffu - a.size);
 }
 
-bool may_be_listed(const Rewrite& rewrite, bool bordered, const ActionContext& context) {
+u8 specials_of(const Spec& spec) {
+  return static_cast<u8>((bordered_operand(spec) >= 0 ? kBorders : 0) |
+                         (spec.diagonal.used() ? kDiagonal : 0));
+}
+
+bool may_be_listed(const Rewrite& rewrite, u8 specials, const ActionContext& context) {
   if (context.disabled >> static_cast<int>(rewrite.kind) & 1) return false;
-  return !bordered || rewrite.knows_borders;
+  return (specials & ~rewrite.knows) == 0;
 }
 
 void list_actions(const Spec& spec, const Limits& limits, const ActionContext& context,
                   ActionList& out) {
   out.clear();
-  const bool bordered = bordered_operand(spec) >= 0;
-  if (!bordered)
+  const u8 specials = specials_of(spec);
+  if (specials == 0)
     if (const std::optional<Action> sure = sure_action(spec, context)) return out.add(*sure);
   for (const Rewrite* rewrite : rewrites())
-    if (may_be_listed(*rewrite, bordered, context)) rewrite->list(spec, limits, context, out);
+    if (may_be_listed(*rewrite, specials, context)) rewrite->list(spec, limits, context, out);
 }
 
 bool preview(const Spec& spec, const Limits& limits, const Action& action,

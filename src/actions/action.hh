@@ -117,6 +117,11 @@ class ActionList {
   std::vector<Action> actions_;  // keeps its capacity: no allocation per Spec
 };
 
+/// What few rewrites know: the others are not asked about Specs that have it. Bits.
+inline constexpr u8 kBorders = 1;   // windows past the ends of an axis
+inline constexpr u8 kDiagonal = 2;  // stages that keep
+u8 specials_of(const Spec& spec);
+
 /// One kind of rewrite.
 struct Rewrite {
   ActionKind kind;
@@ -127,14 +132,14 @@ struct Rewrite {
   decltype(ImplNode::kind) (*node)(const Spec&, const Action&, const ActionContext&);
   /// Is an action of this kind listed? Null: see the list.
   bool (*lists)(const Spec&, const Limits&, const Action&, const ActionContext&) = nullptr;
-  bool knows_borders = false;  // else it is not asked about Specs whose windows have borders
+  u8 knows = 0;  // of the specials
 };
 
 /// In the order of their kinds, which begin at 1.
 std::span<const Rewrite* const> rewrites();
 
-/// False: rewrites of this kind are switched off, or are not for Specs with borders.
-bool may_be_listed(const Rewrite& rewrite, bool bordered, const ActionContext& context);
+/// False: rewrites of this kind are switched off, or are not for Specs with these specials.
+bool may_be_listed(const Rewrite& rewrite, u8 specials, const ActionContext& context);
 /// Every action that applies to `spec`, in no particular order of merit, always the same order.
 void list_actions(const Spec& spec, const Limits& limits, const ActionContext& context,
                   ActionList& out);

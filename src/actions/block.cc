@@ -56,9 +56,15 @@ bool holds_value(const Spec& spec, int stage) {
          out.dims == dims_of(spec, value_of(stage));
 }
 
+/// Before the rows of a diagonal are divided: of values that all rows share.
+bool is_shared_by_rows(const Spec& spec, int stage) {
+  return spec.diagonal.row != kNoDim && !has_dim(dims_of(spec, value_of(stage)), spec.diagonal.row);
+}
+
 /// Buffers, and outputs one by one.
 void list_cuts(const Spec& spec, const ActionContext& context, ActionList& out) {
   for (u8 s = 0; s < spec.stage_count; s++) {
+    if (spec.diagonal.used() && !is_shared_by_rows(spec, s)) continue;
     if (spec.stage[s].out != kNoRef) {
       if (fits_cut(spec, 1u << s, holds_value(spec, s)))
         out.add({ActionKind::kBufferize, s, Level::kRegister, {}, 0});
@@ -103,7 +109,7 @@ bool fits_registers(const Spec& spec, const Limits& limits, const ActionContext&
 void list_bufferize(const Spec& spec, const Limits& limits, const ActionContext& context,
                     ActionList& out) {
   if (is_single(spec) || has_free_operand(spec)) return;
-  if (!is_chain(spec)) return list_cuts(spec, context, out);
+  if (!is_chain(spec) || spec.diagonal.used()) return list_cuts(spec, context, out);
   if (!combines(spec)) {
     const int s = broadcast_stage(spec);
     if (s >= 0 && register_operand(spec) < 0 && fits_cut(spec, 1u << s, true))
@@ -206,7 +212,7 @@ decltype(ImplNode::kind) fold_cut_node(const Spec& spec, const Action& a, const 
 extern const Rewrite kAccumulateRewrite = {ActionKind::kAccumulate, list_accumulate,
                                            derive_accumulate, accumulate_node};
 extern const Rewrite kBufferizeRewrite = {ActionKind::kBufferize, list_bufferize, derive_bufferize,
-                                          bufferize_node};
+                                          bufferize_node,         nullptr,        kDiagonal};
 extern const Rewrite kBufferizeFoldRewrite = {ActionKind::kBufferizeFold, list_fold_cuts,
                                               derive_fold_cut, fold_cut_node};
 

@@ -39,6 +39,6 @@ decltype(ImplNode::kind) choose_node(const Spec& spec, const Action& a, const Ac
 }  // namespace
 
 extern const Rewrite kChooseRewrite = {ActionKind::kChoose, list_choose, derive_choose,
-                                       choose_node,         nullptr,     true};
+                                       choose_node,         nullptr,     kBorders | kDiagonal};
 
 }  // namespace morello

@@ -5,6 +5,7 @@
 
 #include "actions/placement.hh"
 #include "spec/border.hh"
+#include "spec/diagonal.hh"
 
 namespace morello {
 
@@ -47,6 +48,13 @@ void clamp_limits(const Spec& spec, Limits& limits) {
   if (const int o = bordered_operand(spec); o >= 0) {
     const Operand padded = padded_operand(spec, o, Level::kL1);
     const u64 lines = footprint(with_borders_inside(spec, o), padded).lines;
+    l1 += 2 * lines;  // there it may come nearer
+    l2 += 2 * lines;
+  }
+  if (spec.diagonal.used()) {
+    const Operand mask = mask_operand(spec, Level::kL1);
+    const u64 lines =
+        footprint(spec, mask).bytes < 8 * kLineBytes ? 2 * elements(spec, mask) : u64{1} << 40;
     l1 += 2 * lines;  // there it may come nearer
     l2 += 2 * lines;
   }

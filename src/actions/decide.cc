@@ -6,7 +6,6 @@
 
 #include "actions/narrow.hh"
 #include "actions/walk.hh"
-#include "spec/border.hh"
 
 namespace morello {
 namespace {
@@ -59,9 +58,9 @@ bool is_listed(const Spec& spec, const Limits& limits, const Action& action,
   size_t kind = static_cast<size_t>(action.kind);
   if (kind == 0 || kind > rewrites().size()) return false;
   const Rewrite& rewrite = *rewrites()[kind - 1];
-  const bool bordered = bordered_operand(spec) >= 0;
-  if (!may_be_listed(rewrite, bordered, context)) return false;
-  if (!bordered)
+  const u8 specials = specials_of(spec);
+  if (!may_be_listed(rewrite, specials, context)) return false;
+  if (specials == 0)
     if (const std::optional<Action> sure = sure_action(spec, context)) return action == *sure;
   if (rewrite.lists) return rewrite.lists(spec, limits, action, context);
   scratch.clear();

@@ -206,7 +206,8 @@ decltype(ImplNode::kind) registers_node(const Spec& spec, const Action& a, const
 
 }  // namespace
 
-extern const Rewrite kViewRewrite = {ActionKind::kView, list_views, derive_view, view_node};
+extern const Rewrite kViewRewrite = {ActionKind::kView, list_views, derive_view,
+                                     view_node,         nullptr,    kDiagonal};
 extern const Rewrite kPackRewrite = {ActionKind::kPack, list_packs<ActionKind::kPack>, derive_pack,
                                      pack_node};
 extern const Rewrite kWidenRewrite = {ActionKind::kWiden, list_packs<ActionKind::kWiden>,

@@ -45,6 +45,6 @@ decltype(ImplNode::kind) pad_node(const Spec& spec, const Action& a, const Actio
 }  // namespace
 
 extern const Rewrite kPadRewrite = {ActionKind::kPad, list_pad, derive_pad,
-                                    pad_node,         nullptr,  true};
+                                    pad_node,         nullptr,  kBorders | kDiagonal};
 
 }  // namespace morello

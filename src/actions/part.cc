@@ -144,6 +144,11 @@ class Part {
           add(outputs_[i]);
   }
 
+  void add_diagonal() {
+    for (int s = 0; s < part_.stage_count; s++)
+      if (part_.stage[s].op == Op::kKeep) part_.diagonal = whole_.diagonal;
+  }
+
   void add_stages() {
     std::array<Ref, kMaxStages> now{};
     Place place;
@@ -221,6 +226,7 @@ class Part {
   Child finish(const Limits& limits) {
     add_operands();
     add_stages();
+    add_diagonal();
     leave_rounding_to_outputs();
     DimMask used = part_.reduced();  // if no operand has them: so often the same value is added
     for (int o = 0; o < part_.operand_count; o++) {
@@ -258,6 +264,9 @@ Child part_after(const Spec& whole, std::span<const KeptValue> kept, const Limit
 
 namespace {
 
+/// A diagonal becomes a mask.
+int most_operands(const Spec& whole) { return kMaxOperands - (whole.diagonal.used() ? 1 : 0); }
+
 /// Has the part that computes values too many operands, with a buffer for each that has no output?
 bool overflows_before(const Spec& whole, StageMask kept) {
   u32 operands = 0;  // bit o
@@ -273,7 +282,7 @@ bool overflows_before(const Spec& whole, StageMask kept) {
     else
       operands |= 1u << whole.stage[s].out;
   }
-  return std::popcount(operands) + buffers > kMaxOperands;
+  return std::popcount(operands) + buffers > most_operands(whole);
 }
 
 }  // namespace
@@ -299,7 +308,7 @@ bool fits_cut(const Spec& whole, u32 kept, bool readable) {
     }
     if (!has_stage(kept, s)) use(whole.stage[s].out);
   }
-  return stages != 0 && count <= kMaxOperands;
+  return stages != 0 && count <= most_operands(whole);
 }
 
 Child fill_part(const Spec& whole, const Stage& stage, u32 bits, const Limits& limits) {

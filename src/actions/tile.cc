@@ -202,12 +202,12 @@ decltype(ImplNode::kind) loop_node(const Spec& spec, const Action& a, const Acti
 
 extern const Rewrite kTileRewrite = {
     ActionKind::kTile, list_tiles<ActionKind::kTile>, derive_serial,
-    loop_node,         lists_tile<ActionKind::kTile>, true};
+    loop_node,         lists_tile<ActionKind::kTile>, kBorders | kDiagonal};
 extern const Rewrite kParallelTileRewrite = {ActionKind::kParallelTile,
                                              list_tiles<ActionKind::kParallelTile>,
                                              derive_parallel,
                                              loop_node,
                                              lists_tile<ActionKind::kParallelTile>,
-                                             true};
+                                             kBorders | kDiagonal};
 
 }  // namespace morello

@@ -10,6 +10,7 @@
 #include "codegen/routines.hh"
 #include "cost/microkernel.hh"
 #include "spec/border.hh"
+#include "spec/diagonal.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -197,18 +198,54 @@ class Planner {
     peak = std::max(peak, scratch_used_);
   }
 
+  /// From one part of `size` elements of a dimension to what is behind it.
+  bool add_steps(NodeId id, u8 along, u32 size, const Places& places,
+                 std::vector<CursorStep>& steps) {
+    const Spec& spec = tree_.nodes[id].spec;
+    for (int o = 0; o < spec.operand_count; o++) {
+      const Operand& operand = spec.operand[o];
+      if (!has_dim(operand.dims, along)) continue;
+      if (places[o].in_registers) return fail(id, "its loop tiles a register tile");
+      const DimView& dim = places[o].view.dim[along];
+      if (size % dim.aligned() != 0) return fail(id, "its tile starts inside a block");
+      i64 bytes = dim.at(size) * static_cast<i64>(size_of(operand.dtype));
+      if (bytes != 0) steps.push_back({places[o].cursor, bytes});
+    }
+    return true;
+  }
+
+  /// A loop of one trip, and what is left.
+  bool add_kind(NodeId id, const Divide& divide, const Places& places, std::vector<PlanId>& out) {
+    const ImplNode& node = tree_.nodes[id];
+    PlanLoop made{1, {}, {}, {}};
+    if (!add_steps(id, divide.dim, divide.size, places, made.steps) ||
+        !add_child(id, node.children[0], places, nullptr, made.body) ||
+        !add_child(id, node.children[1], places, nullptr, made.rest))
+      return false;
+    out.push_back(add(std::move(made)));
+    return true;
+  }
+
+  bool add_kind(NodeId id, const Mask& mask, const Places& places, std::vector<PlanId>& out) {
+    const ImplNode& node = tree_.nodes[id];
+    const u64 before = scratch_used_, bytes = size_of(mask.mask.dtype);
+    Buffers buffers;
+    buffers[0].view = mask_view(node.spec);
+    reserve_scratch(mask_elements(node.spec) * bytes);
+    bool ok = true;
+    for (size_t c = 0; ok && c < node.children.size(); c++) {
+      const u64 begin = mask_begin(node.spec, static_cast<int>(c)) * bytes;
+      buffers[0].cursor = cursor({Cursor::Base::kScratch, before + begin});
+      ok = add_child(id, node.children[c], places, &buffers, out);
+    }
+    scratch_used_ = before;
+    return ok;
+  }
+
   bool add_kind(NodeId id, const Loop& loop, const Places& places, std::vector<PlanId>& out) {
     const ImplNode& node = tree_.nodes[id];
     std::vector<CursorStep> steps;
-    for (int o = 0; o < node.spec.operand_count; o++) {
-      const Operand& operand = node.spec.operand[o];
-      if (!has_dim(operand.dims, loop.dim)) continue;
-      if (places[o].in_registers) return fail(id, "its loop tiles a register tile");
-      const DimView& dim = places[o].view.dim[loop.dim];
-      if (loop.tile % dim.aligned() != 0) return fail(id, "its tile starts inside a block");
-      i64 bytes = dim.at(loop.tile) * static_cast<i64>(size_of(operand.dtype));
-      if (bytes != 0) steps.push_back({places[o].cursor, bytes});
-    }
+    if (!add_steps(id, loop.dim, loop.tile, places, steps)) return false;
     u64 tasks = std::min<u64>(loop.trips, target_.processors);
     // Tasks keep no vector registers for one another: below a register tile a loop is an ordinary
     // one.

@@ -7,6 +7,7 @@
 #include "cost/io_bound.hh"
 #include "cost/recipe.hh"
 #include "cost/shared.hh"
+#include "spec/diagonal.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -117,6 +118,14 @@ u64 least_lines(const Spec& spec, const Operand& x, u64 lines) {
   return lines;
 }
 
+/// What no row keeps of an input need not come.
+void leave_out_masked(const Spec& spec, const Operand& x, Footprint& f) {
+  const u64 kept = kept_points(spec, x.dims);
+  if (x.access != Access::kIn || kept == points_of(spec, x.dims)) return;
+  f.runs = 0;
+  f.lines = x.windows ? 0 : std::min(f.lines, kept * size_of(x.dtype) / kLineBytes);
+}
+
 }  // namespace
 
 Bounds::Traffic Bounds::traffic(const Spec& spec) const {
@@ -131,6 +140,7 @@ Bounds::Traffic Bounds::traffic(const Spec& spec) const {
       f.runs = least_lines(spec, x, f.runs);
       f.lines = least_lines(spec, x, f.lines);
     }
+    if (spec.diagonal.used()) leave_out_masked(spec, x, f);
     i64 times = x.access == Access::kIn ? 1 : 2;
     auto price = [&](Level level) {
       i64 units = saturating_mul(f.lines, target_.at(level).line_units);
@@ -279,7 +289,9 @@ i64 Bounds::stages(const Spec& spec) const {
   i64 all = 0;
   for (int s = 0; s < spec.stage_count; s++) {
     const Stage& stage = spec.stage[s];
-    const u64 points = points_of(spec, dims_of(spec, stage));
+    if (stage.op == Op::kKeep) continue;  // of what is kept, nothing
+    const DimMask dims = dims_of(spec, stage);
+    const u64 points = spec.diagonal.used() ? kept_points(spec, dims) : points_of(spec, dims);
     if (stage.op == Op::kMulAdd) {
       auto type = [&](Ref in) {
         return is_operand(in) ? spec.operand[in].dtype : spec.stage[stage_of(in)].dtype;
@@ -314,7 +326,7 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
   Traffic once = traffic(spec);
   i64 c = saturating_add(once.l2, once.memory);
   u64 lanes = computed_lanes(spec, target_);
-  if (!is_chain(spec) || (spec.window[0].used() && !contraction_of(spec))) {
+  if (!is_chain(spec) || spec.diagonal.used() || (spec.window[0].used() && !contraction_of(spec))) {
     c = saturating_add(c, stages(spec));
   } else if (contraction_of(spec)) {
     // Along a window elements serve more results than one, which io_bound() does not know.

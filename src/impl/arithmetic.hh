@@ -58,9 +58,15 @@ void with_function(Op op, Dtype computed, F&& f) {
       break;
     case Op::kCopy:
     case Op::kFill:
+    case Op::kKeep:  // what is kept; of the rest masked()
       f([](double x, double, double) { return x; });
       break;
   }
+}
+
+/// What a stage that keeps makes of what it does not: -inf, but for NaN.
+inline double masked(double x) {
+  return std::isnan(x) ? x : -std::numeric_limits<double>::infinity();
 }
 
 /// a op= b, of a reduction

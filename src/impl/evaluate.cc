@@ -254,7 +254,7 @@ class ChainEvaluator {
 }  // namespace
 
 void evaluate(const Spec& spec, const Views& views, void* const* operands) {
-  if (is_chain(spec) && bordered_operand(spec) < 0)
+  if (is_chain(spec) && bordered_operand(spec) < 0 && !spec.diagonal.used())
     ChainEvaluator(spec, views, operands).run(operands[spec.out_index()]);
   else
     evaluate_values(spec, views, operands);
@@ -262,7 +262,7 @@ void evaluate(const Spec& spec, const Views& views, void* const* operands) {
 
 size_t evaluate_at(const Spec& spec, const Views& views, const void* const* operands, int output,
                    std::span<const i64> offsets, double* values) {
-  if (!is_chain(spec) || bordered_operand(spec) >= 0)
+  if (!is_chain(spec) || bordered_operand(spec) >= 0 || spec.diagonal.used())
     return evaluate_values_at(spec, views, const_cast<void* const*>(operands), output, offsets,
                               values);
   ChainEvaluator evaluator(spec, views, operands);

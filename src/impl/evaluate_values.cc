@@ -119,9 +119,16 @@ class ValueEvaluator {
     const double y = stage.in[1] == kNoRef ? 0 : input(stage, 1, index);
     const double z = stage.in[2] == kNoRef ? 0 : input(stage, 2, index);
     if (is_reduction(stage) && stage.op != Op::kMulAdd) return x;
+    if (stage.op == Op::kKeep) return is_kept(index) ? x : masked(x);
     double result = 0;
     with_function(stage.op, stage.dtype, [&](auto f) { result = f(x, y, z); });
     return result;
+  }
+
+  bool is_kept(const Index& index) const {
+    const Diagonal& diagonal = spec_.diagonal;
+    const u64 row = diagonal.row == kNoDim ? 0 : index[diagonal.row];
+    return index[diagonal.column] < row + diagonal.kept;
   }
 
   double input(const Stage& stage, int i, const Index& index) {

@@ -57,6 +57,20 @@ struct Pad {
   Operand padded;  // over this node's dimensions, with the borders inside: spec/border.hh
 };
 
+/// children[0] runs on the first `size` elements of dimension `dim`, children[1] on the others: the
+/// rows of a diagonal, of which each part keeps other columns (spec/diagonal.hh).
+struct Divide {
+  u8 dim = 0;
+  u32 size = 0;
+};
+
+/// A new buffer that masks what the diagonal does not keep. children = {fill, fill, body}: what is
+/// kept and what is not, one after the other in one run; the body reads each row of the mask one
+/// element before the last.
+struct Mask {
+  Operand mask;  // as the body sees it, over this node's dimensions
+};
+
 /// A leaf: one microkernel does the whole Spec.
 struct Select {
   u16 microkernel = 0;  // MicrokernelId
@@ -70,7 +84,7 @@ struct Choose {
 
 struct ImplNode {
   Spec spec;
-  std::variant<Loop, Move, Block, Select, Choose, Pad> kind;
+  std::variant<Loop, Move, Block, Select, Choose, Pad, Divide, Mask> kind;
   std::vector<Edge> children;
   i64 cost = 0;  // units; of the whole subtree, once
   Limits peaks;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "spec/border.hh"
+#include "spec/diagonal.hh"
 #include "support/number.hh"
 
 namespace morello {
@@ -72,15 +73,19 @@ bool for_each_on_axes(const Spec& spec, const Operand& operand, View view, i64 o
   return for_each_element(axes, whole, view, offset, f);
 }
 
-Buffer new_buffer_of(const Spec& spec, const Operand& operand) {
+Buffer new_run(Dtype dtype, u64 elements) {
   Buffer b;
-  b.dtype = operand.dtype;
-  b.elements = dense_elements(spec, operand);
+  b.dtype = dtype;
+  b.elements = elements;
   b.own.resize(b.elements * size_of(b.dtype));
   b.data = b.own.data();
   for (u64 i = 0; i < b.elements; i++) b.poison(static_cast<i64>(i));
   b.marks.assign(b.elements, Mark::kUndefined);
   return b;
+}
+
+Buffer new_buffer_of(const Spec& spec, const Operand& operand) {
+  return new_run(operand.dtype, dense_elements(spec, operand));
 }
 
 class Interpreter {
@@ -170,6 +175,28 @@ class Interpreter {
       ok = run_child(node, node.children[c], places, &buffers);
     }
     end_life(pad.padded.level, memory.elements);
+    return ok;
+  }
+
+  bool run_kind(NodeId id, const Divide& divide, const Places& places) {
+    const ImplNode& node = tree_.nodes[id];
+    const Loop first{divide.dim, divide.size, 1, false};
+    return run_child(node, node.children[0], places, nullptr) &&
+           run_child(node, node.children[1], shifted(node, places, first, 1), nullptr);
+  }
+
+  bool run_kind(NodeId id, const Mask& mask, const Places& places) {
+    const ImplNode& node = tree_.nodes[id];
+    Buffer memory = new_run(mask.mask.dtype, mask_elements(node.spec));
+    Buffers buffers;
+    buffers[0] = {&memory, 0, mask_view(node.spec)};
+    begin_life(mask.mask.level, memory.elements);
+    bool ok = true;
+    for (size_t c = 0; ok && c < node.children.size(); c++) {
+      buffers[0].offset = static_cast<i64>(mask_begin(node.spec, static_cast<int>(c)));
+      ok = run_child(node, node.children[c], places, &buffers);
+    }
+    end_life(mask.mask.level, memory.elements);
     return ok;
   }
 

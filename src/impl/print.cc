@@ -176,6 +176,16 @@ class Lines {
     return "pad " + operand_name(pad.operand) + " as " + text_of(pad.padded, names);
   }
 
+  std::string text_of_kind(const ImplNode& node, const Divide& divide, const Names& names) const {
+    const u32 size = node.spec.size[divide.dim];
+    return "divide " + names[divide.dim] + " into " + std::to_string(divide.size) + " and " +
+           std::to_string(size - divide.size);
+  }
+
+  std::string text_of_kind(const ImplNode&, const Mask& mask, const Names& names) const {
+    return "mask by buffer " + text_of(mask.mask, names);
+  }
+
   std::string text_of_kind(const ImplNode&, const Choose& choose, const Names& names) const {
     return "choose " + operand_name(choose.operand) + " as " + text_of(choose.placed, names);
   }

@@ -7,6 +7,7 @@
 #include "impl/impl.hh"
 #include "impl/microkernel_id.hh"
 #include "spec/border.hh"
+#include "spec/diagonal.hh"
 #include "spec/roles.hh"
 #include "support/number.hh"
 
@@ -23,6 +24,7 @@ struct Unbound {
   std::array<Stage, kMaxStages> stage{};
   int stage_count = 0;
   std::array<Window, kMaxWindows> window{};
+  Diagonal diagonal;
   friend bool operator==(const Unbound&, const Unbound&) = default;
 };
 
@@ -57,6 +59,11 @@ Unbound unbind(const Spec& child, const Binding& binding) {
     if (!u.window[w].used()) continue;
     u.window[w].outer = binding.dim[u.window[w].outer];
     u.window[w].inner = binding.dim[u.window[w].inner];
+  }
+  u.diagonal = child.diagonal;
+  if (child.diagonal.used()) {
+    u.diagonal.column = binding.dim[child.diagonal.column];
+    if (child.diagonal.row != kNoDim) u.diagonal.row = binding.dim[child.diagonal.row];
   }
   u.stage_count = child.stage_count;
   auto map_ref = [&](Ref ref) {
@@ -229,7 +236,7 @@ class Validator {
 
   static int buffers_of(const ImplNode& node) {
     if (const auto* move = std::get_if<Move>(&node.kind)) return move->view ? 0 : 1;
-    if (std::holds_alternative<Pad>(node.kind)) return 1;
+    if (std::holds_alternative<Pad>(node.kind) || std::holds_alternative<Mask>(node.kind)) return 1;
     const auto* block = std::get_if<Block>(&node.kind);
     return block ? block->buffer_count : 0;
   }
@@ -355,6 +362,8 @@ class Validator {
     for (const Edge& edge : node.children) {
       Unbound child = unbind(tree_.nodes[edge.node].spec, edge.binding);
       name_windows(spec, child);
+      require(!child.diagonal.used() || child.diagonal == spec.diagonal,
+              "a child has a diagonal of its own");
       for (int d = 0; d < spec.rank; d++) {
         require(child.size[d] == 1 || child.size[d] == spec.size[d], "a child has other sizes");
         if (child.size[d] == spec.size[d]) covered = static_cast<DimMask>(covered | 1u << d);
@@ -405,6 +414,29 @@ class Validator {
     const PaddedPart parts[] = {border_fill(spec, pad.operand, pad.padded),
                                 border_copy(spec, pad.operand, pad.padded),
                                 border_rest(spec, pad.operand, pad.padded)};
+    for (int c = 0; c < 3; c++) check_child(node, c, parts[c].spec, parts[c].binding);
+  }
+
+  void check_kind(const ImplNode& node, const Divide& divide) {
+    const Spec& spec = node.spec;
+    if (!require(spec.diagonal.used() && divide.dim == spec.diagonal.row &&
+                     may_divide_rows(spec, divide.size) && node.children.size() == 2,
+                 "divides what is no diagonal's rows"))
+      return;
+    for (int c = 0; c < 2; c++) {
+      const DiagonalPart part = part_of_rows(spec, divide.size, c == 0);
+      check_child(node, c, part.spec, part.binding);
+    }
+  }
+
+  void check_kind(const ImplNode& node, const Mask& mask) {
+    const Spec& spec = node.spec;
+    if (!require(spec.diagonal.used() && node.children.size() == 3, "masks what has no diagonal"))
+      return;
+    const Level level = mask.mask.level;
+    require(mask.mask == mask_operand(spec, level), "the buffer is no mask of the diagonal");
+    const DiagonalPart parts[] = {mask_fill(spec, level, true), mask_fill(spec, level, false),
+                                  masked_rest(spec, mask.mask)};
     for (int c = 0; c < 3; c++) check_child(node, c, parts[c].spec, parts[c].binding);
   }
 

@@ -40,7 +40,7 @@ int inputs_of(const Stage& stage) {
   if (can_reduce(stage.op) && stage.in[1] == kNoRef) return 1;
   if (stage.reduce != 0) return -1;
   if (stage.op == Op::kFill) return 0;
-  if (stage.op == Op::kCopy) return 1;
+  if (stage.op == Op::kCopy || stage.op == Op::kKeep) return 1;
   const int inputs = elementwise_inputs(stage.op);
   return inputs == 0 ? -1 : inputs;
 }
@@ -117,6 +117,32 @@ void judge_stages(const Spec& spec, Judge& judge) {
     for (int t = 0; t < s; t++)
       judge.require(spec.stage[s] != spec.stage[t], "stages ", t, " and ", s, " are the same");
   }
+}
+
+/// There is one if a stage keeps, and all values that are kept have its dimensions.
+void judge_diagonal(const Spec& spec, Judge& judge) {
+  const Diagonal& diagonal = spec.diagonal;
+  DimMask dims = 0;
+  bool keeps = false;
+  if (diagonal.used()) {
+    const bool rows = diagonal.row != kNoDim;
+    if (!judge.require(diagonal.column < spec.rank && diagonal.column != diagonal.row &&
+                           (!rows || diagonal.row < spec.rank) && diagonal.reserved == 0,
+                       "the diagonal has no two dimensions"))
+      return;
+    dims = static_cast<DimMask>(1u << diagonal.column | (rows ? 1u << diagonal.row : 0));
+  } else {
+    judge.require(diagonal == Diagonal{}, "there is no diagonal, but something of one");
+  }
+  for (int s = 0; s < spec.stage_count; s++) {
+    if (spec.stage[s].op != Op::kKeep) continue;
+    keeps = true;
+    judge.require(spec.stage[s].dtype == Dtype::kF32, "stage ", s, " keeps no f32");
+    judge.require((dims & ~dims_of(spec, value_of(s))) == 0, "stage ", s,
+                  " lacks a dimension of the diagonal");
+  }
+  judge.require(keeps == diagonal.used(), "a diagonal without a stage that keeps, or the reverse");
+  judge.require(!keeps || spec.operand_count < kMaxOperands, "has no room for a mask");
 }
 
 /// Inputs first, each one read, in the order in which stages read them; then outputs, each written
@@ -250,6 +276,7 @@ Judge judge_form(const Spec& spec) {
     judge.take(not_canonical_operand(spec, spec.operand[o]), "operand " + std::to_string(o) + ' ');
   if (judge.ok()) judge_stages(spec, judge);
   if (judge.ok()) judge_uses(spec, judge);
+  if (judge.ok()) judge_diagonal(spec, judge);
   DimMask used = 0;
   for (int o = 0; o < spec.operand_count; o++)
     used = static_cast<DimMask>(used | spec.operand[o].dims);
@@ -314,6 +341,9 @@ std::string not_canonical(const Spec& spec) {
   for (int o = 0; o < spec.operand_count && judge.ok(); o++)
     judge.take(not_canonical(spec, spec.operand[o]), "operand " + std::to_string(o) + ' ');
   if (!judge.ok()) return judge.result();
+  const Diagonal& diagonal = spec.diagonal;
+  judge.require(!diagonal.used() || diagonal.kept < spec.size[diagonal.column],
+                "the diagonal keeps everything");
   // Dimensions are numbered as the output has them, from slow to fast, then the others.
   int next = 0;
   const Layout& out = spec.out().layout;

@@ -84,6 +84,12 @@ std::string describe_window(const Window& w) {
   return s;
 }
 
+/// keeps d1<d0+1
+std::string describe_diagonal(const Diagonal& diagonal) {
+  const std::string row = diagonal.row == kNoDim ? "" : dim_text(diagonal.row) + '+';
+  return " keeps " + dim_text(diagonal.column) + '<' + row + std::to_string(diagonal.kept);
+}
+
 }  // namespace
 
 std::string describe(const Spec& spec) {
@@ -103,6 +109,7 @@ std::string describe(const Spec& spec) {
   for (int w = 0; w < kMaxWindows; w++)
     if (spec.window[w].used())
       s += " w" + std::to_string(w) + '=' + describe_window(spec.window[w]);
+  if (spec.diagonal.used()) s += describe_diagonal(spec.diagonal);
   for (int o = 0; o < spec.operand_count; o++) {
     if (spec.operand[o].access != Access::kIn)
       s += spec.operand[o].access == Access::kInOut ? " +=" : " =>";

@@ -14,6 +14,7 @@ namespace {
 bool mergeable(const Draft& draft, const Draft::Dim& outer, const Draft::Dim& inner) {
   if (outer.size * inner.size > std::numeric_limits<i32>::max()) return false;
   if (outer.roles != inner.roles || outer.window || inner.window) return false;
+  if (outer.diagonal || inner.diagonal) return false;
   for (int o = 0; o < draft.operands; o++)
     if (outer.stride[o] != inner.stride[o] * inner.size) return false;
   return true;

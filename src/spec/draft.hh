@@ -16,8 +16,10 @@ struct Draft {
     /// Which stages of a graph have it in their value (bit 2 s) or combine along it (bit 2 s + 1).
     u32 roles = 0;
     std::array<i64, kMaxOperands> stride{};
-    u8 window = 0;  // 2 w + 1: the outer one of bordered[w], 2 w + 2: the inner one
+    u8 window = 0;    // 2 w + 1: the outer one of bordered[w], 2 w + 2: the inner one
+    u8 diagonal = 0;  // kRow or kColumn of it; never merged
   };
+  static constexpr u8 kRow = 1, kColumn = 2;
   /// Two dimensions that index one axis of an operand, past its ends. They are never merged.
   struct Bordered {
     int operand = 0;

@@ -83,7 +83,7 @@ MaybeFault GraphBuilder::run() {
   return std::nullopt;
 }
 
-MaybeFault GraphBuilder::find_diagonal() const {
+MaybeFault GraphBuilder::find_repeated_axis() const {
   auto twice = [&](std::vector<int> atoms) {
     std::sort(atoms.begin(), atoms.end());
     return std::adjacent_find(atoms.begin(), atoms.end()) != atoms.end();
@@ -347,6 +347,21 @@ Value GraphBuilder::cast(const Value& x, Dtype dtype) {
   stage.in[0] = x.source;
   stage.rounds = dtype;
   return add_stage(std::move(stage), x.axes, dtype);
+}
+
+Value GraphBuilder::causal_mask(const Value& x, i64 kept) {
+  if (failed()) return {};
+  if (x.axes.size() < 2)
+    return fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kInput),
+                "a causal mask takes [..,m,n], rows and columns; the input has ", x.axes.size(),
+                " axes");
+  const ValueAxis &rows = x.axes[x.axes.size() - 2], &columns = x.axes.back();
+  if (kept >= columns.size) return x;
+  keeping_.push_back({rows.dims, columns.dims, kept, node_});
+  GraphStage stage;
+  stage.op = Op::kKeep;
+  stage.in[0] = x.source;
+  return add_stage(std::move(stage), x.axes, is_integer(x.dtype) ? Dtype::kF32 : x.dtype);
 }
 
 /// False, with a fault, if the border is of a kind that no Spec can say.

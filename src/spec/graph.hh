@@ -83,6 +83,8 @@ class GraphBuilder {
   Value transpose(const Value& x, const std::vector<u32>& permutation);
   Value reshape(const Value& x, const std::vector<i64>& shape);
   Value cast(const Value& x, Dtype dtype);
+  /// Of the last two axes, rows and columns: -inf in the columns of row r from r + `kept` on.
+  Value causal_mask(const Value& x, i64 kept);
   /// `axis` of a tensor as windows: two axes in place of one, `count` windows and `size` elements
   /// of each, at step * window + dilation * element. Only of inputs that nothing else reads.
   /// Windows may begin `before` elements before the axis, and end `after` behind it.
@@ -115,11 +117,18 @@ class GraphBuilder {
   };
   const std::vector<Use>& uses() const { return uses_; }
   const std::vector<GraphStage>& stages() const { return stages_; }
+  struct Keeping {
+    std::vector<int> rows, columns;  // dimensions
+    i64 kept = 0;
+    int node = 0;  // that asks for it
+  };
+  /// Of the stages that keep.
+  const std::vector<Keeping>& keeping() const { return keeping_; }
   GraphDims& dims() { return dims_; }
   const GraphDims& dims() const { return dims_; }
 
-  /// Something is indexed twice by the same dimension: a diagonal, which no Spec can say.
-  MaybeFault find_diagonal() const;
+  /// Something is indexed twice by the same dimension, which no Spec can say.
+  MaybeFault find_repeated_axis() const;
 
  private:
   struct Together {  // axes that have to be different dimensions
@@ -134,6 +143,9 @@ class GraphBuilder {
   Value add_stage(GraphStage stage, std::vector<ValueAxis> axes, Dtype dtype);
   std::vector<int> axes_of(const Node& node, const Value& x);
   Value normalised(const Node& node, const std::vector<Value>& in);
+  /// REQUIRES: the node has it.
+  Place setting(const Node& node, Parameter parameter) const;
+  std::optional<i64> kept_columns(const Node& node);
   Value attention(const Node& node, const std::vector<Value>& in);
   Value scaled_matmul(const std::vector<Value>& in);
   Value convolution(const Node& node, const std::vector<Value>& in);
@@ -152,6 +164,7 @@ class GraphBuilder {
   std::vector<Value> values_;
   std::vector<GraphStage> stages_;
   std::vector<Together> together_;
+  std::vector<Keeping> keeping_;
   MaybeFault fault_;
   int node_ = 0;
 };

@@ -34,11 +34,12 @@ MaybeFault check_settings(const Node& node, const OperationRow& row, int index) 
     const ParameterRow& p = row_of(parameter);
     const bool pair = parameter == Parameter::kWindow || parameter == Parameter::kStride ||
                       parameter == Parameter::kDilation;
-    const size_t most =
-        p.values == ParameterRow::Values::kNone                                        ? 0
-        : p.values == ParameterRow::Values::kNumber || parameter == Parameter::kGroups ? 1
-        : pair                                                                         ? 2
-               : MORELLO_MAX_RANK;
+    const bool one = p.values == ParameterRow::Values::kNumber || parameter == Parameter::kGroups ||
+                     parameter == Parameter::kOffset;
+    const size_t most = p.values == ParameterRow::Values::kNone ? 0
+                        : one                                   ? 1
+                        : pair                                  ? 2
+                                                                : MORELLO_MAX_RANK;
     // A scalar has no axes to permute, and its shape no sizes.
     const bool empty = parameter == Parameter::kPerm || parameter == Parameter::kShape;
     if (values.size() > most || (values.empty() && most > 0 && !empty))
@@ -162,7 +163,7 @@ static MaybeFault check_output_shape(const Statement& s, int out,
 MaybeFault make_graph_space(const Statement& s, bool has_output, Space& space) {
   GraphBuilder graph(s);
   if (auto f = graph.run()) return f;
-  if (auto f = graph.find_diagonal()) return f;
+  if (auto f = graph.find_repeated_axis()) return f;
   // Axes are alike if they are the same dimensions.
   std::vector<std::vector<int>> known;
   auto label = [&](const std::vector<ValueAxis>& axes, std::vector<int>& labels) {

@@ -122,6 +122,10 @@ Value GraphBuilder::apply(const Node& node) {
       return attention(node, in);
     case Operation::kScaledMatmul:
       return scaled_matmul(in);
+    case Operation::kCausalMask: {
+      const std::optional<i64> kept = kept_columns(node);
+      return kept ? causal_mask(in[0], *kept) : Value{};
+    }
     case Operation::kConv2d:
       return convolution(node, in);
     case Operation::kMaxPool:
@@ -202,6 +206,22 @@ Value GraphBuilder::normalised(const Node& node, const std::vector<Value>& in) {
   return result;
 }
 
+Place GraphBuilder::setting(const Node& node, Parameter parameter) const {
+  int entry = 0;
+  while (node.settings[static_cast<size_t>(entry)].parameter != parameter) entry++;
+  return here(Place::Kind::kSetting, entry);
+}
+
+/// Of the first row; one more than the offset.
+std::optional<i64> GraphBuilder::kept_columns(const Node& node) {
+  const std::vector<i64> offset = integers_of<i64>(node, Parameter::kOffset);
+  if (offset.empty()) return 1;
+  if (offset[0] >= 0) return std::min(offset[0], kMaxElements) + 1;
+  fail(MORELLO_UNSUPPORTED, setting(node, Parameter::kOffset), "offset=", offset[0],
+       " leaves nothing in the first row; valid are 0 and more");
+  return std::nullopt;
+}
+
 /// softmax(scale * q k^T + mask) v, of which the results are divided by the sums, not the weights.
 Value GraphBuilder::attention(const Node& node, const std::vector<Value>& in) {
   const size_t rank = in[0].axes.size();
@@ -216,6 +236,14 @@ Value GraphBuilder::attention(const Node& node, const std::vector<Value>& in) {
                                  1 / std::sqrt(static_cast<double>(in[0].axes.back().size)));
   Value scores = binary(Op::kMul, matmul(in[0], transpose(in[1], swapped)), number(scale));
   if (in.size() > 3) scores = binary(Op::kAdd, scores, in[3]);
+  if (setting_of(node, Parameter::kCausal)) {
+    const std::optional<i64> kept = kept_columns(node);
+    if (!kept) return {};
+    scores = causal_mask(scores, *kept);
+  } else if (setting_of(node, Parameter::kOffset)) {
+    return fail(MORELLO_INVALID_ARGUMENT, setting(node, Parameter::kOffset),
+                "offset is of a causal mask; write causal as well");
+  }
   const auto [e, sums] = weights(scores, {static_cast<int>(rank) - 1});
   return binary(Op::kMul, matmul(e, in[2]), sums);
 }

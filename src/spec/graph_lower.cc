@@ -45,11 +45,12 @@ class Lowering {
     if (auto f = check_counts()) return f;
     Draft draft = make_draft();
     if (auto f = add_borders(draft)) return f;
+    if (auto f = add_diagonal(draft)) return f;
     std::vector<int> arguments = inputs_;
     for (const Output& output : outputs_) arguments.push_back(output.tensor);
     if (auto f = place_operands(statement_, arguments, draft, lowered)) return f;
     fill_in(draft, lowered.spec);
-    return std::nullopt;
+    return name_diagonal(draft, lowered.spec);
   }
 
  private:
@@ -379,6 +380,45 @@ class Lowering {
     return std::nullopt;
   }
 
+  /// All stages that keep keep the same.
+  MaybeFault add_diagonal(Draft& draft) {
+    const std::vector<GraphBuilder::Keeping>& all = graph_.keeping();
+    if (all.empty()) return std::nullopt;
+    const std::vector<int> rows = graph_.dims().atoms(all[0].rows),
+                           columns = graph_.dims().atoms(all[0].columns);
+    const Place place{Place::Kind::kNode, all.back().node};
+    if (rows.size() > 1 || columns.size() != 1)
+      return fault(MORELLO_UNSUPPORTED, place, "an axis of a causal mask is reshaped into several");
+    for (const GraphBuilder::Keeping& other : all)
+      if (graph_.dims().atoms(other.rows) != rows ||
+          graph_.dims().atoms(other.columns) != columns || other.kept != all[0].kept)
+        return fault(MORELLO_UNSUPPORTED, place,
+                     "a graph has one causal mask: this one has other axes, or another offset");
+    if (inputs_.size() + outputs_.size() == kMaxOperands)
+      return fault(MORELLO_UNSUPPORTED, place, "a graph with a causal mask has ", kMaxOperands,
+                   " tensors, outputs included; at most ", kMaxOperands - 1, " are supported");
+    if (!rows.empty()) draft.dims[dim_.at(rows[0])].diagonal = Draft::kRow;
+    draft.dims[dim_.at(columns[0])].diagonal = Draft::kColumn;
+    kept_ = static_cast<u32>(all[0].kept);
+    return std::nullopt;
+  }
+
+  MaybeFault name_diagonal(const Draft& draft, Spec& spec) const {
+    if (kept_ == 0) return std::nullopt;
+    spec.diagonal = {kNoDim, 0, 0, kept_};
+    DimMask dims = 0;
+    for (u8 d = 0; d < draft.dims.size(); d++) {
+      if (draft.dims[d].diagonal == 0) continue;
+      (draft.dims[d].diagonal == Draft::kRow ? spec.diagonal.row : spec.diagonal.column) = d;
+      dims = static_cast<DimMask>(dims | 1u << d);
+    }
+    for (int s = 0; s < spec.stage_count; s++)
+      if (spec.stage[s].op == Op::kKeep && (dims & ~dims_of(spec, value_of(s))) != 0)
+        return fault(MORELLO_UNSUPPORTED, {Place::Kind::kNode, graph_.keeping().back().node},
+                     "a causal mask over an axis with stride 0; pass the input with its elements");
+    return std::nullopt;
+  }
+
   void add_roles(Draft& draft) {
     std::vector<std::vector<char>> has(stages_.size(), std::vector<char>(draft.dims.size()));
     for (size_t s = 0; s < stages_.size(); s++) {
@@ -443,6 +483,7 @@ class Lowering {
   std::vector<Output> outputs_;  // at last in the order of the stages that write them
   std::vector<int> inputs_;      // tensors by first use
   std::map<int, size_t> dim_;    // of atoms, in the draft before it is merged
+  u32 kept_ = 0;                 // of the diagonal; 0: there is none
 };
 
 }  // namespace
@@ -450,7 +491,7 @@ class Lowering {
 MaybeFault lower_graph(const Statement& statement, Lowered& lowered) {
   GraphBuilder graph(statement);
   if (auto f = graph.run()) return f;
-  if (auto f = graph.find_diagonal()) return f;
+  if (auto f = graph.find_repeated_axis()) return f;
   return Lowering(statement, graph).run(lowered);
 }
 

@@ -21,6 +21,7 @@ enum class Op : u8 {
   kFill = 40,    // the stage's constant
   kCopy = 41,    // in0
   kMulAdd = 42,  // in0 * in1, summed over the reduced dimensions
+  kKeep = 43,    // in0 where the Spec's diagonal keeps it, else -inf: spec/diagonal.hh
 };
 
 struct Elementwise {
@@ -82,13 +83,24 @@ constexpr double identity_of(Op op, Dtype computed) {
 constexpr bool has_integers(Op op) {
   if (op == Op::kFloor || op == Op::kCeil || op == Op::kRound || elementwise_inputs(op) > 1)
     return op != Op::kDiv;
-  return class_of(op) == OpClass::kSimple && op != Op::kRecip;
+  return class_of(op) == OpClass::kSimple && op != Op::kRecip && op != Op::kKeep;
 }
 
 constexpr std::string_view name_of(Op op) {
   for (const Elementwise& e : kElementwise)
     if (e.op == op) return e.name;
-  return op == Op::kFill ? "fill" : op == Op::kCopy ? "copy" : op == Op::kMulAdd ? "muladd" : "?";
+  switch (op) {
+    case Op::kFill:
+      return "fill";
+    case Op::kCopy:
+      return "copy";
+    case Op::kMulAdd:
+      return "muladd";
+    case Op::kKeep:
+      return "keep";
+    default:
+      return "?";
+  }
 }
 
 }  // namespace morello

@@ -24,6 +24,8 @@ constexpr ParameterRow kParameters[] = {
     {Parameter::kPadding, "padding", Values::kIntegers, "a width"},
     {Parameter::kGroups, "groups", Values::kIntegers, "a number of groups"},
     {Parameter::kNhwc, "nhwc", Values::kNone, ""},
+    {Parameter::kCausal, "causal", Values::kNone, ""},
+    {Parameter::kOffset, "offset", Values::kIntegers, "a number of columns"},
 };
 
 template <class... P>
@@ -52,7 +54,9 @@ constexpr OperationRow kOwnRows[] = {
     {"log_softmax", Operation::kLogSoftmax, Op::kCopy, 1, 1, kAxes, kAxes},
     {"layernorm", Operation::kLayernorm, Op::kCopy, 1, 3, kNorm, kAxes},
     {"rmsnorm", Operation::kRmsnorm, Op::kCopy, 1, 2, kNorm, kAxes},
-    {"attention", Operation::kAttention, Op::kCopy, 3, 4, bits(Parameter::kScale)},
+    {"attention", Operation::kAttention, Op::kCopy, 3, 4,
+     bits(Parameter::kScale, Parameter::kCausal, Parameter::kOffset)},
+    {"causal_mask", Operation::kCausalMask, Op::kCopy, 1, 1, bits(Parameter::kOffset)},
     {"conv2d", Operation::kConv2d, Op::kCopy, 2, 2, kWindows | bits(Parameter::kGroups)},
     {"max_pool", Operation::kMaxPool, Op::kCopy, 1, 1, kPool, bits(Parameter::kWindow)},
     {"avg_pool", Operation::kAvgPool, Op::kCopy, 1, 1, kPool, bits(Parameter::kWindow)},

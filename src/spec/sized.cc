@@ -177,6 +177,9 @@ class Sized::Parser {
       if (w.used() && (w.outer == dim || w.inner == dim))
         return fail(last, MORELLO_UNSUPPORTED,
                     "a run-time size cannot be an axis of windows: they overlap");
+    if (s.diagonal.has(dim))
+      return fail(last, MORELLO_UNSUPPORTED,
+                  "a run-time size cannot be an axis of a causal mask: each row keeps others");
     for (size_t o = 0; o < s.operand_count; o++)
       if (has_dim(s.operand[o].dims, dim) != (sized_.axes_[x->argument[o]] >= 0))
         return fail(last, MORELLO_INVALID_SHAPE,

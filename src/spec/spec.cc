@@ -8,6 +8,7 @@
 
 #include "spec/border.hh"
 #include "spec/canonical.hh"
+#include "spec/diagonal.hh"
 
 namespace morello {
 namespace {
@@ -155,8 +156,7 @@ void number_as_output(Spec& spec, Binding* binding) {
       if (d != kNoDim) d = now[d];
   }
   for (int s = 0; s < spec.stage_count; s++) map_mask(spec.stage[s].reduce);
-  for (Window& w : spec.window)
-    if (w.used()) w.outer = now[w.outer], w.inner = now[w.inner];
+  renumber_pairs(spec, now);
 }
 
 }  // namespace
@@ -257,8 +257,7 @@ void drop_unit_dims(Spec& spec, Binding* binding) {
       if (d != kNoDim) d = now[d];
   }
   drop_windows(spec);
-  for (Window& w : spec.window)
-    if (w.used()) w.outer = now[w.outer], w.inner = now[w.inner];
+  renumber_pairs(spec, now);
   for (int s = 0; s < spec.stage_count; s++) spec.stage[s].reduce = map_mask(spec.stage[s].reduce);
   for (u8 d = 0; d < spec.rank; d++) {
     if (now[d] == kNoDim) continue;

@@ -67,6 +67,18 @@ constexpr bool meets_itself(const Window& w, u64 outer_size, u64 inner_size) {
   return w.step * (outer_size - 1) + w.dilation * (inner_size - 1) + 1 < outer_size * inner_size;
 }
 
+/// What stages that keep (Op::kKeep) keep: row r has its first `kept` + r columns, and all of the
+/// others are -inf. Unused: all 0.
+struct Diagonal {
+  u8 row = 0;  // kNoDim: one row
+  u8 column = 0;
+  u16 reserved = 0;
+  u32 kept = 0;
+  bool used() const { return kept != 0; }
+  bool has(int dim) const { return used() && (row == dim || column == dim); }
+  friend bool operator==(const Diagonal&, const Diagonal&) = default;
+};
+
 /// Where the runs of an operand start to cost extra: pages, and prefetchers that lose the stream.
 inline constexpr u64 kFarBytes = 1024;
 inline constexpr u8 kMaxAlias = 10;   // 64 KiB: one way of a large L2
@@ -126,6 +138,7 @@ struct Spec {
   bool serial = false;  // must not start parallel loops
   std::array<u32, kMaxDims> size{};
   std::array<Window, kMaxWindows> window{};
+  Diagonal diagonal;
   std::array<Operand, kMaxOperands> operand{};
   std::array<Stage, kMaxStages> stage{};
 
@@ -174,6 +187,8 @@ constexpr void each_field(SpecType& spec, F&& f) {
     auto& [outer, inner, step, dilation, before, after] = w;
     f(outer), f(inner), f(step), f(dilation), f(before), f(after);
   }
+  [[maybe_unused]] auto& [row, column, reserved, kept] = spec.diagonal;
+  f(row), f(column), f(kept);
 }
 
 /// Without a seed the same everywhere.
@@ -203,7 +218,8 @@ void drop_unit_dims(Spec& spec, Binding* binding);
 /// tile.
 Spec tile(const Spec& spec, int dim, u32 size, Binding* binding);
 void tile(const Spec& spec, int dim, u32 size, Spec& child, Binding* binding);
-/// False where a tile would start inside a block of a layout, or parts differ in their borders.
+/// False where a tile would start inside a block of a layout, or parts differ in their borders, or
+/// in what the diagonal keeps.
 bool may_tile(const Spec& spec, int dim, u32 size);
 
 /// The dense form of `layout` as an operand: contig and far set. Blocks that the sizes do not reach

@@ -55,6 +55,7 @@ enum class Operation : u8 {
   kMaxPool,
   kAvgPool,
   kScaledMatmul,
+  kCausalMask,
 };
 
 /// What a node is told besides its inputs.
@@ -71,6 +72,8 @@ enum class Parameter : u8 {
   kPadding,
   kGroups,
   kNhwc,
+  kCausal,
+  kOffset,
 };
 
 /// One operation of a graph.

@@ -64,6 +64,9 @@ std::string check(const Promise& p) {
     if (p.lo[axis] > p.hi[axis] || p.hi[axis] > largest_coordinate(p.key, axis) ||
         (axis >= kAxisLimit && p.lo[axis] != p.hi[axis]))
       return "axis " + std::to_string(axis) + " is out of range";
+  const Diagonal& diagonal = p.key.diagonal;
+  if (diagonal.used() && diagonal.kept >= u64{p.lo[kAxisSize + diagonal.column]} + 2)
+    return "a diagonal keeps everything";
   return has_tensors(p.key, p.hi) ? "" : "a tensor has more than 2^31-1 elements";
 }
 

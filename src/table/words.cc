@@ -117,6 +117,10 @@ std::string action_text(const Spec& key, const Action& a) {
       return "widen " + operand + " at " + level + ' ' + layout_of_action(a);
     case ActionKind::kPad:
       return "pad " + operand + " at " + level;
+    case ActionKind::kDivide:
+      return "divide " + by;
+    case ActionKind::kMask:
+      return "mask at " + level;
     case ActionKind::kRegisters:
       return "move " + operand + " to registers";
     case ActionKind::kAccumulate:

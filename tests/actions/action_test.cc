@@ -92,8 +92,10 @@ TEST_SUITE("actions") {
         limits = child.limits;
       }
     }
-    CHECK(!seen.count(ActionKind::kBufferizeFold));  // of graphs: general_test.cc
-    CHECK(seen.size() + 1 == rewrites().size());
+    // Of graphs: general_test.cc, and tests/impl/diagonal_test.cc
+    for (ActionKind kind : {ActionKind::kBufferizeFold, ActionKind::kDivide, ActionKind::kMask})
+      CHECK(!seen.count(kind));
+    CHECK(seen.size() + 3 == rewrites().size());
   }
 
   TEST_CASE("the cost of a tree is the cost that the search found, and the tree is valid") {

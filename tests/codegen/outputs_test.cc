@@ -21,7 +21,8 @@ namespace {
 /// The Spec with the value of a stage as one output more, before the last one; dense, in the order
 /// of the dimensions' numbers. Unchanged if there is no room.
 Spec with_output(Spec spec, int stage) {
-  if (spec.operand_count == kMaxOperands || spec.stage[stage].out != kNoRef) return spec;
+  const int most = kMaxOperands - (spec.diagonal.used() ? 1 : 0);
+  if (spec.operand_count == most || spec.stage[stage].out != kNoRef) return spec;
   const DimMask dims = dims_of(spec, value_of(stage));
   const Ref now = static_cast<Ref>(spec.out_index()), last = static_cast<Ref>(now + 1);
   auto move = [&](Ref& ref) { ref = ref == now ? last : ref; };

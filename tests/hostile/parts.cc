@@ -124,7 +124,7 @@ void append_number(Bytes& bytes, u64 n) {
 }  // namespace
 
 size_t columns_of(Section section) {
-  constexpr size_t kColumns[kSections] = {0, 343, 45, 25, 2, 5};
+  constexpr size_t kColumns[kSections] = {0, 346, 45, 25, 2, 5};
   return kColumns[static_cast<size_t>(section)];
 }
 

@@ -103,6 +103,10 @@ TEST_SUITE("search") {
           "c = mean x f32[2,9] axis=1 keep; sub x c -> square -> reduce_sum axis=1"})
       same_as_brute_force(spec_of(text), tiny(Isa::kAvx2), 1);
     same_as_brute_force(spec_of("softmax f32[3,17] axis=1"), *fixed_target(Isa::kAvx512), 1);
+    for (const char* text : {"causal_mask f32[3,4]", "causal_mask f32[2,3] -> softmax axis=1",
+                             "causal_mask f32[18,18] -> reduce_max axis=1",
+                             "matmul f32[3,2] f32[2,4] -> causal_mask offset=1"})
+      same_as_brute_force(spec_of(text), tiny(Isa::kAvx2), 1);
     same_as_brute_force(spec_of("matmul f32[2,3] f32[3,4] -> matmul f32[4,2]"),
                         *fixed_target(Isa::kAvx2), 1);
   }
@@ -241,7 +245,8 @@ TEST_SUITE("search") {
   TEST_CASE("graphs: what their restrictions cost") {
     for (const char* text : {"softmax f32[40,600] axis=1", "rmsnorm f32[40,300] f32[300] axis=1",
                              "matmul f32[20,16] f32[16,48] -> relu -> matmul f32[48,12]",
-                             "attention f32[30,8] f32[40,8] f32[40,8]"})
+                             "attention f32[30,8] f32[40,8] f32[40,8]",
+                             "attention f32[40,8] f32[40,8] f32[40,8] causal"})
       costs_at_most(text, *fixed_target(Isa::kAvx2),
                     1u << static_cast<int>(Restriction::kStageTiles), 2);
   }
@@ -264,6 +269,8 @@ TEST_SUITE("search") {
           Case{ActionKind::kAccumulate, "matmul f32[4,16] f32[16,900] -> matmul f32[900,16]", 1},
           Case{ActionKind::kBufferize, "softmax f32[64,1024] axis=1", 1},
           Case{ActionKind::kPad, "max_pool f32[3,2,5,6] window=3 padding=1", 1},
+          Case{ActionKind::kDivide, "attention f32[64,16] f32[64,16] f32[64,16] causal", 1},
+          Case{ActionKind::kMask, "attention f32[64,16] f32[64,16] f32[64,16] causal", 1},
           Case{ActionKind::kBufferizeFold, "softmax f32[64,1024] axis=1", 1},
           Case{ActionKind::kSelect, "add f32[8] f32[8] -> f32[8]", 1},
           Case{ActionKind::kParallelTile, "matmul f32[8,12] f32[12,16] -> f32[8,16]", 2},

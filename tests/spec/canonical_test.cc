@@ -194,6 +194,43 @@ TEST_CASE("not_canonical: windows") {
        {"operand 0 has a window in blocks", [](Spec& s) { s.operand[0].layout.append(0, 2); }}});
 }
 
+/// o1 = o0 where d1 < d0 + 2, else -inf.
+Spec triangle() {
+  Spec s;
+  s.rank = 2;
+  s.size = {6, 8};
+  s.operand_count = 2;
+  s.stage_count = 1;
+  s.diagonal = {0, 1, 0, 2};
+  s.operand[0] = operand(Dtype::kF32, Access::kIn, {0, 1});
+  s.operand[1] = operand(Dtype::kF32, Access::kOut, {0, 1});
+  s.stage[0] = stage(Op::kKeep, Dtype::kF32, 0, kNoRef, 0, 1);
+  return s;
+}
+
+TEST_CASE("not_canonical: the diagonal") {
+  check_broken(
+      triangle(),
+      {{"the diagonal keeps everything", [](Spec& s) { s.diagonal.kept = 8; }},
+       {"the diagonal has no two dimensions", [](Spec& s) { s.diagonal.column = 0; }},
+       {"the diagonal has no two dimensions", [](Spec& s) { s.diagonal.column = 2; }},
+       {"the diagonal has no two dimensions", [](Spec& s) { s.diagonal.row = 2; }},
+       {"the diagonal has no two dimensions", [](Spec& s) { s.diagonal.reserved = 1; }},
+       {"there is no diagonal, but something of one", [](Spec& s) { s.diagonal.kept = 0; }},
+       {"a diagonal without a stage that keeps, or the reverse", [](Spec& s) { s.diagonal = {}; }},
+       {"a diagonal without a stage that keeps, or the reverse",
+        [](Spec& s) { s.stage[0].op = Op::kCopy; }},
+       {"stage 0 keeps no f32", [](Spec& s) { s.stage[0].dtype = Dtype::kBf16; }},
+       {"stage 0 lacks a dimension of the diagonal",
+        [](Spec& s) { s.operand[0] = operand(Dtype::kF32, Access::kIn, {1}); }},
+       {"stage 0 has too many inputs", [](Spec& s) { s.stage[0].in[1] = 0; }},
+       {"stage 0 has no such operation, or must not reduce",
+        [](Spec& s) { s.stage[0].reduce = 1; }}});
+  Spec row = triangle();
+  row.diagonal.row = kNoDim;
+  CHECK(not_canonical(row) == "");
+}
+
 TEST_CASE("not_canonical: stages") {
   check_broken(
       graph(),

@@ -103,6 +103,7 @@ Interval apply(Op op, Interval a, Interval b, Interval c = {}) {
   switch (op) {
     case Op::kFill:
     case Op::kCopy:
+    case Op::kKeep:  // of graphs, which are judged as wholes
       return a;
     case Op::kRelu:
       return {x < 0 ? 0 : x, a.error};
@@ -216,6 +217,7 @@ i32 apply(Op op, i64 x, i64 y, i64 z = 0) {
       return static_cast<i32>(x != 0 ? y : z);
     case Op::kFill:
     case Op::kCopy:
+    case Op::kKeep:
     case Op::kSqrt:
     case Op::kRecip:
     case Op::kDiv:

@@ -237,6 +237,16 @@ Array normalised(const Node& node, const std::vector<Array>& in) {
   return in.size() > 2 ? binary(Op::kAdd, x, in[2]) : x;
 }
 
+/// -inf above the diagonal that begins at column `offset`.
+Array causal_mask(const Node& node, const Array& x) {
+  const auto* offset = setting(node, Parameter::kOffset);
+  const size_t rank = x.shape.size();
+  return make(x.shape, [&](const Shape& i) {
+    const bool above = i[rank - 1] - i[rank - 2] > static_cast<i64>(offset ? (*offset)[0] : 0);
+    return above ? -std::numeric_limits<double>::infinity() : element(x, i);
+  });
+}
+
 Array attention(const Node& node, const std::vector<Array>& in) {
   const size_t rank = in[0].shape.size();
   const std::string batch = std::string("abcdefgh").substr(0, rank - 2);
@@ -245,6 +255,7 @@ Array attention(const Node& node, const std::vector<Array>& in) {
       number(node, Parameter::kScale, 1 / std::sqrt(static_cast<double>(in[0].shape.back())));
   for (double& v : scores.at) v *= scale;
   if (in.size() > 3) scores = binary(Op::kAdd, scores, in[3]);
+  if (setting(node, Parameter::kCausal)) scores = causal_mask(node, scores);
   return matmul(softmax(scores, {static_cast<double>(rank - 1)}, false), in[2]);
 }
 
@@ -400,6 +411,8 @@ Array outcome(const Node& node, const std::vector<Array>& in) {
       return attention(node, in);
     case Operation::kScaledMatmul:
       return scaled_matmul(in);
+    case Operation::kCausalMask:
+      return causal_mask(node, in[0]);
     case Operation::kConv2d: {
       if (!nhwc) return convolution(node, in[0], in[1]);
       const Array& w = in[1];  // r, s, c, o

@@ -6,6 +6,7 @@
 
 #include "impl/microkernel_id.hh"
 #include "spec/border.hh"
+#include "spec/diagonal.hh"
 #include "spec/roles.hh"
 #include "support/number.hh"
 
@@ -44,6 +45,10 @@ class GraphTreeMaker {
     if (depth <= 0 || id > 200) return id;
     if (const int o = bordered_operand(spec); o >= 0 && chance(random_, 60)) {
       grow_pad(id, spec, o, depth - 1);
+      return id;
+    }
+    if (spec.diagonal.used() && chance(random_, 50)) {
+      grow_diagonal(id, spec, depth - 1);
       return id;
     }
     switch (pick(random_, 0, 4)) {
@@ -85,7 +90,7 @@ class GraphTreeMaker {
       blocks = std::lcm(blocks, x.layout.block_of(dim));
     }
     const u32 most = (spec.size[dim] - 1) / blocks;
-    if (most == 0 || has_dim(bordered_dims(spec), dim)) return;
+    if (most == 0 || has_dim(bordered_dims(spec), dim) || spec.diagonal.has(dim)) return;
     const u32 size = blocks * pick(random_, 1, most);
     Loop loop{dim, size, spec.size[dim] / size, false};
     loop.parallel = !spec.serial && has_dim(parallel_dims(spec), dim) && chance(random_, 50);
@@ -175,6 +180,29 @@ class GraphTreeMaker {
     add_child(id, rest.spec, rest.binding, depth);
   }
 
+  /// Rows at any place, or a mask.
+  void grow_diagonal(NodeId id, const Spec& spec, int depth) {
+    const u8 row = spec.diagonal.row;
+    const u32 rows = row == kNoDim ? 0 : pick(random_, 0, spec.size[row] - 1);
+    if (rows > 0 && may_divide_rows(spec, rows)) {
+      tree_.nodes[id].kind = Divide{row, rows};
+      counts_.divides++;
+      for (bool first : {true, false}) {
+        const DiagonalPart part = part_of_rows(spec, rows, first);
+        counts_.columns_left_out += volume(part.spec) < volume(spec);
+        add_child(id, part.spec, part.binding, depth);
+      }
+      return;
+    }
+    const Level level = static_cast<Level>(pick(random_, 1, kLevels - 1u));
+    const Operand mask = mask_operand(spec, level);
+    tree_.nodes[id].kind = Mask{mask};
+    counts_.masks++;
+    for (const DiagonalPart& part :
+         {mask_fill(spec, level, true), mask_fill(spec, level, false), masked_rest(spec, mask)})
+      add_child(id, part.spec, part.binding, depth);
+  }
+
   /// An output is neutral first, then added to.
   void grow_fill(NodeId id, const Spec& spec, int depth) {
     for (int s = 0; s < spec.stage_count; s++) {
@@ -254,7 +282,7 @@ class GraphTreeMaker {
     const Spec parts[2] = {part_of(spec, cut, 0, at, bindings[0]),
                            part_of(spec, cut, at, spec.stage_count, bindings[1])};
     for (const Spec& part : parts)
-      if (part.operand_count > kMaxOperands) return;
+      if (part.operand_count + (part.diagonal.used() ? 1 : 0) > kMaxOperands) return;
     tree_.nodes[id].kind = cut.block;
     counts_.cuts++;
     counts_.cuts_of_three += cut.block.buffer_count == kMaxBuffers;
@@ -272,6 +300,8 @@ class GraphTreeMaker {
     p.rank = spec.rank;
     p.size = spec.size;
     p.window = spec.window;
+    for (int s = first; s < last; s++)
+      if (spec.stage[s].op == Op::kKeep) p.diagonal = spec.diagonal;
     std::vector<u8> inputs, outputs;  // operands of the parent, or new buffers
     auto slot_of = [&](Ref ref) {
       return is_value(ref) && stage_of(ref) < first ? cut.crosses[stage_of(ref)] : ref;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Values are drawn one after the other; those that nothing has read in the end are combined. What
-// lower() refuses, for it would be a diagonal or have too many stages, is thrown away.
+// lower() refuses, for it would read an axis twice or have too many stages, is thrown away.
 #include "support/random_graph.hh"
 
 #include <algorithm>
@@ -120,7 +120,7 @@ class Generator {
     const int x = any();
     const Shape shape = shape_[static_cast<size_t>(x)];
     const auto rank = static_cast<u32>(shape.size());
-    switch (pick(random_, 0, 10)) {
+    switch (pick(random_, 0, 11)) {
       case 0:
         return add(Operation::kUnary, kUnary[pick(random_, 0, 5)], {node(x)}, shape);
       case 1:
@@ -156,6 +156,8 @@ class Generator {
       }
       case 9:
         return choose(x);
+      case 10:
+        return mask(x);
       default: {
         i64 all = 1;
         for (i64 n : shape) all *= n;
@@ -164,6 +166,32 @@ class Generator {
         std::vector<double> values(flat.begin(), flat.end());
         return add(Operation::kReshape, Op::kCopy, {node(x)}, flat, {{Parameter::kShape, values}});
       }
+    }
+  }
+
+  /// And what takes -inf: numbers stay tame.
+  void mask(int x) {
+    const Shape shape = shape_[static_cast<size_t>(x)];
+    const size_t rank = shape.size();
+    for (const Node& n : s_.nodes)
+      if (rank < 2 || n.operation == Operation::kCausalMask) return;
+    std::vector<Node::Setting> settings;
+    if (chance(random_, 50))
+      settings.push_back({Parameter::kOffset, {static_cast<double>(pick(random_, 0, 3))}});
+    add(Operation::kCausalMask, Op::kCopy, {node(x)}, shape, settings);
+    const int masked = static_cast<int>(shape_.size()) - 1;
+    const double last = static_cast<double>(rank - 1);
+    Shape reduced = shape;
+    reduced[rank - 1] = 1;
+    switch (pick(random_, 0, 3)) {
+      case 0:
+        return add(Operation::kUnary, Op::kExp, {node(masked)}, shape);
+      case 1:
+        return add(Operation::kReduce, Op::kFastMax, {node(masked)}, reduced,
+                   {{Parameter::kAxis, {last}}, {Parameter::kKeep, {}}});
+      default:
+        return add(Operation::kSoftmax, Op::kCopy, {node(masked)}, shape,
+                   {{Parameter::kAxis, {last}}});
     }
   }
 

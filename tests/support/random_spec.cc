@@ -479,6 +479,10 @@ Spec renumbered(const Spec& spec, const std::array<u8, kMaxDims>& now) {
   for (int i = 0; i < s.stage_count; i++) s.stage[i].reduce = map(s.stage[i].reduce);
   for (Window& w : s.window)
     if (w.used()) w.outer = now[w.outer], w.inner = now[w.inner];
+  if (Diagonal& diagonal = s.diagonal; diagonal.used()) {
+    if (diagonal.row != kNoDim) diagonal.row = now[diagonal.row];
+    diagonal.column = now[diagonal.column];
+  }
   return s;
 }
 

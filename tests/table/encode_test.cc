@@ -222,7 +222,7 @@ TEST_SUITE("table") {
     Bytes bytes = encode(content);
     bytes[8] = 7;
     CHECK(is_refused(bytes, MORELLO_INCOMPATIBLE_TABLE));
-    CHECK(said(bytes, content) == "table format: file 7, wanted 5");
+    CHECK(said(bytes, content) == "table format: file 7, wanted 6");
   }
 
   TEST_CASE("a table of another target, cost model or set of actions is refused by name") {

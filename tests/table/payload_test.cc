@@ -40,7 +40,7 @@ TableContent content() {
 Bytes& at(Sections& sections, Section section) { return sections[static_cast<size_t>(section)]; }
 
 /// Columns of the sections, as docs/table-format.md has them; families are no cells.
-constexpr size_t kColumns[kSections] = {0, 343, 45, 25, 2, 5};
+constexpr size_t kColumns[kSections] = {0, 346, 45, 25, 2, 5};
 
 void set_cell(Sections& sections, Section section, size_t row, size_t column, u32 value) {
   Bytes& bytes = at(sections, section);

@@ -123,13 +123,21 @@ def rmsnorm(x: Array, gamma: Array | None = None, axis: Axis = -1, eps: float = 
 
 
 @_function
-def attention(q: Array, k: Array, v: Array, mask: Array | None = None, scale: float | None = None) -> Any:
-    """softmax(q k^T * scale + mask) v, of q[..,m,d], k[..,n,d] and v[..,n,e]; scale: 1/sqrt(d)."""
+def attention(q: Array, k: Array, v: Array, mask: Array | None = None, scale: float | None = None,
+              causal: bool = False, offset: int = 0) -> Any:
+    """softmax(q k^T * scale + mask) v, of q[..,m,d], k[..,n,d] and v[..,n,e]; scale: 1/sqrt(d).
+
+    With `causal`, query i sees keys 0 to i + `offset`, and what is masked is skipped.
+    """
     values = [whole("attention", x) for x in (q, k, v)]
     shape = [*values[0].shape[:-1], values[2].shape[-1]]
     inputs = values if mask is None else [*values, as_value(mask)]
-    return Traced("attention" + ("" if scale is None else f" scale={scale:.9g}"), inputs, shape,
-                  result_type("attention", inputs))
+    settings = "" if scale is None else f" scale={scale:.9g}"
+    if causal:
+        settings += f" causal offset={offset}" if offset else " causal"
+    elif offset:
+        raise SpecError(Status.INVALID_ARGUMENT, "offset is of a causal mask; pass causal=True as well")
+    return Traced("attention" + settings, inputs, shape, result_type("attention", inputs))
 
 
 @_function

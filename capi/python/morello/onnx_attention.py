@@ -27,12 +27,10 @@ def _heads(node: Node, index: int, name: str) -> Traced:
 
 
 def _window(node: Node, rows: int, columns: int, before: int) -> Any:
-    """What may be looked at by position: 0 or -inf; None if that is everything."""
+    """What may be looked at by position, but for what is causal: 0 or -inf; None if that is everything."""
     distance = np.arange(rows)[:, None] + before - np.arange(columns)
     left, right = node.get("left_window_size", -1), node.get("right_window_size", -1)
     allowed = np.ones(distance.shape, np.bool_)
-    if node.get("is_causal", 0):
-        allowed &= distance >= 0
     if left >= 0:
         allowed &= distance <= left
     if right >= 0:
@@ -92,12 +90,16 @@ def lower(node: Node) -> Any:
     seen.append(scores)
     if bias is not None:
         scores = op("add", scores, bias)
+    causal = f"offset={before}" if node.get("is_causal", 0) else ""
+    if causal:
+        scores = Traced(f"causal_mask {causal}", [scores], scores.shape, scores.element)
     seen.append(scores)
     weights = trace.along("softmax", scores, -1) if bias is None else _softmax(scores)
     seen.append(weights)
     result = trace.matmul(weights, v)
     if bias is None and not softcap:
-        result = Traced(f"attention scale={scale:.9g}", [q, k, v], result.shape, result.element)
+        result = Traced(f"attention scale={scale:.9g}{causal and ' causal ' + causal}", [q, k, v], result.shape,
+                        result.element)
     result = trace.reshape(result, (batch, heads, rows, result.shape[-1]))
     if len(node.shape()) == 3:
         result = trace.reshape(trace.transpose(result, (0, 2, 1, 3)), (batch, rows, heads * result.shape[-1]))

@@ -415,8 +415,8 @@ LAYERS: dict[str, Row] = {
     "InstanceNormalization": Row(_group_norm, "`layernorm`, `mul`, `add`"),
     "GroupNormalization": Row(_group_norm, "`reshape`, `layernorm`, `mul`, `add`"),
     "LpNormalization": Row(_lp_norm, "`reduce_sum` of `abs` or `square`, `div`"),
-    "Attention": Row(onnx_attention.lower, "`attention`; by parts if masked or capped: `matmul`, `mul`, `add`, "
-                     "`reduce_max`, `exp`, `reduce_sum`, `div`, `matmul`"),
+    "Attention": Row(onnx_attention.lower, "`attention`, causal or not; by parts if masked otherwise or capped: `matmul`, "
+                     "`mul`, `add`, `causal_mask`, `reduce_max`, `exp`, `reduce_sum`, `div`, `matmul`"),
     "AffineGrid": Row(None, DEFINED, known=(1,)), "CenterCropPad": Row(None, DEFINED, known=(1,)),
     "DynamicQuantizeLinear": Row(None, DEFINED), "MeanVarianceNormalization": Row(None, DEFINED),
     "RotaryEmbedding": Row(None, DEFINED), "SwiGLU": Row(None, DEFINED), "CausalConvWithState": Row(None, DEFINED),

@@ -196,6 +196,7 @@ u32 Chain::stage(int index, u32 to) {
     case Op::kNotEqual:
     case Op::kSelect:
     case Op::kMulAdd:
+    case Op::kKeep:
       break;
   }
   throw Xbyak::Error(Xbyak::ERR_INTERNAL);  // no elementwise operation
