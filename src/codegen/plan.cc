@@ -138,8 +138,13 @@ class Planner {
     return add_children(id, chosen, nullptr, out);
   }
 
+  static u64 passes_in(const Loop& loop, const Operand& operand, u64 passes) {
+    if (!has_dim(operand.dims, loop.dim)) return std::min(passes * loop.trips, kMostPasses + 1);
+    return operand.level == Level::kMemory ? std::min<u64>(passes, 1) : passes;
+  }
+
   bool add_child(NodeId parent, const Edge& edge, const Places& places, const Buffers* buffers,
-                 std::vector<PlanId>& out) {
+                 std::vector<PlanId>& out, const Loop* loop = nullptr) {
     const Spec& child = tree_.nodes[edge.node].spec;
     Places bound;
     for (int o = 0; o < child.operand_count; o++) {
@@ -149,6 +154,8 @@ class Planner {
         return fail(edge.node, "operand " + std::to_string(o) + " is bound to none of its parent");
       bound[o] = made ? (*buffers)[from - new_buffer(0)] : places[from];
       bound[o].view = bind_view(bound[o].view, child, edge.binding);
+      if (loop != nullptr)
+        bound[o].passes = passes_in(*loop, tree_.nodes[parent].spec.operand[from], bound[o].passes);
     }
     return add_node(edge.node, bound, out);
   }
@@ -253,17 +260,8 @@ class Planner {
       return add_parallel(id, loop, tasks, std::move(steps), places, out);
 
     PlanLoop made{loop.trips, std::move(steps), {}, {}};
-    Places inner = places;
-    if (loop.trips > 1) {
-      for (int o = 0; o < node.spec.operand_count; o++) {
-        if (!has_dim(node.spec.operand[o].dims, loop.dim))
-          inner[o].passes = std::min(inner[o].passes * loop.trips, kMostPasses + 1);
-        else if (node.spec.operand[o].level == Level::kMemory)
-          inner[o].passes = std::min<u64>(inner[o].passes, 1);
-      }
-      loops_.push_back(made.steps);
-    }
-    const bool ok = add_child(id, node.children[0], inner, nullptr, made.body);
+    if (loop.trips > 1) loops_.push_back(made.steps);
+    const bool ok = add_child(id, node.children[0], places, nullptr, made.body, &loop);
     if (loop.trips > 1) loops_.pop_back();
     if (!ok) return false;
     if (node.children.size() > 1 && !add_child(id, node.children[1], places, nullptr, made.rest))

@@ -127,7 +127,7 @@ TEST_SUITE("spec") {
     const std::string steps = "relu f32[3]" + abs, integers = "relu i32[3]" + abs + " -> bf16[3]";
     const Case kCases[] = {
         // Form.
-        {"", MORELLO_SYNTAX_ERROR, 1, 1, "expected an operation (matmul, einsum, reduce_sum"},
+        {"", MORELLO_SYNTAX_ERROR, 1, 1, "expected an operation (matmul, einsum, scaled_matmul"},
         {"# only\n  # comments", MORELLO_SYNTAX_ERROR, 2, 13, "found the end of the text"},
         {"sofmax f32[3]", MORELLO_SYNTAX_ERROR, 1, 1,
          "unknown operation 'sofmax'; known are matmul"},
