@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What a program repeats is emitted once.
+// Plans: what a program repeats is emitted once, and what it reads from memory is asked for ahead.
 #include "codegen/routines.hh"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -26,6 +27,46 @@ Plan plan_of(const char* text, const Target& target) {
   Result<Plan> plan = make_plan(*tree, lowered->view);
   REQUIRE(plan.ok());
   return std::move(*plan);
+}
+
+/// Bit o: some microkernel asks for operand o of the kernel ahead. What it adds is a step of a loop
+/// of its function.
+u32 asked_ahead(const Plan& plan) {
+  u32 asked = 0;
+  const PlanFunction& kernel = plan.functions[0];
+  const auto find = [&](const auto& self, const std::vector<PlanId>& list,
+                        std::vector<CursorStep> steps, const std::vector<Cursor>& at) -> void {
+    for (PlanId id : list) {
+      const PlanNode& node = plan.nodes[id];
+      if (const auto* loop = std::get_if<PlanLoop>(&node)) {
+        std::vector<CursorStep> inside = steps;
+        inside.insert(inside.end(), loop->steps.begin(), loop->steps.end());
+        self(self, loop->body, inside, at);
+        self(self, loop->rest, steps, at);
+      } else if (const auto* invoke = std::get_if<PlanInvoke>(&node)) {
+        std::vector<Cursor> arguments;
+        for (CursorId c : invoke->cursors) arguments.push_back(at[c]);
+        const PlanFunction& routine = plan.functions[invoke->function];
+        std::vector<Cursor> inner = routine.cursors;
+        for (Cursor& c : inner)
+          if (c.base == Cursor::Base::kArgument) c = arguments[c.value];
+        self(self, routine.body, {}, inner);
+      } else if (const auto* call = std::get_if<PlanCall>(&node)) {
+        for (int o = 0; o < call->spec.operand_count; o++) {
+          const PlanOperand& x = call->operand[o];
+          if (x.ahead == 0) continue;
+          CHECK(at[x.cursor].base == Cursor::Base::kOperand);
+          asked |= 1u << at[x.cursor].value;
+          if (&at == &kernel.cursors)
+            CHECK(std::any_of(steps.begin(), steps.end(), [&](const CursorStep& s) {
+              return s.cursor == x.cursor && s.bytes == x.ahead;
+            }));
+        }
+      }
+    }
+  };
+  find(find, kernel.body, {}, kernel.cursors);
+  return asked;
 }
 
 /// Calls of each routine, counted in the bodies of all functions.
@@ -157,6 +198,17 @@ TEST_SUITE("codegen") {
     Result<Code> code = emit(plan, target);
     REQUIRE(code.ok());
     CHECK(code->bytes.size() < 16384);  // it was 932,644
+  }
+
+  TEST_CASE("lines of operands that L2 does not hold are asked for by the step of a loop") {
+    for (const Target& target : fixed_targets()) {
+      INFO(target.name);
+      CHECK(asked_ahead(plan_of("matmul f32[8,1024] f32[1024,1024]", target)) == 1u << 1);
+      CHECK(asked_ahead(plan_of("matmul f32[8,256] f32[256,256]", target)) == 0);
+      // Used once each: only what is far larger than L2.
+      CHECK(asked_ahead(plan_of("matmul f32[1,1024] f32[1024,1024]", target)) == 0);
+      CHECK(asked_ahead(plan_of("matmul f32[1,2048] f32[2048,4096]", target)) == 1u << 1);
+    }
   }
 
   TEST_CASE("many kinds of remainders do not, either") {
