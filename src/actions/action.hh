@@ -78,14 +78,16 @@ enum class Restriction : u8 {
   kNarrowCopies = 5,   // of factors narrower than f32, fewer copies that cost nearly the same
   kVectorsFirst = 6,   // where a factor is used once, the rest comes to L1 before all else
   kFewRemainders = 7,  // of contractions, tiles that leave few sizes over
+  kFewPanels = 8,      // of even width, and only of what cache sets would not hold as it is
+  kWideSumsLast = 9,   // sums wider than a register tile come to L1 when something else is there
   // In narrower spaces only (actions/narrow.hh):
-  kChainTiles = 8,   // tiles that divide one another, or are those of registers
-  kNearLast = 9,     // to L1 comes what is a register tile wide
-  kFewLayouts = 10,  // one width of panels
-  kStepsFirst = 11,  // small operands of steps come nearer before all else, others not at all
-  kOneBuffer = 12    // a chain's sums are in the output, where they can be
+  kChainTiles = 10,  // tiles that divide one another, or are those of registers
+  kNearLast = 11,    // to L1 comes what is a register tile wide
+  kFewLayouts = 12,  // one width of panels
+  kStepsFirst = 13,  // small operands of steps come nearer before all else, others not at all
+  kOneBuffer = 14    // a chain's sums are in the output, where they can be
 };
-inline constexpr int kRestrictions = 13;
+inline constexpr int kRestrictions = 15;
 inline constexpr Restriction kFirstNarrow = Restriction::kChainTiles;
 
 /// How much of the space of programs is searched: each space is a part of the one before it.

@@ -51,6 +51,20 @@ bool is_used_again(const Spec& spec, Ref operand, DimMask loops, const ActionCon
          footprint(spec, x).bytes <= context.target->at(Level::kL1).bytes / 4;
 }
 
+/// Are these sums wider than a register tile, and nothing in L1 yet? Factors that come there first
+/// are used by more of them.
+bool waits(const Spec& spec, int operand, const ActionContext& context) {
+  constexpr u32 kVectors = 4;
+  const u8 v = unit_dim(spec.operand[operand]);
+  if (operand != spec.out_index() || !is_chain(spec) || !contraction_of(spec) || v == kNoDim ||
+      spec.size[v] <= kVectors * computed_lanes(spec, *context.target) ||
+      !context.restricts(Restriction::kWideSumsLast))
+    return false;
+  for (int o = 0; o < spec.operand_count; o++)
+    if (o != operand && spec.operand[o].level <= Level::kL1) return false;
+  return true;
+}
+
 void list_views(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   if (register_operand(spec) >= 0 || has_free_operand(spec)) return;
   const bool all = is_chain(spec) || is_fold(spec) || !context.restricts(Restriction::kStageTiles);
@@ -60,7 +74,9 @@ void list_views(const Spec& spec, const Limits&, const ActionContext& context, A
     if (!all && !is_used_again(spec, o, loops, context)) continue;
     if (stays_away(spec, o, context)) continue;
     if (is_best_widened(spec, o, context)) continue;
-    if (spec.operand[o].level == Level::kL2 && !comes_near(spec, o, context)) continue;
+    if (spec.operand[o].level == Level::kL2 &&
+        (!comes_near(spec, o, context) || waits(spec, o, context)))
+      continue;
     out.add({ActionKind::kView, o, {}, {}, 0});
   }
 }

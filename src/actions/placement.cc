@@ -46,12 +46,22 @@ bool has_wide_rows(const Spec& spec, const Target& target) {
   return v != kNoDim && spec.size[v] >= 2 * computed_lanes(spec, target);
 }
 
+/// Do rows of the operand fall into the same cache sets?
+bool rows_meet(const Spec& spec, const Operand& x) {
+  Operand cut = x;  // where rows are adjacent: when they have been cut
+  if (x.contig > 1) set_pitch(cut, u64{spec.size[unit_dim(x)]} * size_of(x.dtype));
+  return cut.alias != 0;
+}
+
 }  // namespace
 
 bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption option, bool widens,
                     const ActionContext& context) {
   const Operand& x = spec.operand[operand];
-  if (size_of(x.dtype) >= 4 || !context.restricts(Restriction::kNarrowCopies)) return true;
+  if (size_of(x.dtype) >= 4)
+    return option != LayoutOption::kPanels || !context.restricts(Restriction::kFewPanels) ||
+           x.windows != 0 || rows_meet(spec, x);
+  if (!context.restricts(Restriction::kNarrowCopies)) return true;
   if (!is_multiplied_wide(spec, operand, *context.target)) {
     if (!takes_groups(spec, operand, *context.target)) return true;
     return option != LayoutOption::kPanels &&

@@ -27,7 +27,8 @@ bool is_narrow_factor(const Spec& spec, int operand);
 /// Is it one that no instruction of the target multiplies faster than FMAs multiply what is
 /// widened?
 bool is_multiplied_wide(const Spec& spec, int operand, const Target& target);
-/// Of those that are listed of a narrow factor (Restriction::kNarrowCopies): what is read by
+/// Is the copy of an input listed? Panels are made of rows that fall into the same cache sets
+/// (Restriction::kFewPanels). Of a narrow factor (Restriction::kNarrowCopies), what is read by
 /// broadcasts is widened; what is read in vectors is grouped, or widened where it is used; grouped
 /// panels are farther away, where instructions multiply groups.
 bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption option, bool widens,
@@ -37,8 +38,9 @@ bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption opt
 bool is_best_widened(const Spec& spec, int operand, const ActionContext& context);
 /// Has the operand panels of an even number of vectors only?
 inline bool has_even_panels(const Spec& spec, int operand, const ActionContext& context) {
-  return size_of(spec.operand[operand].dtype) < 4 &&
-         context.restricts(Restriction::kNarrowCopies) &&
+  const Operand& x = spec.operand[operand];
+  if (size_of(x.dtype) >= 4) return !x.free_layout && context.restricts(Restriction::kFewPanels);
+  return context.restricts(Restriction::kNarrowCopies) &&
          (takes_groups(spec, operand, *context.target) ||
           is_multiplied_wide(spec, operand, *context.target));
 }

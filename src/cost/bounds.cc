@@ -213,6 +213,22 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     r.visit /= size_c, r.registers *= size_c;
     return nest_bound(r) * scale;
   };
+  // What beginning a run costs more, where runs are far apart whatever the part. What is in memory
+  // may come to L2 in another order; results do not.
+  const auto add_runs = [&](Contraction& r, Level level) {
+    // In the sizes of nest_of(), what x lacks times its run is as much as `other` has of the two.
+    const auto run = [&](const Operand& x, const Operand& other, double size) {
+      const u8 d = unit_dim(x);
+      if (x.contig > 1 || !stays_far(spec, x) || !has_dim(other.dims, d)) return 0.0;
+      if (has_dim(a.dims & b.dims & out.dims, d)) return 0.0;
+      if (&x == &out ? x.level < level : x.level != level) return 0.0;
+      return static_cast<double>(target_.at(level).run_units) * size /
+             std::sqrt(size_a * size_b * size_c);
+    };
+    r.run_am = run(a, out, size_c), r.run_ak = run(a, b, size_b);
+    r.run_bn = run(b, out, size_c), r.run_bk = run(b, a, size_a);
+    r.run_cm = chain ? 0 : 2 * run(out, a, size_a), r.run_cn = chain ? 0 : 2 * run(out, b, size_b);
+  };
   if (columns < lanes) return saturating_add(contraction, saturating_add(once.l2, memory));
   // From L2 to L1, with the visits, of whole vectors. What dot products and scalar loops compute of
   // these costs no less.
@@ -238,9 +254,13 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     r.far_a = q.far_a, r.far_b = q.far_b, r.far_c = q.far_c;
     r.element = q.element;
     r.fast = std::max(l1, l2);
+    r.fast_of_two = l1 + l2 + p.registers;
+    add_runs(r, Level::kMemory);
     far_and_near = nest_of(r);
     r.far_a = p.far_a, r.far_b = p.far_b, r.far_c = p.far_c;
     r.element = p.element, r.fast = l1, r.visit = p.visit;
+    r.fast_of_two = l1 + p.registers;
+    add_runs(r, Level::kL2);
     near = nest_of(r);
     far_and_near += near;
   }

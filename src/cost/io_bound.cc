@@ -69,43 +69,98 @@ double io_bound(const Contraction& p) {
 
 namespace {
 
-/// The least p / y + q / z where y z <= room.
-double least_of_two(double p, double q, double most_y, double most_z, double room) {
-  if (most_y * most_z <= room) return p / most_y + q / most_z;
-  const double least_y = room / most_z;
-  const double best_y = q > 0 ? std::sqrt(room * p / q) : most_y;
-  const double y = std::clamp(best_y, least_y, most_y);
-  return p / y + q * y / room;
+constexpr double kNone = 1e300;
+
+/// What comes inside of a tile that stays, of size u w: an array that lacks one of its dimensions
+/// and has z, which the tile lacks.
+struct Inner {
+  double price;         // of an element
+  double run_w, run_z;  // of a run along the dimension of the tile that it has, and along z
+  bool may_stay;
+};
+
+/// The least p / u + q / w where u w <= room, w (u + z) <= room_of_two.
+double least_of_two(double p, double q, double most_u, double most_w, double room, double z,
+                    double room_of_two) {
+  const auto in_room = [&](double size, double more) {
+    const double least_u = std::min(most_u, size / most_w - more);
+    const double best_u = q > 0 ? std::sqrt(size * p / q) : most_u;
+    const double u = std::clamp(best_u, std::max(least_u, 1e-9), most_u);
+    return p / u + q / std::min(most_w, size / (u + more));
+  };
+  return z > 0 ? std::max(in_room(room, 0), in_room(room_of_two, z)) : in_room(room, 0);
+}
+
+/// The end of the interval of sizes that begins after z.
+double next_size(double z) {
+  if (z < 16) return 16;
+  const double power = std::exp2(std::floor(std::log2(z)));
+  return z > power ? 2 * power : 1.5 * power;
+}
+
+/// The least price per product of p, which lacks u, and q, which lacks w.
+double least_inside(const Inner& p, const Inner& q, double u, double w, double z, double room,
+                    double room_of_two) {
+  const double shared = (p.run_w + q.run_w) / std::min(room, u * w);
+  const auto least = [&](double p_price, double q_price, double least_z) {
+    double best = kNone;
+    if (p.may_stay)
+      best = std::min(best, least_of_two(p_price, q_price, u, w, room, least_z, room_of_two));
+    if (q.may_stay)
+      best = std::min(best, least_of_two(q_price, p_price, w, u, room, least_z, room_of_two));
+    return best;
+  };
+  double best = kNone;
+  // Of sizes in an interval, runs are as long as at its end, and take the room of its beginning.
+  for (double low = 0, high; low < z; low = high) {
+    if (least(p.price, q.price, low) >= best) break;
+    high = std::min(z, next_size(low));
+    best = std::min(best, least(p.price + p.run_z / high, q.price + q.run_z / high, low));
+  }
+  return best + shared;
 }
 
 }  // namespace
 
 // A tile of an array that comes at a place of size (m, n, k) in the nest costs its elements for m n
-// k products: for each, the price of an element over the size of what does not index the array. All
-// other moves are nested inside of the first tile that stays, and have no larger sizes; so the room
-// of that tile bounds the product of two of the sizes that count. If none stays, leaves read all,
-// of which results fit the registers.
+// k products: for each, the price of an element over the size of what does not index the array, and
+// that of a run over both. All other moves are nested inside of the first tile that stays, and have
+// no larger sizes; so the room of that tile bounds the product of two of the sizes that count, and
+// the room of it and the next one the third. If none stays, leaves read all, of which results fit
+// the registers; the results of a leaf count as the next tile.
 double nest_bound(const Contraction& p) {
   const double n = p.points / p.a, m = p.points / p.b, k = p.points / p.c;
   const double a = p.far_a ? p.element : 0, b = p.far_b ? p.element : 0;
   const double c = p.far_c ? 2 * p.element : 0, v = p.visit;
-  const double in_leaves = least_of_two(a, b, n, m, p.registers);
+  const double in_leaves = least_of_two(a, b, n, m, p.registers, 0, 0);
   double best = (c + v) / k + in_leaves;
   if (p.fast <= 0) return best;  // nothing stays
-  if (p.far_a) best = std::min(best, a / n + least_of_two(b, c + v, m, k, p.fast));
-  if (p.far_b) best = std::min(best, b / m + least_of_two(a, c + v, n, k, p.fast));
+  const auto inside = [&](const Inner& x, const Inner& y, double u, double w, double z) {
+    return least_inside(x, y, u, w, z, p.fast, p.fast_of_two);
+  };
+  if (p.far_a) {
+    const double first = (a + p.run_am / m + p.run_ak / k) / n;
+    best = std::min(best, first + inside({b, p.run_bk, p.run_bn, p.far_b},
+                                         {c + v, p.run_cm, p.run_cn, true}, m, k, n));
+  }
+  if (p.far_b) {
+    const double first = (b + p.run_bk / k + p.run_bn / n) / m;
+    best = std::min(best, first + inside({a, p.run_ak, p.run_am, p.far_a},
+                                         {c + v, p.run_cn, p.run_cm, true}, n, k, m));
+  }
   if (p.far_c) {
-    double inside = v / k + least_of_two(a, b, n, m, p.fast);
+    const double first = (c + p.run_cm / m + p.run_cn / n) / k;
+    double second =
+        inside({a, p.run_am, p.run_ak, p.far_a}, {b, p.run_bn, p.run_bk, p.far_b}, n, m, k) + v / k;
     if (p.far_a && p.far_b) {
-      // The second tile that stays is as deep as visits are apart, and takes room as well.
-      const auto with_second = [&](double of_second, double of_third, double most, double other) {
+      // The second tile that stays is as deep as visits are apart.
+      const auto with_visits = [&](double of_second, double of_third, double most, double other) {
         const double both = std::sqrt(of_second) + std::sqrt(v);
-        return least_of_two(both * both, of_third, most + k, other, p.fast);
+        return least_of_two(both * both, of_third, most + k, other, p.fast_of_two, 0, 0);
       };
-      const double second = std::min(with_second(a, b, n, m), with_second(b, a, m, n));
-      inside = std::max(inside, std::min(second, v / k + in_leaves));
+      second = std::max(second, std::min(with_visits(a, b, n, m), with_visits(b, a, m, n)));
     }
-    best = std::min(best, c / k + inside);
+    best = std::min(best, first + std::min(second, v / k + in_leaves));
   }
   return best;
 }

@@ -16,6 +16,11 @@ struct Contraction {
   double element = 0;    // price of bringing one
   double visit = 0;      // price of visiting one result: products are added to it in registers
   double registers = 0;  // results that may stay in registers from one visit to the next
+  // For nest_bound(): elements that two tiles hold which stay at once, and what beginning a run of
+  // an array that is far costs more, by the dimension along which its runs are: m or k of a, k or n
+  // of b, m or n of c.
+  double fast_of_two = 0;
+  double run_am = 0, run_ak = 0, run_bk = 0, run_bn = 0, run_cm = 0, run_cn = 0;
 };
 
 /// A lower bound of the price of all bringing and visiting. Proof: docs/search.md.
@@ -24,6 +29,7 @@ double io_bound(const Contraction& p);
 /// The same, but for one product, of programs that are nests of loops and moves: each array comes
 /// to the fast memory by tiles that stay there while what is nested inside runs, and results are
 /// visited by tiles of registers, of `registers` results at most. Proof: docs/search.md.
+/// REQUIRES: fast_of_two >= fast + registers.
 double nest_bound(const Contraction& p);
 
 }  // namespace morello

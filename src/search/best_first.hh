@@ -55,9 +55,9 @@ class BestFirst {
   };
 
   struct Options {
-    /// Children are improved to 1 + 2^-slack_shift times the second best, which stops thrashing
-    /// between close actions. No influence on the result.
-    int slack_shift = 7;
+    /// Children are improved to 1 + 2^-slack_shift times the second best at least, which stops
+    /// thrashing between close actions (see target_of()). No influence on the result.
+    int slack_shift = 10;
     /// Ask looser limits first (see borrow()). No influence on the result.
     bool borrow = true;
     /// Less memory makes nothing cheaper, which lower bounds of looser limits rely on. False where
@@ -248,6 +248,7 @@ class BestFirst {
   void close(Entry& e, Worker& w, bool feasible, i64 cost) {
     if (cost < e.low()) report_violation(e, cost);
     e.feasible = feasible;
+    if (!feasible) e.action = {};
     e.raise(cost);
     e.open.clear(w.pool_);
     e.solved.store(true, std::memory_order_release);
@@ -308,6 +309,7 @@ class BestFirst {
   }
 
   void open(Entry& e, i64 bound, std::unique_lock<SpinLock>& lock, Worker& w) {
+    if (e.first == 0) e.first = e.low();
     if (options_.borrow && options_.monotone) {
       lock.unlock();
       bool settled = borrow(e, bound, w);
@@ -362,8 +364,9 @@ class BestFirst {
 
   /// What to improve an action to that has left the heap of `e` with this f.
   i64 target_of(const Entry& e, i64 f, i64 bound) const {
-    i64 slack = saturating_add(f, std::max<i64>(1, f >> options_.slack_shift));
-    return saturating_add(std::min(bound, std::max(e.open.lowest(), slack)), 1);
+    const i64 slack = std::max(f >> options_.slack_shift, e.step(f));
+    const i64 least = std::max(e.open.lowest(), saturating_add(f, slack));
+    return saturating_add(std::min(bound, least), 1);
   }
 
   void advance_top(Entry& e, i64 bound, std::unique_lock<SpinLock>& lock, Worker& w) {

@@ -114,6 +114,7 @@ class SpecProblem {
 };
 
 using SpecSearch = BestFirst<SpecProblem>;
+static_assert(sizeof(Memo<Spec, Limits, PairState<SpecProblem>>::Entry) == kLineBytes);
 
 }  // namespace morello
 

@@ -42,7 +42,7 @@ struct SearchOptions {
   u32 disabled_restrictions = 0;  // bit 1 << Restriction (actions/action.hh): for tests
   u32 bound_percent = 100;        // of every lower bound, for tests of searches that prune less
   bool borrow = true;             // see best_first.hh: no influence on the result
-  int slack_shift = 7;            // likewise
+  int slack_shift = 10;           // likewise
 };
 
 struct SearchStats {

@@ -135,24 +135,40 @@ TEST_SUITE("search") {
       p.element = static_cast<double>(draw(9));
       p.visit = static_cast<double>(rng() % 20);
       p.registers = static_cast<double>(draw(32));
+      p.fast_of_two = p.fast + p.registers;
+      std::array<bool, 3> to_come = {p.far_a, p.far_b, p.far_c};
+      // What beginning runs costs, along one of the dimensions of each.
+      std::array<double, 3> run{};
+      std::array<bool, 3> by_first{};
+      for (size_t x = 0; x < 3; x++) {
+        if (to_come[x]) run[x] = static_cast<double>(rng() % 3 * draw(60));
+        by_first[x] = rng() % 2;
+      }
+      (by_first[0] ? p.run_am : p.run_ak) = run[0];
+      (by_first[1] ? p.run_bk : p.run_bn) = run[1];
+      (by_first[2] ? p.run_cm : p.run_cn) = run[2];
+      const auto price_at = [&](size_t x) {
+        const std::array<u64, 3> lacks = {n, m, k};
+        const std::array<u64, 3> first = {m, k, m}, second = {k, n, n};
+        const double element = x == 2 ? 2 * p.element : p.element;
+        return (element + run[x] / static_cast<double>(by_first[x] ? first[x] : second[x])) /
+               static_cast<double>(lacks[x]);
+      };
       double cost = 0, room = p.fast;
       std::array<int, 3> order = {0, 1, 2};
       std::shuffle(order.begin(), order.end(), rng);
-      std::array<bool, 3> to_come = {p.far_a, p.far_b, p.far_c};
-      const std::array<double, 3> price = {p.element, p.element, 2 * p.element};
       for (int x : order) {
         if (rng() % 3 != 0) n = draw(n), m = draw(m), k = draw(k);
         const std::array<u64, 3> lacks = {n, m, k};
         const double tile = static_cast<double>(n * m * k / lacks[static_cast<size_t>(x)]);
         if (!to_come[static_cast<size_t>(x)] || tile > room) continue;
         room -= tile;
-        cost += price[static_cast<size_t>(x)] / static_cast<double>(lacks[static_cast<size_t>(x)]);
+        cost += price_at(static_cast<size_t>(x));
         to_come[static_cast<size_t>(x)] = false;
       }
       while (static_cast<double>(n * m) > p.registers) (n > m ? n : m)--;
-      const std::array<u64, 3> lacks = {n, m, k};
       for (size_t x = 0; x < 3; x++)
-        if (to_come[x]) cost += price[x] / static_cast<double>(lacks[x]);
+        if (to_come[x]) cost += price_at(x);
       cost += p.visit / static_cast<double>(k);
       fitting += !to_come[0] && !to_come[1] && !to_come[2];
       REQUIRE(nest_bound(p) <= cost * (1 + 1e-9));

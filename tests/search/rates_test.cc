@@ -364,7 +364,9 @@ TEST_SUITE("search") {
       copies.solve(lower(*parse("matmul u8[2,9] i8[9,4] -> i32[2,4]"))->spec, limits_of(t));
       copies.each([&](const Spec& s, const Limits&, const auto&) { check(s); });
       // Wide enough to be no matter of latency.
-      check(lower(*parse("reduce_sum f32[30,80] axis=0 -> f32[80]"))->spec);
+      for (const char* wide :
+           {"reduce_sum f32[30,80] axis=0 -> f32[80]", "reduce_sum f32[30,300] axis=1 -> f32[30]"})
+        check(lower(*parse(wide))->spec);
       INFO("microkernel " << &one - all + 1);
       CHECK(checked > 0);
       CHECK(wrong > 0);

@@ -242,6 +242,18 @@ TEST_SUITE("search") {
                             1u << static_cast<int>(Restriction::kFewRemainders), 1));
   }
 
+  TEST_CASE("panels and wide sums: what leaving most of them out costs") {
+    const u32 both = 1u << static_cast<int>(Restriction::kFewPanels) |
+                     1u << static_cast<int>(Restriction::kWideSumsLast);
+    for (const char* text :
+         {"matmul f32[97,200] f32[200,283]", "matmul f32[60,256] f32[256,256]",
+          "matmul f32[250,90]{0,1} f32[90,150]", "matmul f32[130,71] f32[71,150]{*}",
+          "matmul f32[70,130] f32[130,275] + f32[275] -> relu -> f32[70,275]",
+          "matmul f32[3,70,90] f32[3,90,277]"})
+      for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
+        CHECK(costs_at_most(text, *fixed_target(isa), both, 0.3));
+  }
+
   TEST_CASE("graphs: what their restrictions cost") {
     for (const char* text : {"softmax f32[40,600] axis=1", "rmsnorm f32[40,300] f32[300] axis=1",
                              "matmul f32[20,16] f32[16,48] -> relu -> matmul f32[48,12]",
