@@ -10,6 +10,7 @@
 #include "cost/microkernel.hh"
 #include "harness.hh"
 #include "runtime/code_memory.hh"
+#include "support/scale.hh"
 
 namespace morello::testing {
 namespace {
@@ -36,7 +37,7 @@ ImplTree parallel_matmul(const Problem& p, u8 dim, u32 size, const Target& targe
 TEST_SUITE("codegen") {
   TEST_CASE("random trees") {
     int ran = 0;
-    for (u32 seed = 0; seed < 6000; seed++) {
+    for (u32 seed = 0, last = static_cast<u32>(testing::rounds(6000)); seed < last; seed++) {
       CAPTURE(seed);
       Random random(seed);
       Problem p = random_problem(random);
@@ -54,7 +55,7 @@ TEST_SUITE("codegen") {
         ran++;
       }
     }
-    CHECK(ran > 1000);
+    CHECK(ran > testing::rounds(1000));
   }
 
   TEST_CASE("parallel loops") {

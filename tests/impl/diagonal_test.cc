@@ -9,6 +9,7 @@
 #include "../support/graph_tree.hh"
 #include "../support/random_graph.hh"
 #include "../support/reference.hh"
+#include "../support/scale.hh"
 #include "actions/action.hh"
 #include "actions/clamp.hh"
 #include "impl/evaluate.hh"
@@ -101,16 +102,16 @@ TEST_SUITE_BEGIN("impl");
 
 TEST_CASE("random trees of causal graphs are valid and compute them") {
   GraphTreeCounts counts;
-  for (u32 seed = 1; seed <= 3000; seed++) {
+  for (u32 seed = 1, last = static_cast<u32>(testing::rounds(3000)); seed <= last; seed++) {
     Random random(seed);
     const Lowered graph = random_causal(random, seed);
     const ImplTree tree = random_graph_tree(graph.spec, random, static_cast<int>(seed % 7), counts);
     INFO("seed " << seed << ": " << describe(graph.spec) << ":\n" << print(tree));
     REQUIRE(wrong(tree, graph, random) == "");
   }
-  CHECK(counts.divides > 300);
-  CHECK(counts.columns_left_out > 100);
-  CHECK(counts.masks > 300);
+  CHECK(counts.divides > testing::rounds(300));
+  CHECK(counts.columns_left_out > testing::rounds(100));
+  CHECK(counts.masks > testing::rounds(300));
 }
 
 TEST_CASE("attention whose rows are divided anywhere") {

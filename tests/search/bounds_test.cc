@@ -10,6 +10,7 @@
 #include <string>
 
 #include "../support/random_statement.hh"
+#include "../support/scale.hh"
 #include "cost/io_bound.hh"
 #include "search/best_first.hh"
 #include "search/spec_problem.hh"
@@ -20,10 +21,7 @@
 namespace morello {
 namespace {
 
-int rounds(int usual) {
-  const char* scale = std::getenv("MORELLO_TEST_ROUNDS");
-  return std::max(1, static_cast<int>(usual * (scale ? std::atof(scale) : 1)));
-}
+using testing::rounds;
 
 Spec spec_of(std::string_view text) {
   Result<Statement> statement = parse(text);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../support/random_statement.hh"
+#include "../support/scale.hh"
 #include "../support/targets.hh"
 #include "../support/typed_problem.hh"
 #include "brute_force.hh"
@@ -24,10 +25,7 @@
 namespace morello {
 namespace {
 
-int rounds(int usual) {
-  const char* scale = std::getenv("MORELLO_TEST_ROUNDS");
-  return std::max(1, static_cast<int>(usual * (scale ? std::atof(scale) : 1)));
-}
+using testing::rounds;
 
 /// One of how many Specs is taken: 1, or where fewer rounds are asked for, 5.
 int rounds_left_out() { return rounds(2) > 1 ? 1 : 5; }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "../support/random_spec.hh"
+#include "../support/scale.hh"
 #include "spec/border.hh"
 #include "spec/canonical.hh"
 #include "spec/roles.hh"
@@ -254,7 +255,7 @@ TEST_CASE("each_field() is every byte of a Spec but those in reserve") {
 
 TEST_CASE("what two Specs differ by can be read, but for what describe() leaves out") {
   int compared = 0;
-  for (u32 seed = 1; seed <= 1500; seed++) {
+  for (int seed = 1, n = testing::rounds(1500); seed <= n; seed++) {
     Random random(seed);
     const Spec spec = random_general(random, {3000, true, true}).spec;
     const std::string text = describe(spec);
@@ -272,7 +273,7 @@ TEST_CASE("what two Specs differ by can be read, but for what describe() leaves 
       CHECK((describe(changed) == text) == (a == b));
     });
   }
-  CHECK(compared > 3000);
+  CHECK(compared > testing::rounds(3000));
 }
 
 TEST_SUITE_END();

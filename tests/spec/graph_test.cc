@@ -12,6 +12,7 @@
 #include "support/graph_reference.hh"
 #include "support/random_graph.hh"
 #include "support/reference.hh"
+#include "support/scale.hh"
 
 namespace morello {
 namespace {
@@ -239,7 +240,8 @@ TEST_CASE("graph: heads are what their parts are, whatever order they are writte
 TEST_CASE(
     "graph: random ones compute what their nodes mean, in any order, and print as themselves") {
   size_t stages = 0, operands = 0;
-  for (u32 seed = 1; seed <= 3000; seed++) {
+  const u32 last = static_cast<u32>(testing::rounds(3000));
+  for (u32 seed = 1; seed <= last; seed++) {
     Random random(seed);
     const Statement s = random_graph(random, static_cast<int>(seed % 10));
     const std::string printed = print(s);
@@ -257,8 +259,8 @@ TEST_CASE(
     stages += l->spec.stage_count;
     operands += l->spec.operand_count;
   }
-  CHECK(stages > 3000 * 4);
-  CHECK(operands > 3000 * 2);
+  CHECK(stages > last * 4);
+  CHECK(operands > last * 2);
 }
 
 TEST_CASE("graph: several outputs print as themselves, and compute what their nodes mean") {

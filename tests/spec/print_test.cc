@@ -8,6 +8,7 @@
 
 #include "spec/statement.hh"
 #include "support/random_statement.hh"
+#include "support/scale.hh"
 
 namespace morello {
 
@@ -60,7 +61,7 @@ TEST_SUITE("spec") {
     options.other_dtypes = true;
     std::set<std::string> texts;
     std::set<u64> hashes;
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0, n = testing::rounds(20000); i < n; i++) {
       Statement s = testing::random_statement(rng, options);
       std::string text = print(s);
       INFO(text);
@@ -72,7 +73,7 @@ TEST_SUITE("spec") {
       texts.insert(text);
       hashes.insert(hash_of(s));
     }
-    CHECK(texts.size() > 15000);
+    CHECK(static_cast<int>(texts.size()) > testing::rounds(15000));
     CHECK(hashes.size() == texts.size());
   }
 
