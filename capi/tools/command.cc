@@ -75,6 +75,8 @@ const char* reason_name(int32_t table_reason) {
       return "target";
     case MORELLO_TABLE_REASON_THREADS:
       return "threads";
+    case MORELLO_TABLE_REASON_EFFORT:
+      return "effort";
   }
   return "unknown";
 }

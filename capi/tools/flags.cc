@@ -89,22 +89,34 @@ void add_seconds(CLI::App* command, const char* name, const char* description, d
   });
 }
 
+/// Sets the effort that a word names.
+static bool is_effort(const std::string& text, uint64_t* effort) {
+  if (same_word(text, "exact"))
+    *effort = MORELLO_EFFORT_EXACT;
+  else if (same_word(text, "quick"))
+    *effort = MORELLO_EFFORT_QUICK;
+  else
+    return false;
+  return true;
+}
+
 void add_effort(CLI::App* command, uint64_t* effort) {
   const char* name = "--effort";
   add(command, name, "how long to search: exact (default), quick, or at most N expansions",
       "EFFORT", [=](const std::string& text) {
-        if (same_word(text, "exact")) {
-          *effort = MORELLO_EFFORT_EXACT;
-          return;
-        }
-        if (same_word(text, "quick")) {
-          *effort = MORELLO_EFFORT_QUICK;
-          return;
-        }
+        if (is_effort(text, effort)) return;
         const char* end = text.data() + text.size();
         const auto [parsed, error] = std::from_chars(text.data(), end, *effort);
         if (error != std::errc() || parsed != end || *effort == 0)
           refuse(name, text, "quick, exact, or a whole number of expansions from 1");
+      });
+}
+
+void add_table_effort(CLI::App* command, uint64_t* effort) {
+  const char* name = "--effort";
+  add(command, name, "how good programs are to be: exact (default) or quick", "EFFORT",
+      [=](const std::string& text) {
+        if (!is_effort(text, effort)) refuse(name, text, "exact and quick");
       });
 }
 

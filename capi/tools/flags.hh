@@ -37,6 +37,8 @@ void add_seconds(CLI::App* command, const char* name, const char* description, d
 
 /// --effort: quick, exact, or a number of expansions.
 void add_effort(CLI::App* command, uint64_t* effort);
+/// The same of a table: quick or exact.
+void add_table_effort(CLI::App* command, uint64_t* effort);
 
 /// One of some words, in any case.
 using Choice = std::pair<const char*, int32_t>;

@@ -163,6 +163,7 @@ CLI::App* add_precompute_command(CLI::App* app, Arguments* arguments) {
       ->required()
       ->option_text("FILE.mtab");
   add_target_options(command, arguments);
+  add_table_effort(command, &arguments->effort);
   add_whole(command, "--workers", "threads that solve (default: all)", {1, 1024},
             &arguments->workers);
   command->add_option("--part", arguments->part, "solve one of N parts: 1/N, 2/N, ..")
@@ -182,6 +183,7 @@ int precompute_command(const Arguments& given) {
   morello_precompute_options_init(&options, sizeof options);
   options.target = arguments.target;
   options.threads = arguments.threads;
+  options.effort = static_cast<uint32_t>(arguments.effort);
   options.workers = arguments.workers;
   options.save_interval = static_cast<uint32_t>((arguments.save_every + 999) / 1000);
   if (arguments.memory_budget > 0) options.memory_budget = arguments.memory_budget << 20;

@@ -102,6 +102,7 @@ Json part_json(const morello_table* part) {
   }
   return {{"target", isa_name(info.target)},
           {"threads", info.threads},
+          {"effort", info.effort == MORELLO_EFFORT_EXACT ? "exact" : "quick"},
           {"families", names},
           {"coverage", covered},
           {"points", info.points},
@@ -113,8 +114,9 @@ Json part_json(const morello_table* part) {
 void print_part(const morello_table* part) {
   morello_table_info info;
   morello_table_info_get(part, &info, sizeof info);
-  print("kernels   {}, machine {}, {} thread{}\n", isa_name(info.target), info.machine,
-        info.threads, info.threads == 1 ? "" : "s");
+  print("kernels   {}, machine {}, {} thread{}{}\n", isa_name(info.target), info.machine,
+        info.threads, info.threads == 1 ? "" : "s",
+        info.effort == MORELLO_EFFORT_EXACT ? "" : ", of quick searches");
   for (const Coverage& c : coverage(part, info.families))
     print("family    {}: {}\n", c.family,
           c.known ? fmt::format("{} of {} members", count(c.covered), count(c.members))

@@ -722,10 +722,11 @@ typedef enum morello_table_use {
 
 /** Why a table does not cover a Spec. */
 typedef enum morello_table_reason {
-  MORELLO_TABLE_REASON_NONE = 0,   /**< it does, or there is none */
-  MORELLO_TABLE_REASON_SPEC = 1,   /**< no family of the table has the Spec */
-  MORELLO_TABLE_REASON_TARGET = 2, /**< it is for another target than the kernel */
-  MORELLO_TABLE_REASON_THREADS = 3 /**< it is for another number of threads */
+  MORELLO_TABLE_REASON_NONE = 0,    /**< it does, or there is none */
+  MORELLO_TABLE_REASON_SPEC = 1,    /**< no family of the table has the Spec */
+  MORELLO_TABLE_REASON_TARGET = 2,  /**< it is for another target than the kernel */
+  MORELLO_TABLE_REASON_THREADS = 3, /**< it is for another number of threads */
+  MORELLO_TABLE_REASON_EFFORT = 4   /**< it was made with less effort than the kernel */
 } morello_table_reason;
 
 /** What the search did. Fill with morello_kernel_stats_get(). */
@@ -801,8 +802,9 @@ MORELLO_API void morello_kernel_release(morello_kernel *kernel);
  * Tables: what searches found, to ship with an application
  * ------------------------------------------------------------------------------------------- */
 
-/* A table is immutable. It has one part, or several: each is for one target and one number of
- * threads, and covers a set of Specs. A synthesis asks the part that is for its target and threads.
+/* A table is immutable. It has one part, or several: each is for one target, one number of threads
+ * and one effort, and covers a set of Specs. A synthesis asks a part that is for its target and
+ * threads, and of no less effort: an exact one first.
  * Files of tables are untrusted data: whatever their bytes are, loading them takes no more memory
  * than morello_context_options.table_memory and time in proportion to what they decompress to
  * (times its logarithm), and decisions are checked before use. */
@@ -833,8 +835,8 @@ MORELLO_API morello_status morello_table_save_memory(const morello_table *table,
                                                      size_t size, size_t *length,
                                                      morello_error **err);
 /** A new table that covers what either covers; neither is changed. It has the parts of both; of one
- *  target and number of threads they become one. Follows every program that such parts promise: at
- *  most 4,194,304 pairs of Specs and memory limits each, about 0.5 KiB a pair.
+ *  target, number of threads and effort they become one. Follows every program that such parts
+ * promise: at most 4,194,304 pairs of Specs and memory limits each, about 0.5 KiB a pair.
  *  @return MORELLO_INCOMPATIBLE_TABLE (of different machine models),
  *  MORELLO_CORRUPT_TABLE (a covered Spec has no program, or two that contradict each other),
  *  MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
@@ -853,20 +855,22 @@ typedef struct morello_table_info {
   uint64_t boxes;    /**< of decisions */
   uint64_t bytes;    /**< in memory */
   uint64_t parts;    /**< see morello_table_part(); counts are of all parts */
+  uint64_t effort;   /**< morello_precompute_options.effort; of several parts, that of the first */
 } morello_table_info;
 /** @return MORELLO_INVALID_ARGUMENT if a pointer is NULL or info_size is of no released version;
  *  MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_table_info_get(const morello_table *table,
                                                   morello_table_info *info, size_t info_size);
-/** A part of a table as a table of its own. Parts are ascending by target name and threads.
+/** A part of a table as a table of its own. Parts are ascending by target name, threads, effort.
  *  @param part  receives a new table; release with morello_table_release().
  *  @return MORELLO_INVALID_ARGUMENT (there is no such part), MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_table_part(const morello_table *table, uint64_t index,
                                               morello_table **part, morello_error **err);
 /** What the table was asked to cover, as text; NULL if index is out of range. */
 MORELLO_API const char *morello_table_family(const morello_table *table, uint64_t index);
-/** 1 if a kernel for `spec`, of the target and threads of some part, needs no search, else 0; 0
- * also if there is no memory to look it up. With a run-time size: of all pieces that it is made of.
+/** 1 if a kernel for `spec`, of the target, threads and effort of some part, needs no search, else
+ * 0; 0 also if there is no memory to look it up. With a run-time size: of all pieces that it is
+ * made of.
  */
 MORELLO_API int morello_table_covers(const morello_table *table, const morello_spec *spec);
 /** Why a table does not cover a Spec, a line for each part: "avx2, 1 thread: m = 50 is not on the
@@ -943,7 +947,9 @@ typedef struct morello_precompute_options {
   uint32_t parts;             /**< .. of so many parts of about the same work; default 1 */
   uint32_t save_interval;     /**< least milliseconds between saves; default 2000 */
   uint32_t progress_interval; /**< milliseconds between calls of `progress`, about; default 100 */
-  uint32_t reserved0;         /**< must be 0 */
+  uint32_t effort;            /**< MORELLO_EFFORT_EXACT (default), or MORELLO_EFFORT_QUICK: the
+                                   cheapest programs of a narrower space, which are found sooner.
+                                   They answer a synthesis of that effort or less, and no other */
   uint64_t memory_budget; /**< bytes, about: a search that outgrows it begins anew, which costs time
                                but no result; default 4 GiB */
   morello_precompute_progress_fn progress; /**< called by the calling thread, at the end as well;

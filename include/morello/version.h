@@ -16,7 +16,8 @@
 /** Raised when any price in the cost model changes: equal Specs may then get other programs. */
 #define MORELLO_COST_MODEL_VERSION 1
 
-/** Format of table files that this version writes, and the only one it reads. */
-#define MORELLO_TABLE_FORMAT_VERSION 6
+/** Newest format of table files that this version writes: that of tables of quick searches. Others
+ *  it writes in format 6, and reads both. */
+#define MORELLO_TABLE_FORMAT_VERSION 7
 
 #endif

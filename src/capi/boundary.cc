@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "capi/objects.hh"
+#include "support/concat.hh"
 
 namespace morello {
 
@@ -22,15 +23,15 @@ static_assert(sizeof(morello_table_verification) >= kFirstTableVerification);
 std::optional<Error> find_null(std::initializer_list<Argument> arguments) {
   for (const Argument& a : arguments)
     if (a.pointer == nullptr)
-      return invalid_argument("argument `" + std::string(a.name) +
-                              "` is NULL; it must point to an object");
+      return invalid_argument(
+          concat({"argument `", a.name, "` is NULL; it must point to an object"}));
   return std::nullopt;
 }
 
 std::string isa_constant(std::string_view name, i32 number) {
   std::string text = "MORELLO_ISA_";
   for (char c : name) text += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return text + " (" + std::to_string(number) + ")";
+  return concat({text, " (", number, ")"});
 }
 
 morello_status report(const Error& error, morello_error** err) noexcept {
@@ -82,17 +83,16 @@ std::optional<Error> check_struct(const void* given, size_t first, size_t known,
   size_t size;
   std::memcpy(&size, given, sizeof(size));
   if (size < first || size > kLargestStruct)
-    return invalid_argument(std::string(name) + ".struct_size is " + std::to_string(size) +
-                            "; it must be the size of a released version, at least " +
-                            std::to_string(first) + ": fill the struct with its _init function");
+    return invalid_argument(concat({name, ".struct_size is ", size,
+                                    "; it must be the size of a released version, at least ", first,
+                                    ": fill the struct with its _init function"}));
   const char* bytes = static_cast<const char*>(given);
   const char* tail =
       std::find_if(bytes + std::min(size, known), bytes + size, [](char c) { return c != 0; });
   if (tail != bytes + size)
-    return invalid_argument(std::string(name) + " has a nonzero byte at offset " +
-                            std::to_string(tail - bytes) +
-                            ", in a field newer than this library (" + MORELLO_VERSION_STRING +
-                            "); such fields must be 0");
+    return invalid_argument(concat({name, " has a nonzero byte at offset ", tail - bytes,
+                                    ", in a field newer than this library (" MORELLO_VERSION_STRING
+                                    "); such fields must be 0"}));
   return std::nullopt;
 }
 

@@ -4,6 +4,7 @@
 
 #include "capi/boundary.hh"
 #include "capi/objects.hh"
+#include "support/concat.hh"
 #include "table/allowance.hh"
 
 using namespace morello;
@@ -23,8 +24,8 @@ constexpr morello_context_options kDefaults = {sizeof(morello_context_options),
 std::optional<Error> find_bad_cap(i32 max_isa) {
   if (max_isa == MORELLO_ISA_AUTO || find_target(max_isa) != nullptr) return std::nullopt;
   std::string valid = isa_constant("auto", MORELLO_ISA_AUTO);
-  for (const Target& t : fixed_targets()) valid += ", " + isa_constant(t.name, t.number);
-  return invalid_argument("options.max_isa is " + std::to_string(max_isa) + "; valid are " + valid);
+  for (const Target& t : fixed_targets()) valid += concat({", ", isa_constant(t.name, t.number)});
+  return invalid_argument(concat({"options.max_isa is ", max_isa, "; valid are ", valid}));
 }
 
 /// Where the options, or else the environment, say that kernels are kept; "": nowhere.
@@ -58,8 +59,8 @@ morello_status morello_context_create(const morello_context_options* options,
     if (!given) return given.error();
     if (auto e = find_bad_cap(given->max_isa)) return *e;
     if (given->read_machine > 1)
-      return invalid_argument("options.read_machine is " + std::to_string(given->read_machine) +
-                              "; valid are 0 and 1");
+      return invalid_argument(
+          concat({"options.read_machine is ", given->read_machine, "; valid are 0 and 1"}));
     const Result<Features> cap = cap_from_environment();
     if (!cap) return cap.error();
     auto made = std::make_unique<morello_context>();

@@ -18,6 +18,7 @@ bool covers_pieces(const TablePart& part, const Sized& sized) {
   SearchOptions options;
   options.threads = part.target.processors;
   options.cancel = &kCancel;
+  options.effort = part.table.identity().effort;
   return build_sized_kernel(sized, part.target, options, &part.table, BuildOutput::kProgram).ok();
 }
 
@@ -52,7 +53,8 @@ std::string miss_of(const TablePart& part, const morello_spec& spec) {
 
 std::string morello::name_of(const TablePart& part) {
   return std::string(part.target.name) + ", " + std::to_string(part.target.processors) +
-         (part.target.processors == 1 ? " thread" : " threads");
+         (part.target.processors == 1 ? " thread" : " threads") +
+         (part.table.identity().effort == kExactEffort ? "" : ", quick");
 }
 
 std::string morello::miss_text(const TablePart& part, const morello_spec& spec) {

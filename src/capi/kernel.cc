@@ -3,6 +3,7 @@
 #include "capi/boundary.hh"
 #include "capi/objects.hh"
 #include "capi/operands.hh"
+#include "support/concat.hh"
 #include "support/overlap.hh"
 
 using namespace morello;
@@ -72,6 +73,13 @@ PlacedTensor placed(const KernelOperand& o, const void* pointer, i64 size) {
   return t;
 }
 
+/// Is there no byte of memory between the first and the last of both? So it is mostly; where it is
+/// not, elements may still be apart, as those of neighbouring columns are.
+bool are_apart(const void* a, u64 a_bytes, const void* b, u64 b_bytes) {
+  const auto from_a = reinterpret_cast<uintptr_t>(a), from_b = reinterpret_cast<uintptr_t>(b);
+  return from_a <= from_b ? from_b - from_a >= a_bytes : from_a - from_b >= b_bytes;
+}
+
 std::optional<Error> check_buffers(const Kernel& k, const Buffers& given) {
   const u32 count = static_cast<u32>(k.operands.size());
   auto name = [&](u32 i) { return OperandName{i, count, k.outputs}; };
@@ -82,13 +90,18 @@ std::optional<Error> check_buffers(const Kernel& k, const Buffers& given) {
     if (auto e = check_bytes(name(i), given.operand_bytes[i], o.bytes - beyond)) return e;
   }
   for (u32 out = count - k.outputs; out < count; out++) {
-    const PlacedTensor output = placed(k.operands[out], given.operands[out], given.size);
-    for (u32 i = 0; i < out; i++)
+    for (u32 i = 0; i < out; i++) {
+      if (are_apart(given.operands[i], k.operands[i].bytes, given.operands[out],
+                    k.operands[out].bytes))
+        continue;
+      const PlacedTensor output = placed(k.operands[out], given.operands[out], given.size);
       if (find_overlap(placed(k.operands[i], given.operands[i], given.size), output) ==
           Overlap::kSome)
         return invalid_argument(
-            name(out).text() + " shares memory with " + name(i).text() +
-            "; no element may belong to both, not even in place: give one of them other memory");
+            concat({name(out).text(), " shares memory with ", name(i).text(),
+                    "; no element may belong to both, not even in place: give one of them other "
+                    "memory"}));
+    }
   }
   return std::nullopt;
 }
@@ -98,14 +111,13 @@ std::optional<Error> check_scratch(const Executable& executable, const void* scr
   if (scratch == nullptr) return std::nullopt;
   const auto address = reinterpret_cast<uintptr_t>(scratch);
   if (address % kScratchAlignment != 0)
-    return Error{MORELLO_MISALIGNED, "scratch is " + std::to_string(address % kScratchAlignment) +
-                                         " bytes past a multiple of " +
-                                         std::to_string(kScratchAlignment) +
-                                         ", the alignment it must have"};
+    return Error{MORELLO_MISALIGNED,
+                 concat({"scratch is ", address % kScratchAlignment, " bytes past a multiple of ",
+                         kScratchAlignment, ", the alignment it must have"})};
   if (bytes < executable.scratch_bytes)
-    return Error{MORELLO_OPERAND_TOO_SMALL, "scratch has " + std::to_string(bytes) +
-                                                " bytes; the kernel needs " +
-                                                std::to_string(executable.scratch_bytes)};
+    return Error{
+        MORELLO_OPERAND_TOO_SMALL,
+        concat({"scratch has ", bytes, " bytes; the kernel needs ", executable.scratch_bytes})};
   return std::nullopt;
 }
 
@@ -168,9 +180,8 @@ static morello_status run_checked(const morello_kernel* kernel, bool sized, cons
     if (auto e = find_null({{"operand_bytes", given.operand_bytes}})) return *e;
     const Kernel& k = kernel->kernel;
     if (operand_count != k.operands.size())
-      return invalid_argument("argument `operand_count` is " + std::to_string(operand_count) +
-                              "; the kernel has " + std::to_string(k.operands.size()) +
-                              " operands");
+      return invalid_argument(concat({"argument `operand_count` is ", operand_count,
+                                      "; the kernel has ", k.operands.size(), " operands"}));
     if (auto e = check_buffers(k, given)) return *e;
     if (auto e = check_scratch(*executable, scratch, scratch_bytes)) return *e;
     if (auto e = find_unusable(executor)) return *e;

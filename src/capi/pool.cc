@@ -4,6 +4,7 @@
 
 #include "capi/boundary.hh"
 #include "capi/objects.hh"
+#include "support/concat.hh"
 
 using namespace morello;
 
@@ -11,8 +12,8 @@ morello_status morello_pool_create(uint32_t threads, morello_pool** pool, morell
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"pool", pool}})) return *e;
     if (threads > kMaxPoolThreads)
-      return invalid_argument("argument `threads` is " + std::to_string(threads) +
-                              "; a pool has at most " + std::to_string(kMaxPoolThreads));
+      return invalid_argument(
+          concat({"argument `threads` is ", threads, "; a pool has at most ", kMaxPoolThreads}));
     const u32 wanted =
         threads != 0 ? threads : std::min(read_machine().processors, kMaxPoolThreads);
     Result<std::unique_ptr<Pool>> made = Pool::make(wanted);

@@ -43,7 +43,10 @@ std::optional<Error> find_invalid(const morello_precompute_options& o) {
     return invalid(
         "part", o.part,
         "are 0 to " + std::to_string(o.parts - 1) + ", as parts is " + std::to_string(o.parts));
-  if (o.reserved0 != 0) return invalid("reserved0", o.reserved0, "is 0");
+  if (o.effort != kExactEffort && o.effort != kQuickEffort)
+    return invalid("effort", o.effort,
+                   "are 0 (MORELLO_EFFORT_EXACT) and " + std::to_string(kQuickEffort) +
+                       " (MORELLO_EFFORT_QUICK): what a table decides depends on no count");
   return std::nullopt;
 }
 
@@ -52,6 +55,7 @@ PrecomputeOptions internal_options(const morello_context& context,
   PrecomputeOptions options;
   options.workers = o.workers == 0 ? std::max(1u, context.machine.processors) : o.workers;
   options.memory_bytes = o.memory_budget;
+  options.effort = o.effort;
   options.table_bytes = context.table_memory;
   options.part = o.part;
   options.parts = o.parts;
@@ -82,8 +86,8 @@ Result<std::vector<Family>> parse_families(const char* const* texts, size_t coun
   return families;
 }
 
-/// What both precomputes do. `store`, a function (target) -> Result<TableStore>, says where to;
-/// `at_end`, (target, progress) -> Result<Done>, what the call returns.
+/// What both precomputes do. `store`, a function (target, effort) -> Result<TableStore>, says where
+/// to; `at_end`, (target, progress) -> Result<Done>, what the call returns.
 template <class Store, class AtEnd>
 Result<Done> solve_families(const morello_context& context, const char* const* families,
                             size_t family_count, const morello_precompute_options* options,
@@ -100,7 +104,7 @@ Result<Done> solve_families(const morello_context& context, const char* const* f
       choose_target(context, given->target, /*to_run=*/false, types);
   if (!chosen) return chosen.error();
   const Target target = make_target(context, **chosen, given->threads);
-  const Result<TableStore> place = store(target);
+  const Result<TableStore> place = store(target, given->effort);
   if (!place) return place.error();
   const Result<PrecomputeProgress> end =
       precompute(*parsed, target, *place, internal_options(context, *given));
@@ -120,7 +124,7 @@ morello_status morello_precompute(const morello_context* context, const char* co
   return guarded(err, [&]() -> Result<Done> {
     if (auto e = find_null({{"context", context}, {"families", families}, {"path", path}}))
       return *e;
-    const auto store = [&](const Target&) -> Result<TableStore> { return file_store(path); };
+    const auto store = [&](const Target&, u64) -> Result<TableStore> { return file_store(path); };
     const auto at_end = [](const Target&, const PrecomputeProgress& end) -> Result<Done> {
       if (!end.cancelled) return Done{};
       return Error{MORELLO_CANCELLED, "the precompute was cancelled by its caller; " +
@@ -140,7 +144,7 @@ morello_status morello_precompute_table(const morello_context* context, const ch
       return *e;
     std::optional<TableContent> content;
     TableParts others;
-    const auto store = [&](const Target& target) -> Result<TableStore> {
+    const auto store = [&](const Target& target, u64 effort) -> Result<TableStore> {
       if (known == nullptr) return memory_store(content);
       const std::string &machine = known->parts.front()->table.identity().machine,
                         here(target.machine);
@@ -148,7 +152,7 @@ morello_status morello_precompute_table(const morello_context* context, const ch
         return Error{MORELLO_INCOMPATIBLE_TABLE, "argument `known`: it is for machine " + machine +
                                                      ", and the context for " + here};
       for (const auto& part : known->parts) {
-        if (part->target == target)
+        if (part->target == target && part->table.identity().effort == effort)
           content = part->table.content();
         else
           others.push_back(part);

@@ -54,10 +54,11 @@ struct Fitting {
   TableReason reason = TableReason::kNoReason;
   const TablePart* nearest = nullptr;  // for messages
 };
-Fitting find_fitting(const morello_table* table, const Target& target) {
+Fitting find_fitting(const morello_table* table, const Target& target, const Spec& spec,
+                     u64 effort) {
   Fitting found;
   if (table == nullptr) return found;
-  found.part = part_for(*table, target);
+  found.part = part_for(*table, target, spec, effort);
   if (found.part != nullptr) return found;
   found.reason = TableReason::kTarget;
   found.nearest = table->parts.front().get();
@@ -74,7 +75,8 @@ Fitting find_fitting(const morello_table* table, const Target& target) {
 Error unfit(const TablePart& nearest, const Target& target) {
   return Error{MORELLO_INCOMPATIBLE_TABLE,
                "options.table is of another " +
-                   difference(nearest.table.identity(), identity_of(target)) +
+                   difference(nearest.table.identity(),
+                              identity_of(target, nearest.table.identity().effort)) +
                    "; set options.target and options.threads as for the table, give none, or "
                    "leave options.strict_table 0"};
 }
@@ -121,7 +123,9 @@ void log_table(const morello_context& context, const Fitting& table, const Solve
            "options.table covers " + name + ", but what it decides is no program");
   if (solving.table_use != TableUse::kNotCovered && solving.table_use != TableUse::kNear) return;
   std::string why;
-  if (table.part != nullptr)
+  if (solving.table_reason == TableReason::kEffort)
+    why = "it is of quick searches, and more is asked for";
+  else if (table.part != nullptr)
     why = miss_text(*table.part, spec);
   else
     why = std::string("it is for another ") +
@@ -194,7 +198,7 @@ morello_status morello_synthesize(const morello_context* context, const morello_
         *context, given->target, output == BuildOutput::kExecutable, types_of(*spec, types));
     if (!chosen) return chosen.error();
     const Target target = make_target(*context, **chosen, given->threads);
-    const Fitting fitting = find_fitting(given->table, target);
+    const Fitting fitting = find_fitting(given->table, target, spec->lowered.spec, given->effort);
     const bool fits = fitting.reason == TableReason::kNoReason;
     if (!fits && given->strict_table != 0) return unfit(*fitting.nearest, target);
     const SearchOptions search = search_options(*context, *given, target);

@@ -29,7 +29,7 @@ Result<Done> load(const morello_context& context, Decode&& decode, morello_table
   DecodeOptions options;
   options.max_bytes = context.table_memory;
   options.wanted_of = [&](const TableIdentity& found) {
-    return identity_of(target_for(context, found));
+    return identity_of(target_for(context, found), found.effort);
   };
   TableParts parts;
   const TakePart take = [&](TableContent content) -> std::optional<Error> {
@@ -80,10 +80,16 @@ Result<TableParts> merged_parts(const TableParts& a, const TableParts& b) {
 
 }  // namespace
 
-const TablePart* morello::part_for(const morello_table& table, const Target& target) {
-  for (const auto& part : table.parts)
-    if (part->target == target) return part.get();
-  return nullptr;
+const TablePart* morello::part_for(const morello_table& table, const Target& target,
+                                   const Spec& spec, u64 effort) {
+  const TablePart* first = nullptr;
+  for (const auto& part : table.parts) {
+    if (part->target != target) continue;
+    if (is_enough(part->table.identity().effort, effort) && covers(part->table, spec, target))
+      return part.get();
+    if (first == nullptr) first = part.get();
+  }
+  return first;
 }
 
 morello_status morello_table_load(const morello_context* context, const char* path,
@@ -154,6 +160,7 @@ morello_status morello_table_info_get(const morello_table* table, morello_table_
     known.threads = first.processors;
     copy_text(first.machine, known.machine, sizeof(known.machine));
     known.parts = table->parts.size();
+    known.effort = table->parts.front()->table.identity().effort;
     for (const auto& part : table->parts) {
       const Table& t = part->table;
       known.families += t.families().size();

@@ -12,7 +12,8 @@
 
 namespace morello {
 
-/// What a table has for one target and number of threads. Tables that are merged share parts.
+/// What a table has for one target, number of threads and effort. Tables that are merged share
+/// parts.
 struct TablePart {
   Table table;
   Target target;  // that of its identity, processors included
@@ -37,9 +38,12 @@ inline std::shared_ptr<const TablePart> make_part(Table table, const Target& tar
   return std::make_shared<const TablePart>(TablePart{std::move(table), target});
 }
 
-/// The part that is for `target` and its processors, or nullptr.
-const TablePart* part_for(const morello_table& table, const Target& target);
-/// "avx2, 1 thread": whom a part is for.
+/// Of the parts that are for `target` and its processors that which a synthesis with this effort
+/// asks: an exact one if that covers the Spec, else one that does and is enough, else the first.
+/// nullptr: there is none.
+const TablePart* part_for(const morello_table& table, const Target& target, const Spec& spec,
+                          u64 effort);
+/// "avx2, 1 thread", of quick searches "avx2, 1 thread, quick": whom a part is for.
 std::string name_of(const TablePart& part);
 /// Why a part does not cover a Spec: a line of morello_table_miss(). "" if it does.
 std::string miss_text(const TablePart& part, const morello_spec& spec);

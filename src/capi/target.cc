@@ -4,22 +4,24 @@
 #include <algorithm>
 
 #include "capi/boundary.hh"
+#include "support/concat.hh"
 #include "target/dots.hh"
 
 namespace morello {
 namespace {
 
 /// `wanted`: nullptr if any would do.
-Error lacking(const Target* wanted, std::string why) {
-  std::string target = wanted == nullptr ? "any target" : "target " + std::string(wanted->name);
-  return {MORELLO_ISA_UNAVAILABLE, target + " is not available: " + std::move(why)};
+Error lacking(const Target* wanted, const std::string& why) {
+  return {MORELLO_ISA_UNAVAILABLE,
+          concat({wanted == nullptr ? "any target" : "target ",
+                  wanted == nullptr ? "" : wanted->name, " is not available: ", why})};
 }
 
 /// Because of the cap.
 Error left_out(const Target& wanted, Features cap) {
-  return lacking(&wanted, "the ISA cap (max_isa of the context, or MORELLO_MAX_ISA) leaves out " +
-                              describe(wanted.required & ~cap) +
-                              "; raise it, or ask for another target");
+  return lacking(
+      &wanted, concat({"the ISA cap (max_isa of the context, or MORELLO_MAX_ISA) leaves out ",
+                       describe(wanted.required & ~cap), "; raise it, or ask for another target"}));
 }
 
 }  // namespace
@@ -29,15 +31,15 @@ std::optional<Error> find_lacking(const morello_context& context, const Target& 
   const Features cpu = context.machine.features, cap = context.cap;
   if (!includes(cap, target.required)) return left_out(target, cap);
   if (usable(target, cpu, cap)) return std::nullopt;
-  return lacking(&target, "this CPU (" + context.machine.name + ") or its system lacks " +
-                              describe(target.required & ~cpu) + "; " + remedy);
+  return lacking(&target, concat({"this CPU (", context.machine.name, ") or its system lacks ",
+                                  describe(target.required & ~cpu), "; ", remedy}));
 }
 
 std::optional<Error> find_bad_target(i32 target) {
   if (target == MORELLO_ISA_AUTO || find_target(target) != nullptr) return std::nullopt;
   std::string valid = isa_constant("auto", MORELLO_ISA_AUTO);
   for (const Target& t : fixed_targets()) valid += ", " + isa_constant(t.name, t.number);
-  return invalid_argument("options.target is " + std::to_string(target) + "; valid are " + valid);
+  return invalid_argument(concat({"options.target is ", target, "; valid are ", valid}));
 }
 
 Result<const Target*> choose_target(const morello_context& context, i32 target, bool to_run,
@@ -47,10 +49,10 @@ Result<const Target*> choose_target(const morello_context& context, i32 target, 
     const Target* best = best_target(cpu, cap, types);
     if (best != nullptr) return best;
     const Features least = fixed_targets().front().required;
-    return lacking(nullptr, "this CPU (" + context.machine.name + ") or its system lacks " +
-                                describe(least & ~cpu) +
-                                ", which all kernels need; with "
-                                "options.search_only a target can be named");
+    return lacking(nullptr, concat({"this CPU (", context.machine.name, ") or its system lacks ",
+                                    describe(least & ~cpu),
+                                    ", which all kernels need; with options.search_only a target "
+                                    "can be named"}));
   }
   const Target* wanted = find_target(target);
   if (!includes(cap, wanted->required)) return left_out(*wanted, cap);

@@ -22,12 +22,12 @@ TableStore memory_store(std::optional<TableContent>& content) {
 }
 
 Keeper::Keeper(std::span<const Family> families, const Target& target, const TableStore& store,
-               u64 table_bytes)
+               u64 effort, u64 table_bytes)
     : families_(families),
       target_(target),
       store_(store),
       table_bytes_(table_bytes),
-      identity_(identity_of(target)) {}
+      identity_(identity_of(target, effort)) {}
 
 DecodeOptions Keeper::options() const {
   DecodeOptions options;

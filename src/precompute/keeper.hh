@@ -34,9 +34,10 @@ TableStore memory_store(std::optional<TableContent>& content);
 /// be called by any number.
 class Keeper {
  public:
-  /// The first three are referred to. `table_bytes`: DecodeOptions.max_bytes.
+  /// The first three are referred to. `effort`: TableIdentity.effort. `table_bytes`:
+  /// DecodeOptions.max_bytes.
   Keeper(std::span<const Family> families, const Target& target, const TableStore& store,
-         u64 table_bytes = kDefaultTableMemory);
+         u64 effort = 0, u64 table_bytes = kDefaultTableMemory);
 
   /// Makes the file if there is none, and notes what it has.
   /// @return what update() says (table/file.hh).

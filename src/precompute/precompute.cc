@@ -14,6 +14,7 @@
 #include "search/soundness.hh"
 #include "search/spec_problem.hh"
 #include "support/threads.hh"
+#include "table/identity.hh"
 
 namespace morello {
 namespace {
@@ -44,7 +45,13 @@ std::optional<Error> find_too_many(std::span<const Family> families) {
 
 /// A search that several workers share, and that lives until the last one has left it.
 struct SharedSearch {
-  explicit SharedSearch(const Target& target) : problem({&target}), search(problem) {}
+  SharedSearch(const Target& target, u64 effort)
+      : problem(context_of(target, effort)), search(problem) {}
+  static ActionContext context_of(const Target& target, u64 effort) {
+    ActionContext context{&target};
+    context.breadth = space_of(effort);
+    return context;
+  }
   SpecProblem problem;
   SpecSearch search;
 };
@@ -64,7 +71,7 @@ class Precompute {
         options_(options),
         limits_(limits_of(target)),
         regions_(regions_of(families, options.part, options.parts)),
-        keeper_(families, target, store, options.table_bytes) {
+        keeper_(families, target, store, options.effort, options.table_bytes) {
     for (const Region& region : regions_) {
       members_ += members_of(region);
       each_member(region, [&](std::span<const u32> at) {
@@ -223,7 +230,7 @@ class Precompute {
   void take(Seat& seat) {
     std::lock_guard lock(current_mutex_);
     if (!current_ || current_->search.bytes() > options_.memory_bytes / 2)
-      current_ = std::make_shared<SharedSearch>(target_);
+      current_ = std::make_shared<SharedSearch>(target_, options_.effort);
     if (seat.shared == current_) return;
     seat.worker.reset();
     seat.shared = current_;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "precompute/keeper.hh"
+#include "search/synthesize.hh"
 #include "spec/family.hh"
 #include "table/allowance.hh"
 #include "table/table.hh"
@@ -18,14 +19,16 @@
 namespace morello {
 
 struct PrecomputeProgress {
-  u64 members = 0;          // of this part of the families
-  u64 done = 0;             // of them, solved or found in the file
-  u64 found = 0;            // of them, found in the file
-  u64 without_program = 0;  // of them, those that no program computes within the target's limits
-  u64 saved = 0;            // solved and in the file by now
-  u64 pairs = 0;            // (Spec, limits) pairs that the file decides, as of the last save
-  u64 boxes = 0;            // of the file, likewise
-  u64 bytes = 0;            // memory of the search
+  u64 members = 0;  // of this part of the families
+  u64 done = 0;     // of them, solved or found in the file
+  u64 found = 0;    // of them, found in the file
+  // Of them, those that no program computes within the target's limits, or none of the space of
+  // an effort.
+  u64 without_program = 0;
+  u64 saved = 0;  // solved and in the file by now
+  u64 pairs = 0;  // (Spec, limits) pairs that the file decides, as of the last save
+  u64 boxes = 0;  // of the file, likewise
+  u64 bytes = 0;  // memory of the search
   u64 microseconds = 0;
   u64 remaining_us = 0;  // an estimate; 0 if there is none yet
   bool cancelled = false;
@@ -35,6 +38,7 @@ struct PrecomputeOptions {
   u32 workers = 1;  // threads that solve; no influence on the result
   /// The search begins anew, slower for a while, when it takes more than half of this.
   u64 memory_bytes = u64{4} << 30;
+  u64 effort = kExactEffort;              // or kQuickEffort: see space_of() in table/identity.hh
   u64 table_bytes = kDefaultTableMemory;  // DecodeOptions.max_bytes, for the file
   u32 part = 0, parts = 1;                // solve this one of so many parts of the families
   u64 save_us = 2'000'000;                // between saves, at least

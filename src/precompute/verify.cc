@@ -3,8 +3,9 @@
 
 #include <random>
 
-#include "search/synthesize.hh"
+#include "search/effort.hh"
 #include "spec/canonical.hh"
+#include "table/identity.hh"
 #include "table/promise.hh"
 #include "table/walk.hh"
 
@@ -35,7 +36,9 @@ std::string difference(const Table& table, const Spec& spec, const Target& targe
     return describe(spec) + ": the table promises what is no Spec: it " + bad;
   SearchOptions options;
   options.threads = table.identity().processors;
-  const Result<ImplTree> searched = synthesize(spec, target, options, nullptr);
+  // All of the space, whatever that takes.
+  const SearchPart part{.breadth = space_of(table.identity().effort)};
+  const Result<ImplTree> searched = search_part(spec, target, options, part, nullptr);
   const std::optional<ImplTree> found = program(table, spec, target);
   if (!found) return describe(spec) + ": the table promises a program, but has none";
   if (!searched) return describe(spec) + ": the search says, " + searched.error().message;

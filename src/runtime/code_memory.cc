@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "support/concat.hh"
+
 namespace morello {
 namespace {
 
@@ -102,23 +104,27 @@ std::string errno_name(int value) {
     case ENOSYS:
       return "ENOSYS";
     default:
-      return "errno " + std::to_string(value);
+      return concat({"errno ", value});
   }
 }
 
 std::string describe(const Refusal& refusal) {
-  return std::string(refusal.call) + " (" + errno_name(refusal.errno_value) + ")";
+  return concat({refusal.call, " (", errno_name(refusal.errno_value), ")"});
+}
+
+Error no_memory(const std::string& refused) {
+  return {MORELLO_OUT_OF_MEMORY,
+          concat({"no memory for machine code: the system failed ", refused})};
 }
 
 Error refused(const Refusal& anonymous, const Refusal& file) {
-  const std::string both = describe(anonymous) + ", and " + describe(file);
-  if (means_no_memory(anonymous) && means_no_memory(file))
-    return {MORELLO_OUT_OF_MEMORY, "no memory for machine code: the system failed " + both};
+  const std::string both = concat({describe(anonymous), ", and ", describe(file)});
+  if (means_no_memory(anonymous) && means_no_memory(file)) return no_memory(both);
   return {MORELLO_EXEC_MEMORY_DENIED,
-          "the system refuses executable memory: it denied " + both +
-              "; allow one of the two for this process (systemd: MemoryDenyWriteExecute=no; "
-              "SELinux: execmem; seccomp: mprotect with PROT_EXEC, or memfd_create), or synthesize "
-              "with search_only"};
+          concat({"the system refuses executable memory: it denied ", both,
+                  "; allow one of the two for this process (systemd: MemoryDenyWriteExecute=no; "
+                  "SELinux: execmem; seccomp: mprotect with PROT_EXEC, or memfd_create), or "
+                  "synthesize with search_only"})};
 }
 
 /// Whole pages, at least one.
@@ -162,9 +168,7 @@ Result<CodeMemory> CodeMemory::keep(std::span<const u8> code) {
   const size_t mapped = mapped_size(code);
   Refusal refusal;
   u8* data = map_anonymous(code, mapped, PROT_READ, kSystemCalls, refusal);
-  if (data == nullptr)
-    return Error{MORELLO_OUT_OF_MEMORY,
-                 "no memory for machine code: the system failed " + describe(refusal)};
+  if (data == nullptr) return no_memory(describe(refusal));
   return CodeMemory(data, code.size(), mapped, false);
 }
 

@@ -6,6 +6,8 @@
 
 #include <new>
 
+#include "support/concat.hh"
+
 namespace morello {
 namespace {
 
@@ -88,8 +90,8 @@ Result<std::unique_ptr<Pool>> Pool::make(u32 threads) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (failure != 0) {
     return Error{MORELLO_OUT_OF_MEMORY,
-                 "the system started only " + std::to_string(pool->workers_.size()) + " of " +
-                     std::to_string(threads - 1) + " worker threads; ask for fewer"};
+                 concat({"the system started only ", pool->workers_.size(), " of ", threads - 1,
+                         " worker threads; ask for fewer"})};
   }
   return pool;
 }

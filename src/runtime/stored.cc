@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "support/concat.hh"
+
 namespace morello {
 namespace {
 
@@ -24,10 +26,13 @@ static_assert(sizeof(morello_executor) == 24 && kScratchAlignment == 64 && kCode
 constexpr u64 kMostBytes = u64{1} << 47;
 constexpr u32 kMostSaved = 16;  // number of a register
 
-Error corrupt(const std::string& what) {
-  return {MORELLO_CORRUPT_KERNEL, "no stored kernel, or a damaged one: " + what};
+Error corrupt(std::initializer_list<TextPart> what) {
+  return {MORELLO_CORRUPT_KERNEL, "no stored kernel, or a damaged one: " + concat(what)};
 }
-Error incompatible(const std::string& what) { return {MORELLO_INCOMPATIBLE_KERNEL, what}; }
+Error corrupt(const char* what) { return corrupt({TextPart(what)}); }
+Error incompatible(std::initializer_list<TextPart> what) {
+  return {MORELLO_INCOMPATIBLE_KERNEL, concat(what)};
+}
 
 // ---- writing. Integers are little-endian, as this platform has them.
 
@@ -256,11 +261,10 @@ Result<std::span<const u8>> open_frame(std::span<const u8> file, u32& version) {
   if (file.size() < kHead) return corrupt("it is cut off");
   std::memcpy(&version, file.data() + kMagic.size(), sizeof(version));
   if (version < kVersion || version > kLastVersion)
-    return incompatible("the stored kernel has version " + std::to_string(version) +
-                        " of the format; this library (" MORELLO_VERSION_STRING
-                        ") reads versions " +
-                        std::to_string(kVersion) + " to " + std::to_string(kLastVersion) +
-                        ": save it again with this one");
+    return incompatible({"the stored kernel has version ", version,
+                         " of the format; this library (" MORELLO_VERSION_STRING
+                         ") reads versions ",
+                         kVersion, " to ", kLastVersion, ": save it again with this one"});
   if (file.size() < kHead + kTail) return corrupt("it is cut off");
   u64 hash = 0;
   std::memcpy(&hash, file.data() + file.size() - kTail, kTail);
@@ -274,9 +278,9 @@ Result<const Target*> find_same(const std::string& name, i32 number, const std::
   if (target != nullptr && target->name == name && target->number == number &&
       describe(target->required) == features)
     return target;
-  return incompatible("the stored kernel is for target " + name + " (" + std::to_string(number) +
-                      "), which requires " + features +
-                      "; this library (" MORELLO_VERSION_STRING ") knows no such target");
+  return incompatible({"the stored kernel is for target ", name, " (", number, "), which requires ",
+                       features,
+                       "; this library (" MORELLO_VERSION_STRING ") knows no such target"});
 }
 
 }  // namespace
@@ -330,7 +334,7 @@ Result<StoredKernel> decode_kernel(std::span<const u8> file, const DecodeKernelO
   std::vector<std::optional<Draft>> packs;
   for (u32 i = 0; i < count; i++) {
     std::optional<OperandDraft> draft = read_operand(from);
-    if (!draft) return corrupt("what it says of operand " + std::to_string(i) + " is impossible");
+    if (!draft) return corrupt({"what it says of operand ", i, " is impossible"});
     kernel.checks.add(draft->operand.alignment);
     kernel.operands.push_back(std::move(draft->operand));
     packs.push_back(std::move(draft->pack));
@@ -365,8 +369,7 @@ Result<StoredKernel> decode_kernel(std::span<const u8> file, const DecodeKernelO
 
 Result<StoredKernel> decode_file(const std::string& path, int fd, u64 size,
                                  const DecodeKernelOptions& options) {
-  if (size > kMostStoredBytes)
-    return with_path(path, corrupt(std::to_string(size) + " bytes are too many"));
+  if (size > kMostStoredBytes) return with_path(path, corrupt({size, " bytes are too many"}));
   const Result<Bytes> bytes = read_all(path, fd, size);
   if (!bytes) return bytes.error();
   Result<StoredKernel> stored = decode_kernel(*bytes, options);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "search/batch_loops.hh"
 #include "search/near.hh"
 
 namespace morello {
@@ -16,8 +17,8 @@ constexpr u64 price_of(Breadth breadth) { return breadth == Breadth::kWhole ? 4 
 /// Of what is searched whatever the effort, until there is a program. Few Specs need so many:
 /// batches with axes in odd orders, large graphs.
 constexpr u64 kMostAnyway = 8192;
-/// Of what is near.
-constexpr u64 kMostNear = 2048;
+/// Of what is near, and of batches in loops.
+constexpr u64 kMostNear = 2048, kMostLoops = 2048;
 /// What is near suffices if it costs no more than this many times what is expected: the best of its
 /// space, or what is known of that when the expansions are used up.
 constexpr double kGoodEnough = 1.1, kGoodUnfinished = 1.01;
@@ -37,6 +38,7 @@ class Parts {
     // What ends before it has a program is completed like a search that a budget ended.
     for (Breadth breadth : {Breadth::kNarrow, Breadth::kMiddle, Breadth::kWhole}) {
       if (is_exact() && breadth != Breadth::kWhole) continue;
+      if (failed_ || all_.budget_ended) break;
       u64 most = kMostAnyway;
       if (breadth == Breadth::kWhole && (!best_ || is_exact()))
         most = 0;  // until there is one
@@ -45,7 +47,8 @@ class Parts {
       if (most == 0 && best_ && !is_exact()) break;
       error = search({breadth, most, best_ ? &*best_ : nullptr});
       note(error);
-      if (failed_ || all_.budget_ended) break;
+      if (breadth == Breadth::kNarrow && used_ >= kMostAnyway && !failed_ && !all_.budget_ended)
+        search_loops(&error);
     }
     if (stats) *stats = all_;
     if (best_ && !failed_) return std::move(*best_);
@@ -61,16 +64,36 @@ class Parts {
     failed_ = error && !empty && !all_.budget_ended;  // cancelled, or a bug
   }
 
+  /// Where the narrowest space was too large, searches that of batches in loops, if that is
+  /// smaller.
+  void search_loops(std::optional<Error>* error) {
+    const Target target = with_machine(target_, 0, 0, options_.threads);
+    const BatchLoops loops(target);
+    const auto [root, limits] = start();
+    if (!loops.is_smaller_for(root, limits)) return;
+    const SpecProblem::Guide guide = [&](const Spec& spec, const Limits& l, ActionList& out) {
+      loops.list(spec, l, out);
+    };
+    *error = search({Breadth::kNarrow, kMostLoops, nullptr, &guide});
+    note(*error);
+  }
+
+  /// Where searches begin.
+  std::pair<Spec, Limits> start() const {
+    Spec root = spec_;
+    root.serial = options_.threads <= 1;
+    Limits limits = limits_of(with_machine(target_, 0, 0, options_.threads));
+    clamp_limits(root, limits);
+    return {root, limits};
+  }
+
   /// Searches what is near. True if that is all: it is good enough, or the search was ended.
   bool search_near(std::optional<Error>* error) {
     const NearDecisions& near = *options_.near;
     const SpecProblem::Guide guide = [&](const Spec& spec, const Limits& limits, ActionList& out) {
       near.list(spec, limits, out);
     };
-    Spec root = spec_;
-    root.serial = options_.threads <= 1;
-    Limits limits = limits_of(with_machine(target_, 0, 0, options_.threads));
-    clamp_limits(root, limits);
+    const auto [root, limits] = start();
     if (!near.has(root, limits)) return false;
     *error = search({Breadth::kNarrow, kMostNear, best_ ? &*best_ : nullptr, &guide});
     note(*error);

@@ -110,13 +110,14 @@ bool NearDecisions::has(const Spec& spec, const Limits& limits) const {
   return list_decided(spec, limits, list) < kInfinite;
 }
 
+i64 NearDecisions::lower_bound(const Spec& spec) const {
+  Limits limits = limits_of(target_);
+  clamp_limits(spec, limits);
+  return bounds_.of(spec, limits);
+}
+
 i64 NearDecisions::expected_cost(const Spec& spec) const {
-  const Limits limits = limits_of(target_);
-  const auto bound = [&](const Spec& s) {
-    Limits clamped = limits;
-    clamp_limits(s, clamped);
-    return static_cast<double>(bounds_.of(s, clamped));
-  };
+  const auto bound = [&](const Spec& s) { return static_cast<double>(lower_bound(s)); };
   double worst = 0;
   each_near(spec, [&](const Spec& near) {
     if (!not_canonical(near).empty()) return;  // sizes past what tensors may have

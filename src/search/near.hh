@@ -29,6 +29,8 @@ class NearDecisions {
   /// What a program for `spec` costs that is as near to its lower bound as those that the table
   /// promises for near sizes: the worst of them. 0 if it promises none.
   i64 expected_cost(const Spec& spec) const;
+  /// What no program for `spec` costs less than, within the target's limits.
+  i64 lower_bound(const Spec& spec) const;
 
  private:
   i64 list_decided(const Spec& spec, const Limits& limits, ActionList& out) const;

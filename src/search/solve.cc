@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "search/near.hh"
+#include "table/identity.hh"
 #include "table/walk.hh"
 
 namespace morello {
@@ -32,18 +33,21 @@ Result<ImplTree> solve(const Spec& spec, const Target& target, const SearchOptio
   stats.effort = options.effort;
   if (table == nullptr) return search(spec, target, options, stats);
   const Clock::time_point start = Clock::now();
-  const bool covered = covers(*table, spec, target);
+  const u64 table_effort = table->identity().effort;
+  const bool promised = covers(*table, spec, target);
+  const bool covered = promised && is_enough(table_effort, options.effort);
   std::optional<ImplTree> tree;
   if (covered) tree = guess(*table, spec, target);
   stats.lookup_nanoseconds = nanoseconds_since(start);
   if (covered && tree) {
     stats.table_use = TableUse::kAnswered;
-    stats.search.optimal = true;
-    stats.search.bound = tree->nodes[0].cost;
+    stats.search.optimal = table_effort == kExactEffort;
+    stats.search.bound = stats.search.optimal ? tree->nodes[0].cost
+                                              : NearDecisions(*table, target).lower_bound(spec);
     return std::move(*tree);
   }
   stats.table_use = covered ? TableUse::kWrong : TableUse::kNotCovered;
-  if (!covered) stats.table_reason = TableReason::kSpec;
+  if (!covered) stats.table_reason = promised ? TableReason::kEffort : TableReason::kSpec;
   const NearDecisions near(*table, target);
   SearchOptions guided = options;
   guided.near = &near;

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <system_error>
 
+#include "support/concat.hh"
+
 namespace morello {
 namespace {
 
@@ -23,8 +25,8 @@ class Temporary {
   Temporary(int folder, const std::string& name, mode_t mode) : folder_(folder) {
     constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     for (int i = 0; i < kTries && !file_; i++) {
-      name_ = name + "." + std::to_string(getpid()) + "." +
-              std::to_string(g_next_number.fetch_add(1, std::memory_order_relaxed)) + ".tmp";
+      name_ = concat({name, ".", getpid(), ".",
+                      g_next_number.fetch_add(1, std::memory_order_relaxed), ".tmp"});
       file_ = Descriptor(openat(folder_, name_.c_str(), kFlags, mode));
       if (!file_ && errno != EEXIST) break;
     }
@@ -52,15 +54,15 @@ class Temporary {
 }  // namespace
 
 Error io_error(const std::string& path, const std::string& what) {
-  return {MORELLO_IO_ERROR, path + ": " + what};
+  return {MORELLO_IO_ERROR, concat({path, ": ", what})};
 }
 
 Error failed(const std::string& path, const std::string& to_do) {
-  return io_error(path, "cannot " + to_do + ": " + std::generic_category().message(errno));
+  return io_error(path, concat({"cannot ", to_do, ": ", std::generic_category().message(errno)}));
 }
 
 Error with_path(const std::string& path, Error error) {
-  error.message = path + ": " + error.message;
+  error.message = concat({path, ": ", error.message});
   return error;
 }
 

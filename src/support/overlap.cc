@@ -43,8 +43,10 @@ class Equation {
 
   /// Does the sum of all terms take this value?
   Overlap takes(i64 value) {
-    std::sort(terms_.begin(), terms_.end(),
-              [](const Term& a, const Term& b) { return a.coefficient > b.coefficient; });
+    // There are two for each axis at most: std::sort would be more code than all this.
+    for (size_t i = 1; i < terms_.size(); i++)
+      for (size_t k = i; k > 0 && terms_[k - 1].coefficient < terms_[k].coefficient; k--)
+        std::swap(terms_[k - 1], terms_[k]);
     // Of the terms from here on: the largest sum, and what all sums are a multiple of.
     i64 reach = 0, divisor = 0;
     rest_.assign(terms_.size() + 1, {0, 0});

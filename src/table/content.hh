@@ -23,12 +23,13 @@ struct TableIdentity {
   u64 target_fingerprint = 0;      // every number of the Target
   u64 cost_model_fingerprint = 0;  // prices of microkernels and moves
   u64 action_fingerprint = 0;      // codes and meanings of actions
+  u64 effort = 0;                  // 0, exact; MORELLO_EFFORT_QUICK: see space_of()
   friend bool operator==(const TableIdentity&, const TableIdentity&) = default;
 };
 
-/// The Specs that a table promises an optimal program for: those with this key, coordinates within
-/// lo..hi, limits clamped from the target's, and every size either fixed (lo == hi) or on the
-/// ladder of tile sizes. All promises of a table are at the same limits.
+/// The Specs that a table promises an optimal program for, in the space of its effort: those with
+/// this key, coordinates within lo..hi, limits clamped from the target's, and every size either
+/// fixed (lo == hi) or on the ladder of tile sizes. All promises of a table are at the same limits.
 struct Promise {
   Spec key;  // of a GridPoint
   std::array<u32, kAxes> lo{}, hi{};

@@ -2,6 +2,7 @@
 #include "table/dump.hh"
 
 #include "table/groups.hh"
+#include "table/identity.hh"
 #include "table/words.hh"
 
 namespace morello {
@@ -60,7 +61,8 @@ std::string group_json(const TableGroup& group) {
 
 std::string identity_text(const TableIdentity& identity) {
   return "target " + identity.target + ", machine " + identity.machine + ", " +
-         std::to_string(identity.processors) + " threads\n";
+         std::to_string(identity.processors) + " threads" +
+         (identity.effort == 0 ? "" : ", effort " + name_of_effort(identity.effort)) + '\n';
 }
 
 void append(const TableGroup& group, size_t number, std::string& text) {
@@ -94,6 +96,7 @@ std::string dump_json(const TableContent& content) {
   };
   return "{\"target\":" + quoted(identity.target) + ",\"machine\":" + quoted(identity.machine) +
          ",\"threads\":" + std::to_string(identity.processors) +
+         ",\"effort\":" + quoted(name_of_effort(identity.effort)) +
          ",\"families\":" + list_json(content.families, quoted) +
          ",\"promises\":" + list_json(content.promises, promise) +
          ",\"groups\":" + list_json(content.groups, group_json) + "}\n";

@@ -34,12 +34,24 @@ struct Header {
   std::array<char, kNameBytes> target, machine;
   std::array<Entry, kSections> section;
   u32 part, parts;  // so that a file that lacks some is noticed
-  u64 hash;         // of all before it
+  // Then in kEffortVersion 8 bytes of effort, and in each the hash of all before it, of 8 bytes.
 };
-static_assert(sizeof(Header) == 272 && std::has_unique_object_representations_v<Header>);
+static_assert(sizeof(Header) == 264 && std::has_unique_object_representations_v<Header>);
+
+/// Exact tables have the first version, which older libraries read as well.
+constexpr u32 kExactVersion = 6, kEffortVersion = MORELLO_TABLE_FORMAT_VERSION;
+constexpr bool has_effort(u32 version) { return version == kEffortVersion; }
+constexpr u32 header_bytes_of(u32 version) {
+  return sizeof(Header) + (has_effort(version) ? 2 : 1) * sizeof(u64);
+}
 
 u64 hash_of(const void* bytes, size_t count) { return XXH3_64bits(bytes, count); }
-u64 hash_of(const Header& header) { return hash_of(&header, offsetof(Header, hash)); }
+
+/// Writes the hash at the end of a header.
+void seal(u8* header, u32 bytes) {
+  const u64 hash = hash_of(header, bytes - sizeof(u64));
+  std::memcpy(header + bytes - sizeof(u64), &hash, sizeof(u64));
+}
 
 std::array<char, kNameBytes> to_field(const std::string& name) {
   assert(name.size() < kNameBytes);
@@ -69,20 +81,38 @@ std::string quoted(Section section) { return "section '" + std::string(name_of(s
 std::string count(u64 bytes) { return std::to_string(bytes) + " bytes"; }
 Error corrupt(std::string what) { return {MORELLO_CORRUPT_TABLE, std::move(what)}; }
 
-Result<Header> read_header(std::span<const u8> file) {
+/// A header, and what some have.
+struct ReadHeader {
+  Header header;
+  u64 effort = 0;
+};
+Result<ReadHeader> read_header(std::span<const u8> file) {
   if (file.empty()) return corrupt("the file is empty");
   if (std::memcmp(file.data(), kMagic.data(), std::min(file.size(), kMagic.size())) != 0)
     return corrupt("no table: the file does not begin as one");
-  if (file.size() < sizeof(Header))
+  const auto ends_within = [&] {
     return corrupt("the file ends within the header, after " + count(file.size()));
-  Header h;
+  };
+  if (file.size() < header_bytes_of(kExactVersion)) return ends_within();
+  ReadHeader read;
+  Header& h = read.header;
   std::memcpy(&h, file.data(), sizeof h);
-  if (h.version != MORELLO_TABLE_FORMAT_VERSION)
+  if (h.version != kExactVersion && h.version != kEffortVersion)
     return Error{MORELLO_INCOMPATIBLE_TABLE, "table format: file " + std::to_string(h.version) +
-                                                 ", wanted " +
-                                                 std::to_string(MORELLO_TABLE_FORMAT_VERSION)};
-  if (hash_of(h) != h.hash) return corrupt("the header is damaged: its checksum is wrong");
-  if (h.header_bytes != sizeof h || h.sections != kSections || !is_name(h.target) ||
+                                                 ", wanted " + std::to_string(kExactVersion) +
+                                                 " or " + std::to_string(kEffortVersion)};
+  const u32 bytes = header_bytes_of(h.version);
+  if (file.size() < bytes) return ends_within();
+  u64 hash;
+  std::memcpy(&hash, file.data() + bytes - sizeof hash, sizeof hash);
+  if (hash_of(file.data(), bytes - sizeof hash) != hash)
+    return corrupt("the header is damaged: its checksum is wrong");
+  if (has_effort(h.version)) std::memcpy(&read.effort, file.data() + sizeof h, sizeof(u64));
+  if (has_effort(h.version) && read.effort != MORELLO_EFFORT_QUICK)
+    return Error{MORELLO_INCOMPATIBLE_TABLE, "effort: file " + std::to_string(read.effort) +
+                                                 ", known " +
+                                                 std::to_string(u64{MORELLO_EFFORT_QUICK})};
+  if (h.header_bytes != bytes || h.sections != kSections || !is_name(h.target) ||
       !is_name(h.machine))
     return corrupt("the header is malformed");
   if (h.processors < 1 || h.processors > kMaxProcessors)
@@ -91,7 +121,7 @@ Result<Header> read_header(std::span<const u8> file) {
   if (h.part >= h.parts || h.parts > kMaxParts)
     return corrupt("the header is of part " + std::to_string(h.part) + " of " +
                    std::to_string(h.parts) + "; valid are up to " + std::to_string(kMaxParts));
-  return h;
+  return read;
 }
 
 /// Compressed bytes that say themselves what the header says about them.
@@ -112,8 +142,8 @@ std::string_view name_of(Section section) {
 Bytes write_frame(const TableIdentity& identity, const Sections& sections) {
   Header h{};
   h.magic = kMagic;
-  h.version = MORELLO_TABLE_FORMAT_VERSION;
-  h.header_bytes = sizeof h;
+  h.version = identity.effort == 0 ? kExactVersion : kEffortVersion;
+  h.header_bytes = header_bytes_of(h.version);
   h.target_fingerprint = identity.target_fingerprint;
   h.cost_model_fingerprint = identity.cost_model_fingerprint;
   h.action_fingerprint = identity.action_fingerprint;
@@ -123,26 +153,28 @@ Bytes write_frame(const TableIdentity& identity, const Sections& sections) {
   h.target = to_field(identity.target);
   h.machine = to_field(identity.machine);
   h.parts = 1;
-  Bytes file(sizeof h);
+  Bytes file(h.header_bytes);
   for (size_t s = 0; s < kSections; s++) {
     const Bytes stored = compress(sections[s]);
     h.section[s] = {stored.size(), sections[s].size(), hash_of(stored.data(), stored.size())};
     file.insert(file.end(), stored.begin(), stored.end());
   }
-  h.hash = hash_of(h);
   std::memcpy(file.data(), &h, sizeof h);
+  if (has_effort(h.version)) std::memcpy(file.data() + sizeof h, &identity.effort, sizeof(u64));
+  seal(file.data(), h.header_bytes);
   return file;
 }
 
 namespace {
 
 /// The frame that bytes begin with.
-Result<Frame> read_frame(std::span<const u8> file, const Header& h) {
+Result<Frame> read_frame(std::span<const u8> file, const ReadHeader& read) {
+  const Header& h = read.header;
   Frame frame{{h.target.data(), h.machine.data(), h.processors, h.target_fingerprint,
-               h.cost_model_fingerprint, h.action_fingerprint},
+               h.cost_model_fingerprint, h.action_fingerprint, read.effort},
               {},
               {}};
-  std::span<const u8> rest = file.subspan(sizeof h);
+  std::span<const u8> rest = file.subspan(h.header_bytes);
   for (size_t s = 0; s < kSections; s++) {
     const Header::Entry& entry = h.section[s];
     const Section section = static_cast<Section>(s);
@@ -176,13 +208,14 @@ Result<std::vector<Frame>> read_frames(std::span<const u8> file) {
       return error;
     };
     if (part > 0 && file.empty()) return failed(corrupt("the file ends before it"));
-    const Result<Header> header = read_header(file);
-    if (!header) return failed(header.error());
-    if (part == 0) parts = header->parts;
-    if (header->part != part || header->parts != parts)
-      return failed(corrupt("in its place is part " + std::to_string(header->part) + " of " +
-                            std::to_string(header->parts)));
-    Result<Frame> frame = read_frame(file, *header);
+    const Result<ReadHeader> read = read_header(file);
+    if (!read) return failed(read.error());
+    const Header& header = read->header;
+    if (part == 0) parts = header.parts;
+    if (header.part != part || header.parts != parts)
+      return failed(corrupt("in its place is part " + std::to_string(header.part) + " of " +
+                            std::to_string(header.parts)));
+    Result<Frame> frame = read_frame(file, *read);
     if (!frame) return failed(std::move(frame.error()));
     if (part > 0 && !(place_of(frames.back().identity) < place_of(frame->identity)))
       return failed(corrupt("parts are not ascending"));
@@ -200,10 +233,10 @@ Bytes join(const std::vector<std::span<const u8>>& frames) {
     std::memcpy(&h, frames[part].data(), sizeof h);
     h.part = static_cast<u32>(part);
     h.parts = static_cast<u32>(frames.size());
-    h.hash = hash_of(h);
     const size_t at = file.size();
     file.insert(file.end(), frames[part].begin(), frames[part].end());
     std::memcpy(file.data() + at, &h, sizeof h);
+    seal(file.data() + at, h.header_bytes);
   }
   return file;
 }

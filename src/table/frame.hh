@@ -47,7 +47,7 @@ inline constexpr u32 kMaxParts = 1024;
 /// Whom a part answers: no two parts of a file are for the same, and they are ascending. What is
 /// equal here may still have other fingerprints.
 inline auto place_of(const TableIdentity& identity) {
-  return std::tie(identity.target, identity.machine, identity.processors);
+  return std::tie(identity.target, identity.machine, identity.processors, identity.effort);
 }
 
 /// Checks all that can be checked without decompressing: every checksum, every number of the

@@ -60,8 +60,11 @@ constexpr int kMaxSteps = 24;
 /// for is no fingerprint.
 class Prober {
  public:
-  Prober(const Target& target, Fingerprint& actions, Fingerprint& costs)
-      : target_(with_machine(target, 0, 0, 2)), actions_(actions), costs_(costs) {}
+  /// `quick` gets what is listed in the space of tables of quick searches.
+  Prober(const Target& target, Fingerprint& actions, Fingerprint& costs, Fingerprint& quick)
+      : target_(with_machine(target, 0, 0, 2)), actions_(actions), costs_(costs), quick_(quick) {
+    quick_context_.breadth = space_of(MORELLO_EFFORT_QUICK);
+  }
 
   /// `seen`, if it is not null, is called with every Spec.
   void probe(const std::function<void(const Spec&)>& seen = nullptr) {
@@ -123,6 +126,8 @@ class Prober {
   std::vector<Child> add_actions(const Spec& spec, const Limits& limits) {
     std::vector<Child> children;
     add(limits);
+    list_actions(spec, limits, quick_context_, list_);
+    for (const Action& action : list_) quick_.add(static_cast<i64>(order_of(action)));
     list_actions(spec, limits, context_, list_);
     for (const Action& action : list_) {
       actions_.add(static_cast<i64>(order_of(action)));
@@ -146,9 +151,10 @@ class Prober {
   }
 
   Target target_;
-  ActionContext context_{&target_};
+  ActionContext context_{&target_}, quick_context_{&target_};
   Fingerprint& actions_;
   Fingerprint& costs_;
+  Fingerprint& quick_;
   ActionList list_;
   std::function<void(const Spec&)> seen_;
   u64 random_ = 1;
@@ -186,18 +192,19 @@ std::string described(const TableIdentity& t) { return t.target + " (" + t.machi
 
 /// Of this library, whatever the target.
 struct Fingerprints {
-  u64 cost_model = 0, actions = 0;
+  u64 cost_model = 0, actions = 0, quick_actions = 0;
 };
 
 Fingerprints find_fingerprints() {
-  Fingerprint actions, costs;
+  Fingerprint actions, costs, quick;
   add_names(actions);
   add_constants(costs);
   for (const Target& t : fixed_targets()) {
     add_operations(t, costs);
-    Prober(t, actions, costs).probe();
+    Prober(t, actions, costs, quick).probe();
   }
-  return {costs.value(), actions.value()};
+  quick.add(static_cast<i64>(actions.value()));
+  return {costs.value(), actions.value(), quick.value()};
 }
 
 }  // namespace
@@ -220,7 +227,7 @@ u64 target_fingerprint(const Target& t) {
   return f.value();
 }
 
-TableIdentity identity_of(const Target& target) {
+TableIdentity identity_of(const Target& target, u64 effort) {
   static const Fingerprints library = find_fingerprints();
   TableIdentity identity;
   identity.target = target.name;
@@ -228,14 +235,17 @@ TableIdentity identity_of(const Target& target) {
   identity.processors = target.processors;
   identity.target_fingerprint = target_fingerprint(target);
   identity.cost_model_fingerprint = library.cost_model;
-  identity.action_fingerprint = library.actions;
+  identity.action_fingerprint = effort == 0 ? library.actions : library.quick_actions;
+  identity.effort = effort;
   return identity;
 }
 
 void each_probe(const Target& target, const std::function<void(const Spec&)>& seen) {
-  Fingerprint actions, costs;
-  Prober(target, actions, costs).probe(seen);
+  Fingerprint actions, costs, quick;
+  Prober(target, actions, costs, quick).probe(seen);
 }
+
+std::string name_of_effort(u64 effort) { return effort == 0 ? "exact" : "quick"; }
 
 std::string difference(const TableIdentity& found, const TableIdentity& wanted) {
   std::string all;
@@ -247,6 +257,8 @@ std::string difference(const TableIdentity& found, const TableIdentity& wanted) 
   if (found.processors != wanted.processors)
     add("threads of a program: " + std::to_string(found.processors) + ", wanted " +
         std::to_string(wanted.processors));
+  if (found.effort != wanted.effort)
+    add("effort: " + name_of_effort(found.effort) + ", wanted " + name_of_effort(wanted.effort));
   if (found.cost_model_fingerprint != wanted.cost_model_fingerprint) add("cost model");
   if (found.action_fingerprint != wanted.action_fingerprint) add("actions");
   return all;

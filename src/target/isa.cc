@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "support/concat.hh"
+
 namespace morello {
 namespace {
 
@@ -109,7 +111,7 @@ std::string printable(std::string_view text) {
   std::string clean(text.substr(0, kMost));
   for (char& c : clean)
     if (c < ' ' || c > '~') c = '?';
-  return text.size() > kMost ? clean + "..." : clean;
+  return concat({clean, text.size() > kMost ? "..." : ""});
 }
 
 }  // namespace
@@ -129,7 +131,7 @@ std::string describe(Features features) {
   std::string text;
   for (const FeatureRow& row : kRows)
     if (includes(features, morello::features(row.feature)))
-      text += (text.empty() ? "" : ", ") + std::string(row.name);
+      text += concat({text.empty() ? "" : ", ", row.name});
   return text;
 }
 
@@ -138,11 +140,10 @@ Result<Features> cap_from_environment() {
   if (text == nullptr || *text == '\0') return kAllFeatures;
   if (const Target* cap = find_target(text)) return cap->required;
   std::string valid;
-  for (const Target& t : fixed_targets())
-    valid += (valid.empty() ? "" : ", ") + std::string(t.name);
-  return Error{MORELLO_INVALID_ARGUMENT, "the environment variable MORELLO_MAX_ISA is \"" +
-                                             printable(text) + "\"; valid are " + valid +
-                                             " in any case, or unset it"};
+  for (const Target& t : fixed_targets()) valid += concat({valid.empty() ? "" : ", ", t.name});
+  return Error{MORELLO_INVALID_ARGUMENT,
+               concat({"the environment variable MORELLO_MAX_ISA is \"", printable(text),
+                       "\"; valid are ", valid, " in any case, or unset it"})};
 }
 
 }  // namespace morello

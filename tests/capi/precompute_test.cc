@@ -66,6 +66,7 @@ TEST_CASE("precompute options have the defaults that the header documents") {
   CHECK(options.save_interval == 2000);
   CHECK(options.progress_interval == 100);
   CHECK(options.memory_budget == uint64_t{4} << 30);
+  CHECK(options.effort == MORELLO_EFFORT_EXACT);
 }
 
 TEST_CASE("families are precomputed into a file") {
@@ -111,6 +112,80 @@ TEST_CASE("families are precomputed into a file") {
   REQUIRE(precompute({kRelus, kMatmuls}, path, options, nullptr) == MORELLO_OK);
   CHECK(last.found == last.members);
   CHECK(bytes_of(path) == bytes);
+}
+
+TEST_CASE("tables of quick searches answer those, and nothing that asks for more") {
+  constexpr const char* kFamily = "matmul f32[<=24,<=16] f32[<=16,<=32]";
+  constexpr const char* kMember = "matmul f32[24,16] f32[16,24]";
+  Folder folder;
+  const std::string path = folder / "t.mtab", other = folder / "other.mtab";
+  morello_precompute_options quick = avx2();
+  quick.effort = MORELLO_EFFORT_QUICK;
+  quick.workers = 1;
+  REQUIRE(precompute({kFamily}, path, quick, nullptr) == MORELLO_OK);
+  quick.workers = 2;
+  REQUIRE(precompute({"matmul f32[<=24,<=4] f32[<=4,<=32]"}, other, quick, nullptr) == MORELLO_OK);
+  REQUIRE(precompute({kFamily}, other, quick, nullptr) == MORELLO_OK);
+  const TablePtr table = load(path);
+  morello_table_info info;
+  REQUIRE(morello_table_info_get(table.get(), &info, sizeof info) == MORELLO_OK);
+  CHECK(info.effort == MORELLO_EFFORT_QUICK);
+  CHECK(coverage(table, kFamily) == coverage(load(other), kFamily));
+  CHECK(coverage(table, kMember) == 1);
+  morello_table_verification verified;
+  REQUIRE(morello_table_verify(table.get(), 30, 1, &verified, sizeof(verified), nullptr) ==
+          MORELLO_OK);
+  CHECK_MESSAGE(verified.failures == 0, std::string(verified.failure));
+
+  const ContextPtr context = make_context();
+  const SpecPtr spec = parse_spec(context.get(), kMember);
+  struct Got {
+    double cost;
+    morello_search_stats stats;
+  };
+  const auto synthesize = [&](const morello_table* asked, uint64_t effort) {
+    morello_options options;
+    morello_options_init(&options, sizeof options);
+    options.target = MORELLO_ISA_AVX2;
+    options.search_only = 1;
+    options.table = asked;
+    options.effort = effort;
+    const KernelPtr kernel = make<KernelPtr>([&](morello_kernel** k, morello_error** e) {
+      return morello_synthesize(context.get(), spec.get(), &options, k, e);
+    });
+    Got got{morello_kernel_cost(kernel.get()), {}};
+    REQUIRE(morello_kernel_stats_get(kernel.get(), &got.stats, sizeof got.stats) == MORELLO_OK);
+    return got;
+  };
+  const Got without = synthesize(nullptr, MORELLO_EFFORT_QUICK);
+  for (uint64_t effort : {uint64_t{1}, uint64_t{MORELLO_EFFORT_QUICK}}) {
+    const Got answered = synthesize(table.get(), effort);
+    CHECK(answered.stats.table_use == MORELLO_TABLE_ANSWERED);
+    CHECK(answered.stats.expanded == 0);
+    CHECK(answered.stats.optimal == 0);
+    CHECK(answered.stats.lower_bound <= without.cost);
+    CHECK(answered.cost <= 1.05 * without.cost);
+  }
+  const Got exact = synthesize(table.get(), MORELLO_EFFORT_EXACT);
+  CHECK(exact.stats.optimal == 1);
+  CHECK(exact.cost <= without.cost);
+  CHECK(exact.stats.table_use == MORELLO_TABLE_NOT_COVERED);
+  CHECK(exact.stats.table_reason == MORELLO_TABLE_REASON_EFFORT);
+  CHECK(synthesize(table.get(), 2 * MORELLO_EFFORT_QUICK).stats.table_use !=
+        MORELLO_TABLE_ANSWERED);
+
+  // With an exact part in the same file, that answers all.
+  REQUIRE(precompute({kMember}, path, avx2(), nullptr) == MORELLO_OK);
+  const TablePtr both = load(path);
+  REQUIRE(morello_table_info_get(both.get(), &info, sizeof info) == MORELLO_OK);
+  CHECK(info.parts == 2);
+  CHECK(info.effort == MORELLO_EFFORT_EXACT);
+  for (uint64_t effort : {uint64_t{MORELLO_EFFORT_EXACT}, uint64_t{MORELLO_EFFORT_QUICK}}) {
+    const Got answered = synthesize(both.get(), effort);
+    CHECK(answered.stats.table_use == MORELLO_TABLE_ANSWERED);
+    CHECK(answered.stats.optimal == 1);
+    CHECK(answered.cost == exact.cost);
+  }
 }
 
 TEST_CASE("a precompute that is cancelled says so") {
@@ -199,7 +274,7 @@ TEST_CASE("bad families and options of a precompute") {
   CHECK(contains(invalid([](Options& o) { o.workers = 2000; }), "to 1024"));
   CHECK(contains(invalid([](Options& o) { o.parts = 0; }), "options.parts is 0"));
   CHECK(contains(invalid([](Options& o) { o.part = o.parts = 3; }), "0 to 2"));
-  CHECK(contains(invalid([](Options& o) { o.reserved0 = 1; }), "reserved0"));
+  CHECK(contains(invalid([](Options& o) { o.effort = 1; }), "options.effort is 1"));
   invalid([](Options& o) { o.struct_size = 8; });
   morello_precompute_options_init(nullptr, 0);
 

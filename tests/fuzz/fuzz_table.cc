@@ -41,12 +41,14 @@ Result<TableContent> read(const Sections& sections) {
 }
 
 /// Places in the header: docs/table-format.md.
-constexpr size_t kEntries = 112, kEntryBytes = 24, kHeaderBytes = 272;
+constexpr size_t kEntries = 112, kEntryBytes = 24, kVersion = 8;
 
 /// Of each part.
 void make_checksums_right(std::span<u8> file) {
-  if (file.size() < kHeaderBytes) return;
-  size_t at = kHeaderBytes;
+  if (file.size() <= kVersion) return;
+  const size_t header_bytes = file[kVersion] == MORELLO_TABLE_FORMAT_VERSION ? 280 : 272;
+  if (file.size() < header_bytes) return;
+  size_t at = header_bytes;
   for (size_t s = 0; s < kSections; s++) {
     u8* entry = file.data() + kEntries + s * kEntryBytes;
     u64 length;
@@ -56,8 +58,8 @@ void make_checksums_right(std::span<u8> file) {
     std::memcpy(entry + 16, &hash, sizeof hash);
     at += length;
   }
-  const u64 hash = XXH3_64bits(file.data(), kHeaderBytes - sizeof hash);
-  std::memcpy(file.data() + kHeaderBytes - sizeof hash, &hash, sizeof hash);
+  const u64 hash = XXH3_64bits(file.data(), header_bytes - sizeof hash);
+  std::memcpy(file.data() + header_bytes - sizeof hash, &hash, sizeof hash);
   make_checksums_right(file.subspan(at));
 }
 

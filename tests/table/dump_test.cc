@@ -67,7 +67,7 @@ TEST_SUITE("table") {
 
   TEST_CASE("an empty table") {
     CHECK(dump_json({}) ==
-          "{\"target\":\"\",\"machine\":\"\",\"threads\":1,\"families\":[],"
+          "{\"target\":\"\",\"machine\":\"\",\"threads\":1,\"effort\":\"exact\",\"families\":[],"
           "\"promises\":[],\"groups\":[]}\n");
     TableContent named;
     named.families = {"a \"quoted\\ name"};

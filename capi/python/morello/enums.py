@@ -120,3 +120,4 @@ class TableReason(enum.IntEnum):
     SPEC = 1
     TARGET = 2
     THREADS = 3
+    EFFORT = 4

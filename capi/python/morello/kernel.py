@@ -10,7 +10,7 @@ from typing import Any
 
 from ._library import (Cancel, Handle, Watch, check, create, ffi, filled, initialized, lib, path_of, saved_bytes, string,
                        text_of)
-from .arrays import Array, Expected, Operands, Packed, allocators, name_of
+from .arrays import Array, Expected, Operands, Packed, allocators, name_of, plain_runner
 from .context import Context, default_context
 from .enums import Effort, Isa, Layout, Status, TableReason, TableUse
 from .errors import Error, OperandError
@@ -71,6 +71,8 @@ class Kernel(Handle):
                           for i, tensor in enumerate(tensors)]
         self._sizes = ffi.new("size_t[]", [each.size for each in self._expected])
         self._largest = int(lib.morello_kernel_largest_size(pointer))
+        usual = self._outputs == 1 and threads == 1 and not self._largest
+        self._run_plain = plain_runner(self._expected, self._allocate) if usual else None
         self._parts: dict[int, tuple[Any, list[Expected], Any]] = {}  # of runs of some size
         if self._largest:
             fewer = spec.at_size(self._largest - 1).operands
@@ -113,6 +115,10 @@ class Kernel(Handle):
         size: of a kernel with a run-time size; None: that of the inputs.
         Returns the output, of several a tuple. Raises OperandError.
         """
+        if self._run_plain is not None and pool is None and size is None:
+            result = self._run_plain(self._pointer, inputs, out)
+            if result is not None:
+                return result
         allocate, expected, sizes = self._allocate, self._expected, self._sizes
         if self._largest:
             size, (allocate, expected, sizes) = self._part(inputs, size)

@@ -10,14 +10,14 @@ from typing import Any
 from ._library import (Cancel, Handle, Watch, check, create, ffi, filled, initialized, lib, path_of, saved_bytes,
                        string, text_of)
 from .context import Context, default_context
-from .enums import Isa
+from .enums import Effort, Isa
 from .spec import Spec
 
 
 @dataclasses.dataclass(frozen=True)
 class TableInfo:
-    """Facts about a table; `bytes` in memory. Of several parts, `isa` and `threads` are those of the first, and counts
-    of all."""
+    """Facts about a table; `bytes` in memory. Of several parts, `isa`, `threads` and `effort` are those of the first,
+    and counts of all."""
     isa: Isa
     threads: int
     machine: str
@@ -27,6 +27,7 @@ class TableInfo:
     boxes: int
     bytes: int
     parts: int
+    effort: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Table(Handle):
     def info(self) -> TableInfo:
         raw = filled("table_info", lambda info, size: lib.morello_table_info_get(self.pointer, info, size))
         return TableInfo(Isa(raw.target), raw.threads, string(raw.machine), raw.families, raw.points, raw.groups,
-                         raw.boxes, raw.bytes, raw.parts)
+                         raw.boxes, raw.bytes, raw.parts, raw.effort)
 
     @property
     def families(self) -> list[str]:
@@ -147,29 +148,30 @@ class Table(Handle):
 
 
 def precompute(families: str | Sequence[str], path: str | os.PathLike[str], *, isa: Isa | str | None = None,
-               threads: int = 1, workers: int = 0, part: int = 0, parts: int = 1, memory_budget: int | None = None,
-               progress: Callable[[PrecomputeProgress], None] | None = None, cancel: Cancel | None = None,
+               threads: int = 1, effort: int | str = Effort.EXACT, workers: int = 0, part: int = 0, parts: int = 1,
+               memory_budget: int | None = None, progress: Callable[[PrecomputeProgress], None] | None = None, cancel: Cancel | None = None,
                context: Context | None = None) -> None:
     """Solves all members of families that the table at `path` does not cover yet, and adds them to the file. It can
     be interrupted at any time, and goes on where it was.
 
     threads: of the kernels; workers: threads that solve, 0: one per processor.
+    effort: "exact", or "quick": solved sooner; such programs answer `compile` with that effort or less.
     part, parts: solves the part-th, from 0, of so many parts.
     Other arguments as those of `compile`. Raises SpecError; Error with CANCELLED, IO_ERROR and those of Table.
     """
-    texts, options = _families(families), _options(isa, threads, workers, part, parts, memory_budget)
+    texts, options = _families(families), _options(isa, threads, effort, workers, part, parts, memory_budget)
     used, name, err = (context or default_context()).pointer, path_of(path), ffi.new("morello_error **")
     _watch(options, progress, cancel).call(lambda: check(lib.morello_precompute(
         used, ffi.new("char *[]", texts), len(texts), name, options, err), err))
 
 
 def precompute_table(families: str | Sequence[str], known: Table | None = None, *, isa: Isa | str | None = None,
-                     threads: int = 1, workers: int = 0, part: int = 0, parts: int = 1,
-                     memory_budget: int | None = None, progress: Callable[[PrecomputeProgress], None] | None = None,
+                     threads: int = 1, effort: int | str = Effort.EXACT, workers: int = 0, part: int = 0,
+                     parts: int = 1, memory_budget: int | None = None, progress: Callable[[PrecomputeProgress], None] | None = None,
                      cancel: Cancel | None = None, context: Context | None = None) -> Table:
     """The same without a file: a new table of all members, and of what `known` covers. Nothing is kept of a call that
     is cancelled."""
-    texts, options = _families(families), _options(isa, threads, workers, part, parts, memory_budget)
+    texts, options = _families(families), _options(isa, threads, effort, workers, part, parts, memory_budget)
     used = (context or default_context()).pointer
     before = ffi.NULL if known is None else known.pointer
     watch, made = _watch(options, progress, cancel), []
@@ -182,10 +184,11 @@ def _families(families: str | Sequence[str]) -> list[Any]:
     return [ffi.new("char[]", text.encode()) for text in ([families] if isinstance(families, str) else families)]
 
 
-def _options(isa: Isa | str | None, threads: int, workers: int, part: int, parts: int,
+def _options(isa: Isa | str | None, threads: int, effort: int | str, workers: int, part: int, parts: int,
              memory_budget: int | None) -> Any:
     options = initialized("precompute_options")
     options.target = Isa.of(isa)
+    options.effort = Effort.of(effort)
     options.threads, options.workers, options.part, options.parts = threads, workers, part, parts
     if memory_budget is not None:
         options.memory_budget = max(1, memory_budget)

@@ -22,7 +22,6 @@ NOT_CALLED = {
     "morello_kernel_code_function_get": "for those who emit code",
     "morello_kernel_function": "calls are checked",
     "morello_kernel_operand_count": "the Spec has it",
-    "morello_kernel_run": "calls are checked",
     "morello_kernel_run_sized": "calls are checked",
     "morello_kernel_sized_function": "calls are checked",
     "morello_kernel_scratch_alignment": "the library allocates it",

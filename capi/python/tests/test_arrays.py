@@ -87,3 +87,27 @@ def test_torch(add, floats):
     x, y, out = floats(3, 5), floats(3, 5), torch.zeros(3, 5)
     assert add(torch.from_numpy(x), y, out=out) is out
     np.testing.assert_array_equal(out.numpy(), x + y)
+
+
+def test_the_short_way(add, floats):
+    """What plain_runner() takes, and what it leaves to those who say what is wrong."""
+    x, y = floats(3, 5), floats(3, 5)
+    taken = add._run_plain(add.pointer, (x, y), None)
+    np.testing.assert_array_equal(taken, x + y)
+    out = np.zeros((3, 5), np.float32)
+    assert add._run_plain(add.pointer, (x, x), out) is out
+    np.testing.assert_array_equal(out, x + x)
+    frozen = out.copy()
+    frozen.setflags(write=False)
+    wide = floats(3, 10)
+    left = [((x,), None), ((x, y, y), None), ((x, y.T), None), ((x, y.astype(float)), None), ((x, wide[:, ::2]), None),
+            ((x, wide[:, :5]), None), ((x, [y]), None), ((x, y.tolist()), None), ((x, np.asfortranarray(y)), None),
+            ((x, y), frozen), ((x, y), x), ((x, y), wide[:, :5]), ((x, y), out.reshape(5, 3)), ((x, y), "out")]
+    for inputs, given in left:
+        before = [np.array(each) for each in inputs]
+        assert add._run_plain(add.pointer, inputs, given) is None
+        for each, same in zip(inputs, before):
+            np.testing.assert_array_equal(each, same)
+        with pytest.raises(morello.OperandError):
+            add(*inputs, out=given)
+    assert morello.compile("move f32[4,4]{0,1} -> f32[4,4]")._run_plain is None

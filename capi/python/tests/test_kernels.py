@@ -351,3 +351,15 @@ def test_graph_builder_with_several_outputs(floats):
         with pytest.raises(morello.Error, match="are the same value"):
             graph.finish_outputs([s, y, s])
     assert morello.Spec(str(spec)) == spec
+
+
+def test_tables_of_quick_searches():
+    spec = "matmul f32[12,24] f32[24,16]"
+    table = morello.precompute_table("matmul f32[<=12,24] f32[24,16]", isa="avx2", effort="quick")
+    assert table.info.effort == morello.Effort.QUICK and table.covers(spec)
+    quick = morello.compile(spec, isa="avx2", effort="quick", table=table, search_only=True)
+    assert quick.stats.table_use == morello.TableUse.ANSWERED and not quick.stats.optimal
+    exact = morello.compile(spec, isa="avx2", table=table, search_only=True)
+    assert exact.stats.table_reason == morello.TableReason.EFFORT and exact.stats.optimal and exact.cost <= quick.cost
+    with pytest.raises(morello.Error, match="options.effort is 7"):
+        morello.precompute_table("relu f32[<=4]", effort=7)

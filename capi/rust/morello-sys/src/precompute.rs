@@ -33,7 +33,7 @@ pub struct morello_precompute_options {
     pub parts: u32,
     pub save_interval: u32,
     pub progress_interval: u32,
-    pub reserved0: u32,
+    pub effort: u32,
     pub memory_budget: u64,
     pub progress: morello_precompute_progress_fn,
     pub progress_user: *mut c_void,

@@ -15,6 +15,7 @@ pub const MORELLO_TABLE_REASON_NONE: morello_table_reason = 0;
 pub const MORELLO_TABLE_REASON_SPEC: morello_table_reason = 1;
 pub const MORELLO_TABLE_REASON_TARGET: morello_table_reason = 2;
 pub const MORELLO_TABLE_REASON_THREADS: morello_table_reason = 3;
+pub const MORELLO_TABLE_REASON_EFFORT: morello_table_reason = 4;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

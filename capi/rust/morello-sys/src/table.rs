@@ -16,6 +16,7 @@ pub struct morello_table_info {
     pub boxes: u64,
     pub bytes: u64,
     pub parts: u64,
+    pub effort: u64,
 }
 
 #[repr(C)]

@@ -85,12 +85,12 @@ fn matches_the_header() {
                           strict_table, code_only, effort }
         morello_progress { struct_size, states, previews, bytes, microseconds, best_cost, lower_bound }
         morello_table_info { struct_size, target, threads, machine, families, points, groups, boxes,
-                             bytes, parts }
+                             bytes, parts, effort }
         morello_table_verification { struct_size, promised, pairs, searched, failures, failure }
         morello_precompute_progress { struct_size, members, done, found, without_program, saved, pairs,
                                       boxes, bytes, microseconds, remaining }
         morello_precompute_options { struct_size, target, threads, workers, part, parts, save_interval,
-                                     progress_interval, reserved0, memory_budget, progress, progress_user,
+                                     progress_interval, effort, memory_budget, progress, progress_user,
                                      cancel }
         morello_executor { struct_size, user, parallel_for }
         morello_search_stats { struct_size, specs, states, expanded, previews, memo_hits, bytes,
@@ -142,6 +142,7 @@ fn matches_the_header() {
         MORELLO_TABLE_REASON_SPEC,
         MORELLO_TABLE_REASON_TARGET,
         MORELLO_TABLE_REASON_THREADS,
+        MORELLO_TABLE_REASON_EFFORT,
         MORELLO_ISA_AUTO,
         MORELLO_ISA_AVX2,
         MORELLO_ISA_AVX512,

@@ -353,6 +353,8 @@ pub enum TableReason {
     Target,
     /// It is for another number of threads.
     Threads,
+    /// It was made with less effort.
+    Effort,
     /// Of a newer library.
     Other(i32),
 }
@@ -364,6 +366,7 @@ impl TableReason {
             sys::MORELLO_TABLE_REASON_SPEC => TableReason::Spec,
             sys::MORELLO_TABLE_REASON_TARGET => TableReason::Target,
             sys::MORELLO_TABLE_REASON_THREADS => TableReason::Threads,
+            sys::MORELLO_TABLE_REASON_EFFORT => TableReason::Effort,
             other => TableReason::Other(other),
         }
     }

@@ -149,7 +149,7 @@ pub enum Effort {
 }
 
 impl Effort {
-    fn to_raw(self) -> u64 {
+    pub(crate) fn to_raw(self) -> u64 {
         match self {
             Effort::Exact => sys::MORELLO_EFFORT_EXACT as u64,
             Effort::Quick => sys::MORELLO_EFFORT_QUICK as u64,

@@ -4,7 +4,7 @@
 use crate::cpu::Isa;
 use crate::table::c_path;
 use crate::watch::{watched, Cancel, Reported, Watcher};
-use crate::{error, Context, Error, Result, Status, Table};
+use crate::{error, Context, Effort, Error, Result, Status, Table};
 use morello_sys as sys;
 use std::ffi::{c_char, CString};
 use std::mem::{size_of, MaybeUninit};
@@ -59,6 +59,13 @@ impl Precompute {
     /// [`crate::Options::threads`] of the kernels; default 1.
     pub fn threads(mut self, threads: u32) -> Precompute {
         self.raw.threads = threads;
+        self
+    }
+
+    /// How good programs are to be: [`Effort::Exact`], the default, or [`Effort::Quick`], which is
+    /// solved sooner, and answers a synthesis of that effort or less.
+    pub fn effort(mut self, effort: Effort) -> Precompute {
+        self.raw.effort = u32::try_from(effort.to_raw()).unwrap_or(u32::MAX);
         self
     }
 

@@ -3,7 +3,7 @@
 
 use crate::cpu::Isa;
 use crate::precompute::c_text;
-use crate::{create, error, saved_bytes, text_of, Context, Error, Result, Spec, Status};
+use crate::{create, error, saved_bytes, text_of, Context, Effort, Error, Result, Spec, Status};
 use morello_sys as sys;
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -125,6 +125,7 @@ impl Table {
                 boxes: info.boxes,
                 bytes: info.bytes,
                 parts: info.parts,
+                effort: Effort::from_raw(info.effort),
             })
         }
     }
@@ -204,6 +205,8 @@ pub struct TableInfo {
     pub bytes: u64,
     /// See [`Table::part`]; of several, `isa` and `threads` are those of the first, and counts of all.
     pub parts: u64,
+    /// [`crate::Precompute::effort`]; of several parts, that of the first.
+    pub effort: Effort,
 }
 
 pub(crate) fn c_path(path: &Path) -> Result<CString> {
