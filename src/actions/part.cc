@@ -317,12 +317,14 @@ int output_for_value(const Spec& whole, int stage) {
   const DimMask dims = dims_of(whole, value_of(stage));
   int readers = 0;
   StageMask made_of_it = 1u << stage;
-  for (int s = stage + 1; s < whole.stage_count; s++)
+  for (int s = stage + 1; s < whole.stage_count; s++) {
+    bool reads = false;
     for (Ref in : whole.stage[s].in) {
-      if (!is_value(in) || !has_stage(made_of_it, stage_of(in))) continue;
-      made_of_it |= 1u << s;
-      if (in == value_of(stage)) readers += is_reduction(whole.stage[s]) ? 2 : 1;
+      reads |= in == value_of(stage);
+      if (is_value(in) && has_stage(made_of_it, stage_of(in))) made_of_it |= 1u << s;
     }
+    readers += reads;
+  }
   if (whole.stage[stage].out != kNoRef || is_chain(whole) || readers < 2) return -1;
   for (int s = stage + 1; s < whole.stage_count; s++) {
     const Ref out = whole.stage[s].out;
