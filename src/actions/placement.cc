@@ -18,6 +18,8 @@ u64 resident_lines(const Spec& spec, const Operand& operand, Level cache) {
 bool divides_places(const Spec& spec, const ActionContext& context) {
   if (spec.diagonal.used() || !border_cut(spec)) return false;
   if (!context.restricts(Restriction::kFewTiles)) return true;
+  const Operand& x = spec.operand[bordered_operand(spec)];
+  if (footprint(spec, x).bytes <= context.target->at(Level::kL1).bytes / 4) return true;
   DimMask others = parallel_dims(spec);
   for (const Window& w : spec.window)
     if (w.used()) others = static_cast<DimMask>(others & ~(1u << w.outer | 1u << w.inner));
