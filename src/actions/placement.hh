@@ -19,8 +19,8 @@ inline bool both_have(const Spec& spec, u8 dim) {
 /// a multiple of a power of two fall into few sets: each then takes the lines up to the next one's.
 u64 resident_lines(const Spec& spec, const Operand& operand, Level cache);
 
-/// Are the places next to borders divided from the others in this Spec? If the operand is not small,
-/// after loops over all that has no windows, but for what vectors run along
+/// Are the places next to borders divided from the others in this Spec? If the operand is not
+/// small, after loops over all that has no windows, but for what vectors run along
 /// (Restriction::kFewTiles).
 bool divides_places(const Spec& spec, const ActionContext& context);
 

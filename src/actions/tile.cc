@@ -62,9 +62,9 @@ class Tiles {
     if (dim >= spec.rank || has_free_operand(spec) || !may_loop(spec, dim)) return;
     // Before its borders are there: only what makes parts of the operand that nothing else reads.
     if (const int o = bordered_operand(spec);
-        o >= 0 && (!has_dim(spec.operand[o].dims & parallel_dims(spec), dim) ||
-                   (has_window(spec, dim) && border_cut(spec) &&
-                    context.restricts(Restriction::kFewTiles))))
+        o >= 0 &&
+        (!has_dim(spec.operand[o].dims & parallel_dims(spec), dim) ||
+         (has_window(spec, dim) && border_cut(spec) && context.restricts(Restriction::kFewTiles))))
       return;
     if (!is_chain(spec) && context.restricts(Restriction::kStageTiles)) {
       if (!has_dim(inner_dims(spec), dim)) return;

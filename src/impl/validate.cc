@@ -420,8 +420,9 @@ class Validator {
   void check_kind(const ImplNode& node, const Divide& divide) {
     const Spec& spec = node.spec;
     const bool rows = spec.diagonal.used();
-    const bool divides = rows ? divide.dim == spec.diagonal.row && may_divide_rows(spec, divide.size)
-                              : may_divide_places(spec, divide.dim, divide.size);
+    const bool divides = rows
+                             ? divide.dim == spec.diagonal.row && may_divide_rows(spec, divide.size)
+                             : may_divide_places(spec, divide.dim, divide.size);
     if (!require(divides && node.children.size() == 2,
                  "divides what is neither a diagonal's rows nor has borders"))
       return;

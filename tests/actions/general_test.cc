@@ -112,7 +112,7 @@ TEST_CASE("what is listed for Specs of the general form is right") {
     REQUIRE(difference(problem.spec, expected.data, problem.data) == "");
   }
   CHECK(exact > 800);
-  CHECK(seen.size() == 10);  // all but leaves and layouts to choose
+  CHECK(seen.size() == 11);  // all but leaves, layouts to choose, and masks
 }
 
 TEST_CASE("actions on Specs with free layouts have canonical children") {

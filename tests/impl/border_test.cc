@@ -21,7 +21,9 @@ std::string random_pool(Random& random) {
     return std::string(" ") + name + '=' + std::to_string(a) + ',' + std::to_string(b);
   };
   const std::string h = std::to_string(pick(random, 2, 9)), w = std::to_string(pick(random, 2, 9));
-  std::string text = average ? "avg_pool f32[" : chance(random, 70) ? "max_pool f32[" : "max_pool i8[";
+  std::string text = average              ? "avg_pool f32["
+                     : chance(random, 70) ? "max_pool f32["
+                                          : "max_pool i8[";
   text += nhwc ? "1," + h + ',' + w + ",3]" : "1,3," + h + ',' + w + ']';
   text += two("window", rows, columns);
   text += two("stride", pick(random, 1, 3), pick(random, 1, 3));
@@ -33,8 +35,8 @@ std::string random_pool(Random& random) {
   return text + (nhwc ? " nhwc" : "");
 }
 
-/// The next one that there is, and that has borders, and no window that is none: cuts take those for
-/// the plain dimensions that they are.
+/// The next one that there is, and that has borders, and no window that is none: cuts take those
+/// for the plain dimensions that they are.
 Lowered random_bordered(Random& random, std::string& text) {
   for (;;) {
     text = random_pool(random);

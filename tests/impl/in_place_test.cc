@@ -35,9 +35,11 @@ TEST_CASE("what is listed for graphs whose outputs hold values is right") {
        {"softmax f32[5,19] axis=1", "softmax f32[5,19] axis=0", "log_softmax f32[3,21] axis=1",
         "layernorm f32[6,20] f32[20] f32[20] axis=1",
         "x f32[9,20]; p = softmax x axis=1; l = logsumexp x axis=1; p, l",
-        "x f32[6,11]; e = exp x; s = reduce_sum e axis=1 keep; t = reduce_max e axis=0 keep; p = mul e s; q = mul e t; p, q",
+        "x f32[6,11]; e = exp x; s = reduce_sum e axis=1 keep; t = reduce_max e axis=0 keep; p = "
+        "mul e s; q = mul e t; p, q",
         "x f32[6,11]; e = exp x; s = reduce_sum e axis=1 keep; p = mul e s; q = mul e 2; q, p",
-        "x f32[6,11]; e = exp x; s = reduce_sum e axis=1 keep; p = mul e s; q = mul p e; q -> bf16[6,11], p -> f32[6,11]"})
+        "x f32[6,11]; e = exp x; s = reduce_sum e axis=1 keep; p = mul e s; q = mul p e; q -> "
+        "bf16[6,11], p -> f32[6,11]"})
     for (u32 seed = 1; seed <= 120; seed++) {
       Random random(seed);
       const Lowered graph = lowered(text);
@@ -61,8 +63,8 @@ TEST_CASE("what is listed for graphs whose outputs hold values is right") {
 }
 
 TEST_CASE("which values an output may hold") {
-  CHECK(held("softmax f32[5,19] axis=1") == 1);         // the exponentials
-  CHECK(held("log_softmax f32[5,19] axis=1") == 1);     // the differences
+  CHECK(held("softmax f32[5,19] axis=1") == 1);      // the exponentials
+  CHECK(held("log_softmax f32[5,19] axis=1") == 1);  // the differences
   CHECK(held("layernorm f32[6,20] f32[20] axis=1") == 1);
   CHECK(held("softmax f32[5,19] axis=1 -> bf16[5,19]") == 0);  // it would round them
   CHECK(held("softmax f32[5,19] axis=1 += f32[5,19]") == 0);   // it has to be kept

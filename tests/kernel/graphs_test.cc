@@ -280,8 +280,9 @@ TEST_CASE("pools with padding, of any width") {
             bool skipped = false;
             const std::string columns = std::to_string(width);
             const std::string text =
-                std::string(pool) + (nhwc ? "[1,7," + columns + ",5] " : "[1,2,7," + columns + "] ") +
-                windows + (nhwc ? " nhwc" : "");
+                std::string(pool) +
+                (nhwc ? "[1,7," + columns + ",5] " : "[1,2,7," + columns + "] ") + windows +
+                (nhwc ? " nhwc" : "");
             CHECK(wrong(*parse(text), isa, 1, 1, skipped) == "");
             CHECK_MESSAGE(!skipped, text);
           }

@@ -101,7 +101,8 @@ TEST_SUITE("search") {
           "square f32[3,20] -> mean axis=1", "matmul f32[2,3] f32[3,2] -> relu -> matmul f32[2,3]",
           "scaled_matmul f32[2,4] f32[4,3] f32[2,3]", "exp f32[3,9] -> reduce_sum axis=0 += f32[9]",
           "c = mean x f32[2,9] axis=1 keep; sub x c -> square -> reduce_sum axis=1",
-          "max_pool f32[1,2,3,4] window=2 padding=1", "avg_pool f32[1,4,3,2] window=3 padding=1 nhwc",
+          "max_pool f32[1,2,3,4] window=2 padding=1",
+          "avg_pool f32[1,4,3,2] window=3 padding=1 nhwc",
           "max_pool f32[1,1,5,4] window=3 stride=2 padding=1"})
       same_as_brute_force(spec_of(text), tiny(Isa::kAvx2), 1);
     same_as_brute_force(spec_of("softmax f32[3,17] axis=1"), *fixed_target(Isa::kAvx512), 1);

@@ -44,7 +44,8 @@ class GraphTreeMaker {
     tree_.nodes.push_back({spec, Select{static_cast<u16>(MicrokernelId::kScalarMap)}, {}, 10, {}});
     if (depth <= 0 || id > 200) return id;
     if (const int o = bordered_operand(spec); o >= 0 && chance(random_, 70)) {
-      if (!chance(random_, 60) || !grow_places(id, spec, depth - 1)) grow_pad(id, spec, o, depth - 1);
+      if (!chance(random_, 60) || !grow_places(id, spec, depth - 1))
+        grow_pad(id, spec, o, depth - 1);
       return id;
     }
     if (spec.diagonal.used() && chance(random_, 50)) {
