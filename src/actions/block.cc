@@ -61,7 +61,7 @@ bool is_shared_by_rows(const Spec& spec, int stage) {
   return spec.diagonal.row != kNoDim && !has_dim(dims_of(spec, value_of(stage)), spec.diagonal.row);
 }
 
-/// Buffers, and outputs one by one.
+/// Buffers, outputs one by one, and values in outputs that what is made of them overwrites.
 void list_cuts(const Spec& spec, const ActionContext& context, ActionList& out) {
   for (u8 s = 0; s < spec.stage_count; s++) {
     if (spec.diagonal.used() && !is_shared_by_rows(spec, s)) continue;
@@ -71,6 +71,8 @@ void list_cuts(const Spec& spec, const ActionContext& context, ActionList& out) 
       continue;
     }
     if (!fits_cut(spec, 1u << s, true)) continue;
+    if (output_for_value(spec, s) >= 0)
+      out.add({ActionKind::kBufferize, s, Level::kRegister, {}, 0});
     each_level(value_lines(spec, s), context, [&](Level level) {
       out.add({ActionKind::kBufferize, s, level, {}, 0});
     });
@@ -131,9 +133,13 @@ bool derive_bufferize(const Spec& spec, const Limits& limits, const Action& a,
                       const ActionContext& context, Derivation& d) {
   const bool own_tile = has_own_tile(spec, a.level);
   const bool in_place = a.level == Level::kRegister && !own_tile;
-  const Ref out = spec.stage[a.arg].out;
   KeptValue kept{a.arg, spec.out(), static_cast<u8>(spec.out_index())};
-  if (in_place && !is_chain(spec)) kept = {a.arg, spec.operand[out], out, holds_value(spec, a.arg)};
+  if (in_place && !is_chain(spec)) {
+    const bool writes = spec.stage[a.arg].out != kNoRef;
+    const Ref out =
+        writes ? spec.stage[a.arg].out : static_cast<Ref>(output_for_value(spec, a.arg));
+    kept = {a.arg, spec.operand[out], out, !writes || holds_value(spec, a.arg)};
+  }
   Limits rest = limits;
   if (!in_place) {
     kept.operand = buffer_of(spec, a.arg, a.level);
@@ -174,17 +180,27 @@ int folded_stage(const Spec& spec, int stage) {
 void list_fold_cuts(const Spec& spec, const Limits&, const ActionContext& context,
                     ActionList& out) {
   if (is_chain(spec) || has_free_operand(spec)) return;
+  const u64 l1 = lines_of_code(limits_of(*context.target).at(Level::kL1));
   for (u8 s = 0; s < spec.stage_count; s++) {
     const int folded = folded_stage(spec, s);
     if (folded < 0 || !fits_cut(spec, 1u << s | 1u << folded, true)) continue;
+    if (output_for_value(spec, folded) >= 0 && value_lines(spec, s) <= l1)
+      out.add({ActionKind::kBufferizeFold, s, Level::kRegister, {}, 0});
     each_level(value_lines(spec, s) + value_lines(spec, folded), context, [&](Level level) {
       out.add({ActionKind::kBufferizeFold, s, level, {}, 0});
     });
   }
 }
 
+/// What is combined in an output, if no level is given, and what comes of it in a buffer in L1; or
+/// both in buffers.
 std::array<KeptValue, 2> kept_of_fold(const Spec& spec, const Action& a) {
   const int folded = folded_stage(spec, a.arg);
+  if (a.level == Level::kRegister) {
+    const u8 o = static_cast<u8>(output_for_value(spec, folded));
+    return {KeptValue{folded, spec.operand[o], o},
+            KeptValue{a.arg, buffer_of(spec, a.arg, Level::kL1), new_buffer(0)}};
+  }
   return {KeptValue{folded, buffer_of(spec, folded, a.level), new_buffer(0)},
           KeptValue{a.arg, buffer_of(spec, a.arg, a.level), new_buffer(1)}};
 }
@@ -192,8 +208,9 @@ std::array<KeptValue, 2> kept_of_fold(const Spec& spec, const Action& a) {
 bool derive_fold_cut(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,
                      Derivation& d) {
   const std::array<KeptValue, 2> kept = kept_of_fold(spec, a);
-  d.level = a.level;
-  d.amount = footprint(spec, kept[0].operand).lines + footprint(spec, kept[1].operand).lines;
+  d.level = kept[1].operand.level;
+  for (const KeptValue& value : kept)
+    if (is_new_buffer(value.place)) d.amount += footprint(spec, value.operand).lines;
   Limits rest = limits;
   if (!subtract(rest, d.level, d.amount)) return false;
   d.child[0] = part_before(spec, kept, rest);
@@ -204,6 +221,7 @@ bool derive_fold_cut(const Spec& spec, const Limits& limits, const Action& a, co
 
 decltype(ImplNode::kind) fold_cut_node(const Spec& spec, const Action& a, const ActionContext&) {
   const std::array<KeptValue, 2> kept = kept_of_fold(spec, a);
+  if (a.level == Level::kRegister) return Block{1, {kept[1].operand}};
   return Block{2, {kept[0].operand, kept[1].operand}};
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A diagonal ends in two ways. Rows are divided, and columns that no row of a part keeps are left
-// out; a mask in a small buffer does what the diagonal did in what it crosses.
+// out; a mask in a small buffer does what the diagonal did in what it crosses. Borders may end in
+// the first way too: the places next to one are divided from the others.
 #include <bit>
 
 #include "actions/placement.hh"
+#include "spec/border.hh"
 #include "spec/diagonal.hh"
 
 namespace morello {
@@ -50,18 +52,32 @@ bool has_far_inputs(const Spec& spec, const ActionContext& context) {
          lines * kLineBytes <= context.target->at(Level::kL2).bytes / 4;
 }
 
-void list_divide(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
-  if (!spec.diagonal.used() || has_free_operand(spec)) return;
+void list_rows(const Spec& spec, const ActionContext& context, ActionList& out) {
+  if (has_free_operand(spec)) return;
   if (is_restricted(spec, context) && (has_loops(spec) || has_far_inputs(spec, context))) return;
   if (const u32 rows = first_rows(spec); rows > 0)
     out.add({ActionKind::kDivide, spec.diagonal.row, {}, {}, rows});
 }
 
+void list_divide(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
+  if (spec.diagonal.used()) {
+    if (bordered_operand(spec) < 0) list_rows(spec, context, out);
+  } else if (divides_places(spec, context)) {
+    const BorderCut cut = *border_cut(spec);
+    out.add({ActionKind::kDivide, cut.dim, {}, {}, cut.size});
+  }
+}
+
 bool derive_divide(const Spec& spec, const Limits& limits, const Action& a, const ActionContext& c,
                    Derivation& d) {
   for (bool first : {true, false}) {
-    const DiagonalPart part = part_of_rows(spec, a.size, first);
-    d.child[d.count++] = {part.spec, limits, 1, part.binding};
+    if (spec.diagonal.used()) {
+      const DiagonalPart part = part_of_rows(spec, a.size, first);
+      d.child[d.count++] = {part.spec, limits, 1, part.binding};
+    } else {
+      const PaddedPart part = part_of_places(spec, a.arg, a.size, first);
+      d.child[d.count++] = {part.spec, limits, 1, part.binding};
+    }
   }
   d.own = c.target->prices.loop;
   return true;
@@ -102,7 +118,7 @@ decltype(ImplNode::kind) mask_node(const Spec& spec, const Action& a, const Acti
 }  // namespace
 
 extern const Rewrite kDivideRewrite = {ActionKind::kDivide, list_divide, derive_divide,
-                                       divide_node,         nullptr,     kDiagonal};
+                                       divide_node,         nullptr,     kBorders | kDiagonal};
 extern const Rewrite kMaskRewrite = {ActionKind::kMask, list_mask, derive_mask,
                                      mask_node,         nullptr,   kDiagonal};
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "actions/narrow.hh"
+#include "actions/part.hh"
 #include "actions/placement.hh"
+#include "spec/border.hh"
 
 namespace morello {
 namespace {
@@ -42,11 +44,19 @@ int users(const Spec& spec, Ref operand) {
   return readers(spec, operand);
 }
 
+/// Does an output hold values until they are overwritten?
+bool may_hold_values(const Spec& spec, Ref operand) {
+  for (int s = 0; spec.operand[operand].access == Access::kOut && s < spec.stage_count; s++)
+    if (output_for_value(spec, s) == operand) return true;
+  return false;
+}
+
 /// Do loops of a graph use the operand again, or several stages? Those that fill L1 are brought
 /// there by parts.
 bool is_used_again(const Spec& spec, Ref operand, DimMask loops, const ActionContext& context) {
   const Operand& x = spec.operand[operand];
-  if ((loops & ~x.dims) == 0 && users(spec, operand) < 2) return false;
+  if ((loops & ~x.dims) == 0 && users(spec, operand) < 2 && !may_hold_values(spec, operand))
+    return false;
   return x.level > Level::kL2 ||
          footprint(spec, x).bytes <= context.target->at(Level::kL1).bytes / 4;
 }
@@ -67,6 +77,8 @@ bool waits(const Spec& spec, int operand, const ActionContext& context) {
 
 void list_views(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   if (register_operand(spec) >= 0 || has_free_operand(spec)) return;
+  // Of what has borders only for parts that share lines.
+  if (bordered_operand(spec) >= 0 && !divides_places(spec, context)) return;
   const bool all = is_chain(spec) || is_fold(spec) || !context.restricts(Restriction::kStageTiles);
   const DimMask loops = all ? DimMask{0} : loop_dims(spec);
   for (u8 o = 0; o < spec.operand_count; o++) {
@@ -223,7 +235,7 @@ decltype(ImplNode::kind) registers_node(const Spec& spec, const Action& a, const
 }  // namespace
 
 extern const Rewrite kViewRewrite = {ActionKind::kView, list_views, derive_view,
-                                     view_node,         nullptr,    kDiagonal};
+                                     view_node,         nullptr,    kBorders | kDiagonal};
 extern const Rewrite kPackRewrite = {ActionKind::kPack, list_packs<ActionKind::kPack>, derive_pack,
                                      pack_node};
 extern const Rewrite kWidenRewrite = {ActionKind::kWiden, list_packs<ActionKind::kWiden>,

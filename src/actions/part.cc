@@ -137,11 +137,13 @@ class Part {
       place.operand.access = reads || adds ? Access::kInOut : Access::kOut;
       outputs_[output_count_++] = place;
     }
-    // In the order that they have in the whole: the last one gives the dimensions their numbers.
-    for (int o = 0; o < kMaxOperands; o++)
+    // Buffers in the order of the stages, as outputs are where they are some, and all others as in
+    // the whole: the last one gives the dimensions their numbers.
+    bool buffers = false;
+    for (int i = 0; i < output_count_; i++) buffers |= is_new_buffer(outputs_[i].parent);
+    for (int o = 0; o < (buffers ? 1 : kMaxOperands); o++)
       for (int i = 0; i < output_count_; i++)
-        if (outputs_[i].parent == o || (is_new_buffer(outputs_[i].parent) && o == 0))
-          add(outputs_[i]);
+        if (buffers || outputs_[i].parent == o) add(outputs_[i]);
   }
 
   void add_diagonal() {
@@ -309,6 +311,30 @@ bool fits_cut(const Spec& whole, u32 kept, bool readable) {
     if (!has_stage(kept, s)) use(whole.stage[s].out);
   }
   return stages != 0 && count <= most_operands(whole);
+}
+
+int output_for_value(const Spec& whole, int stage) {
+  const DimMask dims = dims_of(whole, value_of(stage));
+  int readers = 0;
+  StageMask made_of_it = 1u << stage;
+  for (int s = stage + 1; s < whole.stage_count; s++) {
+    bool reads = false;
+    for (Ref in : whole.stage[s].in) {
+      reads |= in == value_of(stage);
+      if (is_value(in) && has_stage(made_of_it, stage_of(in))) made_of_it |= 1u << s;
+    }
+    readers += reads;
+  }
+  if (whole.stage[stage].out != kNoRef || is_chain(whole) || readers < 2) return -1;
+  for (int s = stage + 1; s < whole.stage_count; s++) {
+    const Ref out = whole.stage[s].out;
+    if (!has_stage(made_of_it, s) || out == kNoRef || is_reduction(whole.stage[s])) continue;
+    const Operand& x = whole.operand[out];
+    if (x.access == Access::kOut && x.dtype == whole.stage[stage].dtype && x.dims == dims &&
+        dims_of(whole, value_of(s)) == dims)
+      return out;
+  }
+  return -1;
 }
 
 Child fill_part(const Spec& whole, const Stage& stage, u32 bits, const Limits& limits) {

@@ -29,6 +29,10 @@ Child part_after(const Spec& whole, std::span<const KeptValue> kept, const Limit
 /// @param stages  those whose values are kept: bit s.
 bool fits_cut(const Spec& whole, u32 stages, bool readable);
 
+/// The output that may hold the value of a stage until it is overwritten by what is made of it,
+/// element by element; -1: there is none, or a stage could as well go on from the value.
+int output_for_value(const Spec& whole, int stage);
+
 /// `out` filled with `bits`, of the element type of `stage`.
 Child fill_part(const Spec& whole, const Stage& stage, u32 bits, const Limits& limits);
 

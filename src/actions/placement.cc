@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "spec/border.hh"
+
 namespace morello {
 
 u64 resident_lines(const Spec& spec, const Operand& operand, Level cache) {
@@ -11,6 +13,19 @@ u64 resident_lines(const Spec& spec, const Operand& operand, Level cache) {
   // One way of an L1 is a page, one of an L2 is up to 64 KiB.
   u32 alias = cache == Level::kL1 ? std::min(operand.alias, kMaxAliasL1) : operand.alias;
   return f.runs == 1 ? f.lines : std::max(f.lines, f.runs << alias);
+}
+
+bool divides_places(const Spec& spec, const ActionContext& context) {
+  if (spec.diagonal.used() || !border_cut(spec)) return false;
+  if (!context.restricts(Restriction::kFewTiles)) return true;
+  const Operand& x = spec.operand[bordered_operand(spec)];
+  if (footprint(spec, x).bytes <= context.target->at(Level::kL1).bytes / 4) return true;
+  DimMask others = parallel_dims(spec);
+  for (const Window& w : spec.window)
+    if (w.used()) others = static_cast<DimMask>(others & ~(1u << w.outer | 1u << w.inner));
+  for (int d = 0; d < spec.rank; d++)
+    if (has_dim(others, d) && d != unit_dim(spec.out()) && may_tile(spec, d, 1)) return false;
+  return true;
 }
 
 bool takes_groups(const Spec& spec, int operand, const Target& target) {

@@ -19,6 +19,11 @@ inline bool both_have(const Spec& spec, u8 dim) {
 /// a multiple of a power of two fall into few sets: each then takes the lines up to the next one's.
 u64 resident_lines(const Spec& spec, const Operand& operand, Level cache);
 
+/// Are the places next to borders divided from the others in this Spec? If the operand is not
+/// small, after loops over all that has no windows, but for what vectors run along
+/// (Restriction::kFewTiles).
+bool divides_places(const Spec& spec, const ActionContext& context);
+
 /// Does the target multiply groups of neighbours along the reduced dimensions, which share a lane
 /// of this factor?
 bool takes_groups(const Spec& spec, int operand, const Target& target);

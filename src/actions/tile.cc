@@ -40,6 +40,12 @@ constexpr int kManyDims = 5;
 constexpr u32 kLong = 64, kLeastForCache = 24, kWhole = 512;
 constexpr u32 kRareRows = 1u << 7 | 1u << 9 | 1u << 11 | 1u << 13 | 1u << 14 | 1u << 15;
 
+bool has_window(const Spec& spec, u8 dim) {
+  for (const Window& w : spec.window)
+    if (w.used() && (w.outer == dim || w.inner == dim)) return true;
+  return false;
+}
+
 bool is_in_l1(const Spec& spec) {
   for (int o = 0; o < spec.operand_count; o++)
     if (spec.operand[o].level > Level::kL1) return false;
@@ -56,7 +62,9 @@ class Tiles {
     if (dim >= spec.rank || has_free_operand(spec) || !may_loop(spec, dim)) return;
     // Before its borders are there: only what makes parts of the operand that nothing else reads.
     if (const int o = bordered_operand(spec);
-        o >= 0 && !has_dim(spec.operand[o].dims & parallel_dims(spec), dim))
+        o >= 0 &&
+        (!has_dim(spec.operand[o].dims & parallel_dims(spec), dim) ||
+         (has_window(spec, dim) && border_cut(spec) && context.restricts(Restriction::kFewTiles))))
       return;
     if (!is_chain(spec) && context.restricts(Restriction::kStageTiles)) {
       if (!has_dim(inner_dims(spec), dim)) return;

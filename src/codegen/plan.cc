@@ -215,7 +215,8 @@ class Planner {
       if (places[o].in_registers) return fail(id, "its loop tiles a register tile");
       const DimView& dim = places[o].view.dim[along];
       if (size % dim.aligned() != 0) return fail(id, "its tile starts inside a block");
-      i64 bytes = dim.at(size) * static_cast<i64>(size_of(operand.dtype));
+      const i64 bytes =
+          elements_to_rest(spec, o, dim, along, size) * static_cast<i64>(size_of(operand.dtype));
       if (bytes != 0) steps.push_back({places[o].cursor, bytes});
     }
     return true;

@@ -7,6 +7,7 @@
 #include "cost/io_bound.hh"
 #include "cost/recipe.hh"
 #include "cost/shared.hh"
+#include "spec/border.hh"
 #include "spec/diagonal.hh"
 #include "spec/roles.hh"
 
@@ -311,7 +312,7 @@ i64 Bounds::stages(const Spec& spec) const {
     const Stage& stage = spec.stage[s];
     if (stage.op == Op::kKeep) continue;  // of what is kept, nothing
     const DimMask dims = dims_of(spec, stage);
-    const u64 points = spec.diagonal.used() ? kept_points(spec, dims) : points_of(spec, dims);
+    const u64 points = spec.diagonal.used() ? kept_points(spec, dims) : inside_points(spec, dims);
     if (stage.op == Op::kMulAdd) {
       auto type = [&](Ref in) {
         return is_operand(in) ? spec.operand[in].dtype : spec.stage[stage_of(in)].dtype;

@@ -58,7 +58,8 @@ struct Pad {
 };
 
 /// children[0] runs on the first `size` elements of dimension `dim`, children[1] on the others: the
-/// rows of a diagonal, of which each part keeps other columns (spec/diagonal.hh).
+/// rows of a diagonal, of which each part keeps other columns (spec/diagonal.hh), or the places of
+/// a window with borders (spec/border.hh).
 struct Divide {
   u8 dim = 0;
   u32 size = 0;

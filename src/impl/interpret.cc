@@ -180,9 +180,14 @@ class Interpreter {
 
   bool run_kind(NodeId id, const Divide& divide, const Places& places) {
     const ImplNode& node = tree_.nodes[id];
-    const Loop first{divide.dim, divide.size, 1, false};
+    const Spec& spec = node.spec;
+    Places rest = places;
+    for (int o = 0; o < spec.operand_count; o++)
+      if (has_dim(spec.operand[o].dims, divide.dim))
+        rest[o].offset +=
+            elements_to_rest(spec, o, rest[o].view.dim[divide.dim], divide.dim, divide.size);
     return run_child(node, node.children[0], places, nullptr) &&
-           run_child(node, node.children[1], shifted(node, places, first, 1), nullptr);
+           run_child(node, node.children[1], rest, nullptr);
   }
 
   bool run_kind(NodeId id, const Mask& mask, const Places& places) {

@@ -419,13 +419,21 @@ class Validator {
 
   void check_kind(const ImplNode& node, const Divide& divide) {
     const Spec& spec = node.spec;
-    if (!require(spec.diagonal.used() && divide.dim == spec.diagonal.row &&
-                     may_divide_rows(spec, divide.size) && node.children.size() == 2,
-                 "divides what is no diagonal's rows"))
+    const bool rows = spec.diagonal.used();
+    const bool divides = rows
+                             ? divide.dim == spec.diagonal.row && may_divide_rows(spec, divide.size)
+                             : may_divide_places(spec, divide.dim, divide.size);
+    if (!require(divides && node.children.size() == 2,
+                 "divides what is neither a diagonal's rows nor has borders"))
       return;
-    for (int c = 0; c < 2; c++) {
-      const DiagonalPart part = part_of_rows(spec, divide.size, c == 0);
-      check_child(node, c, part.spec, part.binding);
+    for (bool first : {true, false}) {
+      if (rows) {
+        const DiagonalPart part = part_of_rows(spec, divide.size, first);
+        check_child(node, first ? 0 : 1, part.spec, part.binding);
+      } else {
+        const PaddedPart part = part_of_places(spec, divide.dim, divide.size, first);
+        check_child(node, first ? 0 : 1, part.spec, part.binding);
+      }
     }
   }
 

@@ -124,4 +124,121 @@ u64 inner_offset(const Spec& spec, int operand, const Operand& padded) {
   return offset;
 }
 
+namespace {
+
+/// A window with borders as its places, each of which reads some elements, one dilation apart.
+struct WindowPlaces {
+  int window = 0;
+  Ref operand = 0;
+  u8 dim = 0, reduced = 0;
+  u32 size = 0, depth = 0;
+  i64 step = 0, dilation = 0, before = 0, axis = 0;
+};
+
+std::optional<WindowPlaces> bordered_places(const Spec& spec) {
+  const int o = bordered_operand(spec);
+  if (o < 0 || has_free_operand(spec) || register_operand(spec) >= 0) return std::nullopt;
+  int w = 0;
+  while (!spec.operand[o].has_window(w) || !is_bordered(spec.window[w])) w++;
+  const Window& window = spec.window[w];
+  WindowPlaces p{w, static_cast<Ref>(o), window.outer, window.inner};
+  p.step = window.step, p.dilation = window.dilation;
+  if (!has_dim(parallel_dims(spec), p.dim)) {
+    std::swap(p.dim, p.reduced);
+    std::swap(p.step, p.dilation);
+  }
+  const Stage& reader = reader_of(spec, o);
+  if (!has_dim(parallel_dims(spec), p.dim) || !has_dim(reader.reduce, p.reduced) ||
+      reader.op == Op::kMulAdd)
+    return std::nullopt;
+  for (int other = 0; other < spec.operand_count; other++)
+    if (other != o && has_dim(spec.operand[other].dims, p.reduced)) return std::nullopt;
+  p.size = spec.size[p.dim], p.depth = spec.size[p.reduced];
+  p.before = window.before;
+  p.axis = axis_size(spec, spec.operand[o], window.outer);
+  return p;
+}
+
+/// `count` places from `first` on: where they begin in the axis, and what is left of each.
+struct PlacesPart {
+  i64 begin = 0, before = 0, after = 0, depth = 0;
+};
+
+std::optional<PlacesPart> part_of(const WindowPlaces& w, u32 first, u32 count) {
+  const i64 at = w.step * first - w.before;
+  if (count == 1) {
+    const i64 skipped = at < 0 ? (-at + w.dilation - 1) / w.dilation : 0;
+    const i64 end = std::min(i64{w.depth}, (w.axis - at + w.dilation - 1) / w.dilation);
+    if (w.axis <= at || end <= skipped) return std::nullopt;
+    return PlacesPart{at + skipped * w.dilation, 0, 0, end - skipped};
+  }
+  const i64 end = at + w.step * (count - 1) + w.dilation * (w.depth - 1) + 1;
+  PlacesPart part{std::max(at, i64{0}), std::max(-at, i64{0}), std::max(end - w.axis, i64{0}),
+                  w.depth};
+  if (std::min(end, w.axis) - part.begin < 2) return std::nullopt;
+  return part;
+}
+
+bool may_divide(const Spec& spec, const WindowPlaces& w, u32 size) {
+  if (size < 1 || size >= w.size) return false;
+  for (int o = 0; o < spec.operand_count; o++)
+    if (size % spec.operand[o].layout.block_of(w.dim) != 0) return false;
+  const std::optional<PlacesPart> first = part_of(w, 0, size);
+  return first && first->begin == 0 && part_of(w, size, w.size - size);
+}
+
+}  // namespace
+
+std::optional<BorderCut> border_cut(const Spec& spec) {
+  const std::optional<WindowPlaces> w = bordered_places(spec);
+  if (!w) return std::nullopt;
+  const u32 size = w->before > 0 ? 1 : w->size - 1;
+  if (!may_divide(spec, *w, size)) return std::nullopt;
+  return BorderCut{w->dim, size};
+}
+
+bool may_divide_places(const Spec& spec, u8 dim, u32 size) {
+  const std::optional<WindowPlaces> w = bordered_places(spec);
+  return w && w->dim == dim && may_divide(spec, *w, size);
+}
+
+PaddedPart part_of_places(const Spec& spec, u8 dim, u32 size, bool first) {
+  const WindowPlaces w = *bordered_places(spec);
+  const u32 count = first ? size : w.size - size;
+  const PlacesPart cut = *part_of(w, first ? 0 : size, count);
+  PaddedPart part{spec, {}};
+  part.spec.size[dim] = count;
+  part.spec.size[w.reduced] = static_cast<u32>(cut.depth);
+  Window& window = part.spec.window[w.window];
+  window.before = static_cast<u16>(cut.before);
+  window.after = static_cast<u16>(cut.after);
+  become_part(spec, dim, part.spec, &part.binding);
+  assert_canonical(part.spec);
+  return part;
+}
+
+i64 elements_to_rest(const Spec& spec, int operand, const DimView& view, u8 dim, u32 size) {
+  const std::optional<WindowPlaces> w = bordered_places(spec);
+  if (!w || w->operand != operand || w->dim != dim) return view.at(size);
+  return part_of(*w, size, w->size - size)->begin * (view.stride[0] / w->step);
+}
+
+u64 inside_points(const Spec& spec, DimMask dims) {
+  u64 points = points_of(spec, dims);
+  for (const Window& w : spec.window) {
+    if (!is_bordered(w) || !has_dim(dims, w.outer) || !has_dim(dims, w.inner)) continue;
+    const i64 outer = spec.size[w.outer], inner = spec.size[w.inner];
+    const i64 axis = w.step * (outer - 1) + w.dilation * (inner - 1) + 1 - w.before - w.after;
+    i64 inside = 0;
+    for (i64 i = 0; i < inner; i++) {
+      const i64 at = i * w.dilation - w.before;  // of the first of those with this one
+      const i64 skipped = at < 0 ? (-at + w.step - 1) / w.step : 0;
+      const i64 end = at < axis ? std::min(outer, (axis - at + w.step - 1) / w.step) : 0;
+      inside += std::max(i64{0}, end - skipped);
+    }
+    points = points / static_cast<u64>(outer * inner) * static_cast<u64>(inside);
+  }
+  return points;
+}
+
 }  // namespace morello

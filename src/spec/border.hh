@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Borders: windows that reach past the ends of their axis. What is there takes no part in the
 // reduction that reads it. Programs copy the operand into a buffer whose borders hold what changes
-// nothing, and go on without any.
+// nothing, or compute the places next to a border apart, and go on without any.
 #ifndef MORELLO_SPEC_BORDER_HH
 #define MORELLO_SPEC_BORDER_HH
 
-#include "spec/spec.hh"
+#include <optional>
+
+#include "spec/view.hh"
 
 namespace morello {
 
@@ -42,6 +44,24 @@ PaddedPart border_copy(const Spec& spec, int operand, const Operand& padded);
 PaddedPart border_rest(const Spec& spec, int operand, const Operand& padded);
 /// Elements of the padded operand before the first that is copied.
 u64 inner_offset(const Spec& spec, int operand, const Operand& padded);
+
+/// Where to divide the places of the first window with borders: behind its first place, or in front
+/// of the last one. One place has no borders, but fewer elements to reduce.
+struct BorderCut {
+  u8 dim = 0;
+  u32 size = 0;  // of the first part
+};
+/// Nothing if a program does not divide them: other operands have the dimension that is reduced, or
+/// a place has nothing inside.
+std::optional<BorderCut> border_cut(const Spec& spec);
+bool may_divide_places(const Spec& spec, u8 dim, u32 size);
+/// REQUIRES: may_divide_places().
+PaddedPart part_of_places(const Spec& spec, u8 dim, u32 size, bool first);
+/// From the first element of an operand that the first `size` elements of a dimension have to that
+/// of the others. Windows with borders begin inside of their axis.
+i64 elements_to_rest(const Spec& spec, int operand, const DimView& view, u8 dim, u32 size);
+/// Points of some dimensions at which windows have something inside, saturating.
+u64 inside_points(const Spec& spec, DimMask dims);
 
 }  // namespace morello
 

@@ -115,6 +115,13 @@ void tile(const Spec& spec, int dim, u32 size, Spec& child, Binding* binding) {
   assert_canonical_at_times(child);
 }
 
+void become_part(const Spec& whole, int dim, Spec& part, Binding* binding) {
+  for (int o = 0; o < part.operand_count; o++)
+    if (has_dim(part.operand[o].dims, dim)) shrink(whole, part, dim, part.operand[o]);
+  drop_unit_dims(part, binding);
+  if (part.rank < whole.rank) end_sums(part);
+}
+
 Spec tile(const Spec& spec, int dim, u32 size, Binding* binding) {
   Spec child;
   tile(spec, dim, size, child, binding);

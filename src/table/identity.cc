@@ -51,6 +51,7 @@ constexpr std::string_view kProbes[] = {
     "conv2d f32[1,3,12,20] f32[8,3,3,3] padding=1",
     "matmul f32[12,40] f32[40,72] -> relu -> matmul f32[72,20]",
     "attention f32[40,8] f32[40,8] f32[40,8] causal",
+    "max_pool f32[1,3,9,12] window=3 padding=1",
 };
 /// Ways from each of them down to a leaf.
 constexpr int kWalks = 3;

@@ -129,8 +129,8 @@ std::string action_text(const Spec& key, const Action& a) {
       return a.level == Level::kRegister ? "split, in place or in a register tile"
                                          : "split, with a buffer at " + level;
     case ActionKind::kBufferizeFold:
-      return "split behind stage " + std::to_string(a.arg) +
-             " and what it combines, with buffers at " + level;
+      return "split behind stage " + std::to_string(a.arg) + " and what it combines, " +
+             (a.level == Level::kRegister ? "that in an output" : "with buffers at " + level);
     case ActionKind::kSelect:
       return "select " + microkernel_text(a);
     case ActionKind::kTile:

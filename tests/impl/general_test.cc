@@ -61,6 +61,7 @@ TEST_CASE("random trees of Specs of the general form are valid and compute them"
   CHECK(counts.copies > 1000);
   CHECK(counts.windows > 50);
   CHECK(counts.pads > 50);
+  CHECK(counts.border_cuts > 3);
   CHECK(counts.cuts > 500);
   CHECK(counts.cuts_of_three >= 3);
   CHECK(counts.fills > 200);

@@ -268,6 +268,26 @@ TEST_CASE("pools whose windows step by two, of any width") {
         }
 }
 
+TEST_CASE("pools with padding, of any width") {
+  for (morello_isa isa : usable_isas())
+    for (u32 width : {5u, 9u, 16u, 19u, 33u})
+      for (const char* windows :
+           {"window=3 padding=1", "window=3 stride=2 padding=1", "window=5 stride=1,3 padding=2",
+            "window=2,3 stride=2,1 dilation=2,1 padding=0,1", "window=3 stride=2 padding=2,0,1,3"})
+        for (const char* pool : {"max_pool f32", "avg_pool f32", "max_pool bf16", "max_pool i8"})
+          for (bool nhwc : {false, true}) {
+            if (pool[0] != 'm' && width > 9) continue;
+            bool skipped = false;
+            const std::string columns = std::to_string(width);
+            const std::string text =
+                std::string(pool) +
+                (nhwc ? "[1,7," + columns + ",5] " : "[1,2,7," + columns + "] ") + windows +
+                (nhwc ? " nhwc" : "");
+            CHECK(wrong(*parse(text), isa, 1, 1, skipped) == "");
+            CHECK_MESSAGE(!skipped, text);
+          }
+}
+
 TEST_CASE("casts in the midst of graphs") {
   const std::pair<const char*, Nearness> cases[] = {
       {"cast f32[32] f16 -> f32[32]", Nearness::kExactSums},

@@ -100,7 +100,10 @@ TEST_SUITE("search") {
          {"softmax f32[2,3] axis=1", "rmsnorm f32[2,9] f32[9] axis=1",
           "square f32[3,20] -> mean axis=1", "matmul f32[2,3] f32[3,2] -> relu -> matmul f32[2,3]",
           "scaled_matmul f32[2,4] f32[4,3] f32[2,3]", "exp f32[3,9] -> reduce_sum axis=0 += f32[9]",
-          "c = mean x f32[2,9] axis=1 keep; sub x c -> square -> reduce_sum axis=1"})
+          "c = mean x f32[2,9] axis=1 keep; sub x c -> square -> reduce_sum axis=1",
+          "max_pool f32[1,2,3,4] window=2 padding=1",
+          "avg_pool f32[1,4,3,2] window=3 padding=1 nhwc",
+          "max_pool f32[1,1,5,4] window=3 stride=2 padding=1"})
       same_as_brute_force(spec_of(text), tiny(Isa::kAvx2), 1);
     same_as_brute_force(spec_of("softmax f32[3,17] axis=1"), *fixed_target(Isa::kAvx512), 1);
     for (const char* text : {"causal_mask f32[3,4]", "causal_mask f32[2,3] -> softmax axis=1",
@@ -261,6 +264,10 @@ TEST_SUITE("search") {
                              "attention f32[40,8] f32[40,8] f32[40,8] causal"})
       costs_at_most(text, *fixed_target(Isa::kAvx2),
                     1u << static_cast<int>(Restriction::kStageTiles), 2);
+    for (const char* text : {"max_pool f32[1,6,12,20] window=3 stride=2 padding=1",
+                             "avg_pool f32[1,9,12,32] window=3 padding=1 nhwc"})
+      for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
+        costs_at_most(text, *fixed_target(isa), 1u << static_cast<int>(Restriction::kFewTiles), 4);
   }
 
   TEST_CASE("every action is worth something somewhere") {
@@ -280,7 +287,8 @@ TEST_SUITE("search") {
           Case{ActionKind::kView, "softmax f32[64,1024] axis=1", 1},
           Case{ActionKind::kAccumulate, "matmul f32[4,16] f32[16,900] -> matmul f32[900,16]", 1},
           Case{ActionKind::kBufferize, "softmax f32[64,1024] axis=1", 1},
-          Case{ActionKind::kPad, "max_pool f32[3,2,5,6] window=3 padding=1", 1},
+          Case{ActionKind::kPad, "conv2d f32[1,2,5,6] f32[3,2,3,3] padding=1", 1},
+          Case{ActionKind::kDivide, "max_pool f32[1,9,9,16] window=3 padding=1 nhwc", 1},
           Case{ActionKind::kDivide, "attention f32[64,16] f32[64,16] f32[64,16] causal", 1},
           Case{ActionKind::kMask, "attention f32[64,16] f32[64,16] f32[64,16] causal", 1},
           Case{ActionKind::kBufferizeFold, "softmax f32[64,1024] axis=1", 1},

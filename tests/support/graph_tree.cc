@@ -43,8 +43,9 @@ class GraphTreeMaker {
     const NodeId id = static_cast<NodeId>(tree_.nodes.size());
     tree_.nodes.push_back({spec, Select{static_cast<u16>(MicrokernelId::kScalarMap)}, {}, 10, {}});
     if (depth <= 0 || id > 200) return id;
-    if (const int o = bordered_operand(spec); o >= 0 && chance(random_, 60)) {
-      grow_pad(id, spec, o, depth - 1);
+    if (const int o = bordered_operand(spec); o >= 0 && chance(random_, 70)) {
+      if (!chance(random_, 60) || !grow_places(id, spec, depth - 1))
+        grow_pad(id, spec, o, depth - 1);
       return id;
     }
     if (spec.diagonal.used() && chance(random_, 50)) {
@@ -77,6 +78,22 @@ class GraphTreeMaker {
     node.children.push_back({child, binding});
     node.cost += static_cast<i64>(times) * tree_.nodes[child].cost;
     node.peaks = max_of(node.peaks, tree_.nodes[child].peaks);
+  }
+
+  /// Parts of the places of a window with borders, of any size. False: they are not divided.
+  bool grow_places(NodeId id, const Spec& spec, int depth) {
+    for (u8 dim = 0; dim < spec.rank; dim++) {
+      const u32 size = chance(random_, 30) ? 1 : pick(random_, 1, spec.size[dim] - 1);
+      if (!may_divide_places(spec, dim, size)) continue;
+      tree_.nodes[id].kind = Divide{dim, size};
+      counts_.border_cuts++;
+      for (bool first : {true, false}) {
+        const PaddedPart part = part_of_places(spec, dim, size, first);
+        add_child(id, part.spec, part.binding, depth);
+      }
+      return true;
+    }
+    return false;
   }
 
   void grow_loop(NodeId id, const Spec& spec, int depth) {
