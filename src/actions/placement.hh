@@ -80,6 +80,11 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
   auto vector_panels = [&](LayoutOption option) {
     for (u32 n : {1u, 2u, 3u, 4u})
       if (is_usual_panel(n, context) && (!even || n % 2 == 0)) panels(n * lanes, option);
+    if (!x.free_layout) return;
+    // Register tiles of few rows are wider, and a panel as wide comes from memory as one run.
+    const u64 rows = points_of(spec, static_cast<DimMask>(spec.out().dims & ~(1u << v)));
+    for (u32 n : {6u, 8u, 12u})
+      if (2 * n * rows <= context.target->vector_registers) panels(n * lanes, option);
   };
   if (along_vectors) vector_panels(LayoutOption::kPanels);
   if (along_vectors && takes_groups(spec, operand, *context.target)) {

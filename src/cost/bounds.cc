@@ -68,7 +68,7 @@ i64 Bounds::map(const Spec& spec) const {
     return one == alone ? std::max<i64>(0, c - target_.prices.loop)
                         : saturating_add(c, rates_.call(duty));
   }
-  u64 columns = out.layout.packed() ? out.layout.block_of(v) : spec.size[v];
+  const u64 block = out.layout.block_of(v), columns = block > 1 ? block : spec.size[v];
   i64 row = rates_.row(duty, form, columns, lanes, alone);
   i64 c = saturating_add(rates_.call(duty), saturating_mul(points / columns, row));
   return std::min(c, std::max<i64>(0, saturating_mul(points, alone) - target_.prices.loop));

@@ -110,6 +110,23 @@ u32 outer_product_extra(const Spec& spec, const Target& t) {
   return outer_product_registers(r->rows, vecs, r->columns % lanes != 0, t) + dot.spare + sums;
 }
 
+/// So many runs are read in turns, `bytes` of each. Where these fold into sets of L1 that have no
+/// room for a line of each, a line is gone before its next part is read, and comes once for each of
+/// them.
+i64 refetch_units(const Spec& spec, const Operand& x, u8 along, u64 turns, u64 bytes,
+                  const Target& t) {
+  if (x.level <= Level::kL1 || bytes >= kLineBytes) return 0;
+  int fold = x.alias;
+  if (x.contig > 1) {  // runs are next to each other
+    const u64 pitch = u64{spec.size[along]} * size_of(x.dtype);
+    fold = pitch % kLineBytes ? 0 : std::countr_zero(pitch / kLineBytes);
+  }
+  const u64 room = (t.at(Level::kL1).bytes / kLineBytes) >> std::min<int>(fold, kMaxAliasL1);
+  if (turns <= room) return 0;
+  const u64 again = (kLineBytes / bytes - 1) * footprint(spec, x).lines;
+  return saturating_mul(again, t.at(Level::kL2).line_units);
+}
+
 i64 outer_product_cost(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
   const Dot& dot = *dot_of(spec, *r, t);
@@ -122,7 +139,10 @@ i64 outer_product_cost(const Spec& spec, const Target& t) {
   if (dot.corrects)  // a row is cleared, then subtracted from the others
     c = saturating_add(c, saturating_mul(vecs * (r->rows + 1), t.prices.op[0]));
   c = saturating_add(c, t.prices.call);
-  c = saturating_add(c, traffic_units(spec, spec.operand[r->a], t));
+  const Operand& a = spec.operand[r->a];
+  if (r->k != kNoDim && unit_dim(a) == r->k)  // an element of each row, or a group of them
+    c = saturating_add(c, refetch_units(spec, a, r->k, r->rows, dot.group * size_of(a.dtype), t));
+  c = saturating_add(c, traffic_units(spec, a, t));
   return saturating_add(c, traffic_units(spec, spec.operand[r->b], t));
 }
 
@@ -143,23 +163,6 @@ u32 dot_product_extra(const Spec& spec, const Target& t) {
   if (!t.has_masks && r->depth % computed_lanes(spec, t) != 0) n++;
   n += std::max<u64>(dot.spare, dot_of(spec, *r, t)->spare);
   return static_cast<u32>(std::min<u64>(n, 255));
-}
-
-/// Vectors of so many runs are read in turns. Where these fold into sets of L1 that have no room
-/// for a line of each, a line is gone before its next vector is read, and comes once for each of
-/// them.
-i64 refetch_units(const Spec& spec, const Operand& x, u8 along, u64 turns, u64 vector_bytes,
-                  const Target& t) {
-  if (x.level <= Level::kL1 || vector_bytes >= kLineBytes) return 0;
-  int fold = x.alias;
-  if (x.contig > 1) {  // runs are next to each other
-    const u64 pitch = u64{spec.size[along]} * size_of(x.dtype);
-    fold = pitch % kLineBytes ? 0 : std::countr_zero(pitch / kLineBytes);
-  }
-  const u64 room = (t.at(Level::kL1).bytes / kLineBytes) >> std::min<int>(fold, kMaxAliasL1);
-  if (turns <= room) return 0;
-  const u64 again = (kLineBytes / vector_bytes - 1) * footprint(spec, x).lines;
-  return saturating_mul(again, t.at(Level::kL2).line_units);
 }
 
 i64 dot_product_cost(const Spec& spec, const Target& t) {

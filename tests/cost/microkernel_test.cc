@@ -94,6 +94,35 @@ TEST_SUITE("cost") {
     }
   }
 
+  TEST_CASE(
+      "outer products: rows of a factor that share too few sets of L1 come for each element") {
+    const Target& target = *fixed_target(Isa::kAvx512);
+    const u64 room = target.at(Level::kL1).bytes / kLineBytes >> kMaxAliasL1;
+    auto cost = [&](u64 rows, u64 pitch, Level level) {
+      const std::string m = std::to_string(rows);
+      Spec spec = lower(*parse("matmul f32[" + m + ",96]{strides=" + std::to_string(pitch) +
+                               ",1} f32[96,16] += f32[" + m + ",16]"))
+                      ->spec;
+      spec.operand[0].level = level;
+      forget_pitch(spec.operand[0]);
+      spec.operand[1].level = Level::kL1;
+      forget_pitch(spec.operand[1]);
+      Operand& out = spec.out();
+      out.level = Level::kRegister;
+      out.far = false;
+      out.alias = 0;
+      const Microkernel& kernel = microkernel(MicrokernelId::kOuterProduct);
+      REQUIRE(kernel.applies(spec, target));
+      return kernel.cost(spec, target);
+    };
+    for (Level level : {Level::kL2, Level::kMemory}) {
+      CHECK(cost(room, 1024, level) == cost(room, 1040, level));
+      const i64 again = static_cast<i64>(room + 1) * 6 * 15 * target.at(Level::kL2).line_units;
+      CHECK(cost(room + 1, 1024, level) == cost(room + 1, 1040, level) + again);
+    }
+    CHECK(cost(room + 1, 1024, Level::kL1) == cost(room + 1, 1040, Level::kL1));
+  }
+
   TEST_CASE("an operation costs what its class costs, in vectors and one by one") {
     for (const Target& target : fixed_targets()) {
       auto cost = [&](MicrokernelId id, const std::string& text) {

@@ -15,6 +15,7 @@
 #include "search/best_first.hh"
 #include "search/spec_problem.hh"
 #include "search/synthesize.hh"
+#include "spec/canonical.hh"
 #include "spec/roles.hh"
 #include "spec/statement.hh"
 
@@ -93,6 +94,27 @@ TEST_SUITE("search") {
           CHECK_MESSAGE(
               wrong_bounds(spec_of(text), *fixed_target(isa), percent, 100000, nullptr) == "",
               text);
+  }
+
+  TEST_CASE("a block that is not the fastest place of its layout makes no row shorter") {
+    Spec spec;
+    spec.rank = 3;
+    spec.size = {2, 3, 8};
+    spec.operand_count = spec.stage_count = 1;
+    spec.stage[0].op = Op::kFill;
+    spec.stage[0].dtype = Dtype::kI32;
+    spec.stage[0].out = 0;
+    spec.stage[0].constant = 2;
+    Layout layout = layout_in_order(std::array<u8, 2>{0, 1});
+    layout.append(1, 2);
+    layout.append(2);
+    spec.operand[0] = dense_operand(spec, Dtype::kI8, Level::kL2, Access::kOut, 7, layout);
+    spec.operand[0].contig = 1;
+    REQUIRE(not_canonical(spec) == "");
+    for (const Target& target : fixed_targets()) {
+      const Result<ImplTree> tree = synthesize(spec, target, {}, nullptr);
+      CHECK_MESSAGE(tree.ok(), tree.error().message);
+    }
   }
 
   TEST_CASE("random Specs of mixed element types: no pair costs less than its bound") {

@@ -242,7 +242,22 @@ TEST_SUITE("search") {
           "matmul bf16[75,66] bf16[66,100] -> f32[75,100]", "matmul f32[3,70,90] f32[3,90,77]"})
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
         CHECK(costs_at_most(text, *fixed_target(isa),
-                            1u << static_cast<int>(Restriction::kFewRemainders), 1));
+                            1u << static_cast<int>(Restriction::kFewRemainders), 2.5));
+  }
+
+  TEST_CASE("one row: a free layout comes in panels as wide as a register tile, one run each") {
+    for (const Target& target : fixed_targets())
+      for (const char* text : {"matmul bf16[1,512] bf16[512,4096]{*} -> f32[1,4096]",
+                               "matmul f32[1,512] f32[512,4096]{*} -> f32[1,4096]"}) {
+        const Result<ImplTree> tree = synthesize(lower(*parse(text))->spec, target, {}, nullptr);
+        REQUIRE(tree.ok());
+        const auto* choose = std::get_if<Choose>(&tree->nodes[0].kind);
+        REQUIRE(choose != nullptr);
+        INFO(target.name << ": " << print(*tree));
+        const Layout& layout = choose->placed.layout;
+        const bool by_columns = layout.fastest() == 1 && !layout.packed();
+        CHECK((by_columns || layout.block_of(layout.dim[0]) >= 6 * target.lanes(4)));
+      }
   }
 
   TEST_CASE("panels and wide sums: what leaving most of them out costs") {
