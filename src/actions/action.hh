@@ -74,7 +74,9 @@ enum class Restriction : u8 {
   // Of graphs, no tiles that repeat a stage, or of odd sizes; no operand comes nearer that neither
   // loops nor several stages use again.
   kStageTiles = 3,
-  kFewTiles = 4,       // of what combines over many dimensions, tiles are divisors or nearly so
+  // Of what combines over many dimensions, tiles are divisors or nearly so; places next to borders
+  // are divided after loops.
+  kFewTiles = 4,
   kNarrowCopies = 5,   // of factors narrower than f32, fewer copies that cost nearly the same
   kVectorsFirst = 6,   // where a factor is used once, the rest comes to L1 before all else
   kFewRemainders = 7,  // of contractions, tiles that leave few sizes over
