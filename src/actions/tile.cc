@@ -113,16 +113,17 @@ class Tiles {
   }
   /// What is left over is cut again, in each of three dimensions, at each level. So sizes of the
   /// ladder, which are tiles, are cut for caches into equal tiles; other sizes, which are the
-  /// user's or were left over, by all sizes, but not into one tile and less than half of one; rows
-  /// by powers of two.
+  /// user's or were left over, by all sizes, but not into one tile and less than a third of one;
+  /// rows by powers of two, or into one tile and less than half of one.
   bool leaves_few_sizes(u32 size) const {
     const u32 whole = spec_.size[dim_];
     if (reduced_ && size > 1 && (in_l1_ || (size < kLong && whole > kLong))) return false;
     if (whole <= kLong || whole % size == 0) return true;
     if (size < kLeastForCache) return size > 16 || (kRareRows >> size & 1) == 0;
     if (on_ladder(whole)) return whole >= kWhole;
-    if (3 * u64{size} > 2 * u64{whole}) return false;
-    return reduced_ || dim_ == unit_dim(spec_.out()) || std::has_single_bit(size);
+    if (4 * u64{size} > 3 * u64{whole}) return false;
+    const bool most = 3 * u64{size} > 2 * u64{whole};
+    return most || reduced_ || dim_ == unit_dim(spec_.out()) || std::has_single_bit(size);
   }
   /// Is it one of a narrower space? Those are parts of this one.
   bool is_in_chain(u32 size) const {

@@ -242,7 +242,7 @@ TEST_SUITE("search") {
           "matmul bf16[75,66] bf16[66,100] -> f32[75,100]", "matmul f32[3,70,90] f32[3,90,77]"})
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
         CHECK(costs_at_most(text, *fixed_target(isa),
-                            1u << static_cast<int>(Restriction::kFewRemainders), 2.5));
+                            1u << static_cast<int>(Restriction::kFewRemainders), 1));
   }
 
   TEST_CASE("one row: a free layout comes in panels as wide as a register tile, one run each") {
