@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "../support/scale.hh"
 #include "../support/targets.hh"
 #include "abi_call.hh"
 
@@ -44,10 +45,7 @@ std::vector<morello_isa> all_usable_isas() {
 
 std::vector<u64> seeds(u64 count) {
   if (const char* one = std::getenv("MORELLO_TEST_SEED")) return {std::strtoull(one, nullptr, 0)};
-  const char* scale = std::getenv("MORELLO_TEST_ROUNDS");
-  double rounds =
-      static_cast<double>(count) * (scale ? std::max(0.0, std::strtod(scale, nullptr)) : 1);
-  std::vector<u64> all(static_cast<size_t>(std::max(1.0, rounds)));
+  std::vector<u64> all(static_cast<size_t>(rounds(static_cast<int>(count))));
   for (size_t i = 0; i < all.size(); i++) all[i] = i + 1;
   return all;
 }

@@ -217,10 +217,11 @@ TEST_SUITE("spec") {
         REQUIRE(l->bytes[o] == static_cast<u64>(last + 1) * 4);
       }
     }
-    CHECK(most_steps >= testing::rounds(10) - 1);
-    CHECK(most_operands >= testing::rounds(3) - 1);
-    CHECK(most_axes >= testing::rounds(10) - 1);
-    CHECK(most_dims >= testing::rounds(3) - 1);
+    if (testing::rounds(100) < 100) return;  // too few to meet them
+    CHECK(most_steps > 10);
+    CHECK(most_operands > 3);
+    CHECK(most_axes > 10);
+    CHECK(most_dims > 3);
   }
 
   TEST_CASE("lower: the shape of each operation") {
