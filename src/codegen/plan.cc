@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "codegen/asks.hh"
 #include "codegen/routines.hh"
 #include "cost/microkernel.hh"
 #include "spec/border.hh"
@@ -50,7 +51,7 @@ constexpr u64 kFewUses = 4;
 class Planner {
  public:
   explicit Planner(const ImplTree& tree)
-      : tree_(tree), target_(*tree.target), routines_(plan_, target_) {}
+      : tree_(tree), target_(*tree.target), routines_(plan_, target_), askers_(tree) {}
 
   Result<Plan> run(const std::array<View, kMaxOperands>& root_views) {
     const Spec& spec = tree_.nodes[0].spec;
@@ -108,7 +109,10 @@ class Planner {
 
   bool add_kind(NodeId id, const Move& move, const Places& places, std::vector<PlanId>& out) {
     if (move.view) return add_children(id, places, nullptr, out);
-    return add_with_buffers(id, {&move.placed, 1}, places, out);
+    const bool asks = start_asking(id, move, places);
+    const bool ok = add_with_buffers(id, {&move.placed, 1}, places, out);
+    if (asks) asking_.reset();
+    return ok;
   }
 
   bool add_kind(NodeId id, const Block& block, const Places& places, std::vector<PlanId>& out) {
@@ -162,9 +166,59 @@ class Planner {
 
   bool add_children(NodeId id, const Places& places, const Buffers* buffers,
                     std::vector<PlanId>& out) {
-    for (const Edge& edge : tree_.nodes[id].children)
-      if (!add_child(id, edge, places, buffers, out)) return false;
+    const i64 before = asking_ ? asking_->share.ask.bytes : 0;
+    bool ok = true;
+    for (const Edge& edge : tree_.nodes[id].children) {
+      if (!ok) break;
+      ok = add_child(id, edge, places, buffers, out);
+      // What comes behind asks for what comes behind.
+      if (asking_)
+        asking_->share.ask.bytes += static_cast<i64>(askers_.below(edge.node)) * asking_->share.step;
+    }
+    if (asking_) asking_->share.ask.bytes = before;
+    return ok;
+  }
+
+  // -- Asks
+
+  /// Where a tile is copied from far away: what computes with it asks for the next one meanwhile.
+  /// A copy that does so itself waits, for so many lines at once exceed what a core can have under
+  /// way.
+  [[gnu::noinline]] bool start_asking(NodeId id, const Move& move, const Places& places) {
+    const ImplNode& node = tree_.nodes[id];
+    const Place& from = places[move.operand];
+    const MoveChildren children = move_children(node);
+    if (asking_ || move.placed.level == Level::kRegister || children.in < 0) return false;
+    if (from.passes == 0 || from.passes > kMostPasses) return false;
+    const i64 bytes = ahead(from.cursor);
+    const auto tile = asked_tile(node.spec, move.operand, from.view);
+    if (bytes == 0 || !tile) return false;
+    const auto share = share_of(*tile, askers_.below(node.children[children.body].node));
+    if (!share) return false;
+    asking_ = Asking{*share, from.cursor};
+    Cursor walking = function().cursors[from.cursor];
+    walking.walk = static_cast<u32>(walks_.size() + 1);
+    asking_->share.ask.cursor = cursor(walking);
+    asking_->share.ask.bytes = bytes;
+    walks_.push_back({function_, from.cursor, asking_->share.ask.cursor});
     return true;
+  }
+
+  /// A loop of a body that asks: each trip asks for what comes behind the last one's.
+  void step_asks(NodeId body, std::vector<CursorStep>& steps) {
+    const u64 calls = asking_ ? askers_.below(body) : 0;
+    if (calls != 0)
+      steps.push_back({asking_->share.ask.cursor, static_cast<i64>(calls) * asking_->share.step});
+  }
+
+  /// A loop around such bodies, which were begun after the first `walks`, moves asks with what they
+  /// ask for.
+  void follow(size_t walks, std::vector<CursorStep>& steps) const {
+    const size_t count = steps.size();
+    for (; walks < walks_.size(); walks++)
+      for (size_t s = 0; s < count && walks_[walks].function == function_; s++)
+        if (steps[s].cursor == walks_[walks].from)
+          steps.push_back({walks_[walks].cursor, steps[s].bytes});
   }
 
   /// Registers and scratch memory are stacks: a node's buffers live as long as its children run.
@@ -226,10 +280,13 @@ class Planner {
   bool add_kind(NodeId id, const Divide& divide, const Places& places, std::vector<PlanId>& out) {
     const ImplNode& node = tree_.nodes[id];
     PlanLoop made{1, {}, {}, {}};
-    if (!add_steps(id, divide.dim, divide.size, places, made.steps) ||
-        !add_child(id, node.children[0], places, nullptr, made.body) ||
+    const size_t walks = walks_.size();
+    if (!add_steps(id, divide.dim, divide.size, places, made.steps)) return false;
+    step_asks(node.children[0].node, made.steps);
+    if (!add_child(id, node.children[0], places, nullptr, made.body) ||
         !add_child(id, node.children[1], places, nullptr, made.rest))
       return false;
+    follow(walks, made.steps);
     out.push_back(add(std::move(made)));
     return true;
   }
@@ -261,12 +318,15 @@ class Planner {
       return add_parallel(id, loop, tasks, std::move(steps), places, out);
 
     PlanLoop made{loop.trips, std::move(steps), {}, {}};
+    const size_t walks = walks_.size();
+    step_asks(node.children[0].node, made.steps);
     if (loop.trips > 1) loops_.push_back(made.steps);
     const bool ok = add_child(id, node.children[0], places, nullptr, made.body, &loop);
     if (loop.trips > 1) loops_.pop_back();
     if (!ok) return false;
     if (node.children.size() > 1 && !add_child(id, node.children[1], places, nullptr, made.rest))
       return false;
+    follow(walks, made.steps);
     if (made.trips == 1 && made.rest.empty())
       out.insert(out.end(), made.body.begin(), made.body.end());
     else
@@ -290,8 +350,10 @@ class Planner {
     std::vector<PlanId> body;
     std::vector<std::vector<CursorStep>> loops = {function().steps};
     loops_.swap(loops);
+    const size_t walks = walks_.size();
     bool ok = add_child(id, node.children[0], inner, nullptr, body);
     loops_.swap(loops);
+    follow(walks, function().steps);
     function().body = std::move(body);
     u64 task_bytes = function().scratch_bytes;
     u32 made = std::exchange(function_, 0);
@@ -338,9 +400,12 @@ class Planner {
           return fail(id, "operand " + std::to_string(o) + " is not contiguous where it says so");
         at.stride[d] = dim.stride[grouped] * static_cast<i64>(size_of(operand.dtype));
       }
-      if (operand.access == Access::kIn && places[o].passes > 0 && places[o].passes <= kMostPasses)
+      const bool asked = asking_ && asking_->from == at.cursor;
+      if (operand.access == Access::kIn && places[o].passes > 0 &&
+          places[o].passes <= kMostPasses && !asked)
         at.ahead = ahead(at.cursor);
     }
+    if (asking_ && can_ask(call.id)) call.ask = asking_->share.ask;
     return cut(id, call, microkernel(call.id).portions(spec), 0, out);
   }
 
@@ -383,6 +448,19 @@ class Planner {
   const Target& target_;
   Plan plan_;
   Routines routines_;
+  Askers askers_;
+  /// What calls of the body at hand ask for, and the cursor of what is copied meanwhile.
+  struct Asking {
+    AskShare share;
+    CursorId from = 0;
+  };
+  std::optional<Asking> asking_;
+  /// Cursors of asks, and those of what they ask for.
+  struct Walk {
+    u32 function = 0;
+    CursorId from = 0, cursor = 0;
+  };
+  std::vector<Walk> walks_;
   std::optional<Error> error_;
   std::vector<std::vector<CursorStep>> loops_;  // around the node, in its function
   u32 function_ = 0;                            // the one that nodes are added to

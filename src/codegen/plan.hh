@@ -30,6 +30,8 @@ struct Cursor {
   };
   Base base = Base::kOperand;
   u64 value = 0;
+  /// Of an ask, which walks on its own way: its number. 0: of an operand.
+  u32 walk = 0;
   friend bool operator==(const Cursor&, const Cursor&) = default;
 };
 
@@ -51,6 +53,15 @@ struct PlanOperand {
   i64 ahead = 0;
 };
 
+/// Lines that a call asks for while it computes, for a copy that comes later: `rows` runs of `lines`
+/// lines, `pitch` bytes apart, from `bytes` behind the cursor on. No rows: none.
+struct PlanAsk {
+  CursorId cursor = 0;
+  u32 rows = 0, lines = 0;
+  i64 pitch = 0, bytes = 0;
+  friend bool operator==(const PlanAsk&, const PlanAsk&) = default;
+};
+
 /// Runs microkernel `id` on the whole of `spec`, in which dimensions may have size 1. Vector
 /// registers from `first_free` on are its own.
 struct PlanCall {
@@ -59,6 +70,7 @@ struct PlanCall {
   bool rare = false;  // takes so little of the time of the kernel that short code is better
   Spec spec;
   std::array<PlanOperand, kMaxOperands> operand{};
+  PlanAsk ask;
 };
 
 /// Index into Plan::nodes.

@@ -47,6 +47,7 @@ class Printer {
           s += "argument " + std::to_string(cursor.value);
           break;
       }
+      if (cursor.walk != 0) s += ", ask " + std::to_string(cursor.walk);
     }
     line(0, s);
     bool task = f != 0 && !function.routine;
@@ -100,7 +101,14 @@ class Printer {
       if (o == spec.out_index()) s += spec.out().access == Access::kInOut ? " +=" : " =>";
       s += ' ' + operand(spec, o, call.operand[o]);
     }
-    return s + " | r" + std::to_string(call.first_free) + (call.rare ? " rare" : "");
+    return s + ask(call.ask) + " | r" + std::to_string(call.first_free) + (call.rare ? " rare" : "");
+  }
+
+  static std::string ask(const PlanAsk& ask) {
+    if (ask.rows == 0) return "";
+    std::string s = " | asks " + std::to_string(ask.rows) + " x " + std::to_string(ask.lines);
+    if (ask.rows > 1) s += " by " + std::to_string(ask.pitch);
+    return s + " at c" + std::to_string(ask.cursor) + " + " + std::to_string(ask.bytes);
   }
 
   static std::string stage(const Stage& stage) {

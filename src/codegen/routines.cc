@@ -38,6 +38,7 @@ void each_cursor(Plan& plan, const std::vector<PlanId>& list, size_t start, F f)
     } else if (auto* call = std::get_if<PlanCall>(&node)) {
       for (int o = 0; o < call->spec.operand_count; o++)
         if (!call->operand[o].in_registers) f(call->operand[o].cursor);
+      if (call->ask.rows != 0) f(call->ask.cursor);
     }
   }
 }
@@ -74,6 +75,9 @@ void append(std::string& key, const Plan& plan, const std::vector<PlanId>& list,
         append(key, x.stride);
         append(key, x.ahead);
       }
+      const PlanAsk& ask = call->ask;
+      append(key, std::array<u32, 3>{ask.cursor, ask.rows, ask.lines});
+      append(key, std::array<i64, 2>{ask.pitch, ask.bytes});
     }
   }
 }

@@ -58,6 +58,7 @@ class KernelEmitter {
         const PlanCall& call = std::get<PlanCall>(node);
         for (int o = 0; o < call.spec.operand_count; o++)
           if (!call.operand[o].in_registers) cursor_weight_[call.operand[o].cursor] += times;
+        if (call.ask.rows != 0) cursor_weight_[call.ask.cursor] += times;
         most_registers_ = std::max(most_registers_, find_emitter(call.id)->registers(call));
       }
     }

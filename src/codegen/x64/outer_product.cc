@@ -37,10 +37,12 @@ class OuterProduct {
     a_ = pointer(roles_.a);
     b_ = pointer(roles_.b);
     const u64 chunk = unroll();
-    as_.for_chunks(steps_, chunk, {{a_, step_of(roles_.a)}, {b_, step_of(roles_.b)}},
-                   [&](u64 count) {
-                     for (u64 k = 0; k < count; k++) emit_step(static_cast<i64>(k), dot_.group);
-                   });
+    ask_between(groups_of_asks(chunk), [&](u64 groups) {
+      as_.for_chunks(steps_ / groups, chunk, {{a_, step_of(roles_.a)}, {b_, step_of(roles_.b)}},
+                     [&](u64 count) {
+                       for (u64 k = 0; k < count; k++) emit_step(static_cast<i64>(k), dot_.group);
+                     });
+    });
     const u64 here = steps_ >= 2 * chunk ? steps_ % chunk : steps_;  // from the pointers
     if (roles_.depth % dot_.group != 0)
       emit_step(static_cast<i64>(here), roles_.depth % dot_.group);
@@ -116,6 +118,49 @@ class OuterProduct {
     const i64 ahead = call_.operand[roles_.b].ahead;
     for (u32 j = 0; ahead != 0 && j < vecs_; j++)
       if (b_at(j, 0) % kLineBytes == 0) as_.prefetch(b_, b_at(j, k) + ahead);
+  }
+
+  /// Lines are asked for a few at a time, for what a core can have under way is needed for the
+  /// factors as well: 12 before so many steps cost nothing, 24 a little, 200 wait for one another
+  /// (Zen 5).
+  u64 groups_of_asks(u64 chunk) const {
+    constexpr u64 kAtOnce = 12;
+    const PlanAsk& ask = call_.ask;
+    u64 groups = 1;
+    const auto divides = [&](u64 g) {
+      return steps_ % (g * chunk) == 0 && steps_ / (g * chunk) >= 2 &&
+             (ask.rows % g == 0 || ask.lines % g == 0);
+    };
+    while (u64{ask.rows} * ask.lines > groups * kAtOnce && divides(2 * groups)) groups *= 2;
+    return groups;
+  }
+
+  /// `work(groups)` in a loop of so many trips, each of which begins with its part of the asks.
+  template <class F>
+  void ask_between(u64 groups, F work) {
+    PlanAsk part = call_.ask;
+    if (part.rows == 0) return work(groups);
+    const bool by_rows = part.rows % groups == 0;
+    u32& divided = by_rows ? part.rows : part.lines;
+    divided = static_cast<u32>(divided / groups);
+    const i64 step = i64{divided} * (by_rows ? part.pitch : i64{kLineBytes});
+    const Assembler::Reg64 at =
+        groups > 1 ? as_.moving_pointer(part.cursor) : as_.pointer(part.cursor);
+    Xbyak::Label top;
+    Assembler::Reg64 counter;
+    if (groups > 1) {
+      counter = as_.take();
+      as_.mov(counter, groups);
+      as_.L(top);
+    }
+    for (u32 row = 0; row < part.rows; row++)
+      for (u32 line = 0; line < part.lines; line++)
+        as_.prefetch(at, part.bytes + row * part.pitch + i64{line} * kLineBytes);
+    if (groups > 1) as_.advance(at, step);
+    work(groups);
+    if (groups == 1) return;
+    as_.dec(counter);
+    as_.jnz(top, Assembler::T_NEAR);
   }
 
   void load_a(u32 index, u32 i, i64 k) {
@@ -195,7 +240,7 @@ class OuterProduct {
   Assembler::Reg64 a_, b_;
 };
 
-u32 registers(const PlanCall&) { return 3; }
+u32 registers(const PlanCall& call) { return call.ask.rows != 0 ? 5 : 3; }
 void emit(Vectors& as, const PlanCall& call) { OuterProduct(as, call).emit(); }
 
 }  // namespace
