@@ -197,7 +197,7 @@ class Planner {
     if (!share) return false;
     asking_ = Asking{*share, from.cursor};
     Cursor walking = function().cursors[from.cursor];
-    walking.walk = static_cast<u32>(walks_.size() + 1);
+    walking.asks = true;
     asking_->share.ask.cursor = cursor(walking);
     asking_->share.ask.bytes = bytes;
     walks_.push_back({function_, from.cursor, asking_->share.ask.cursor});
@@ -214,11 +214,16 @@ class Planner {
   /// A loop around such bodies, which were begun after the first `walks`, moves asks with what they
   /// ask for.
   void follow(size_t walks, std::vector<CursorStep>& steps) const {
-    const size_t count = steps.size();
-    for (; walks < walks_.size(); walks++)
-      for (size_t s = 0; s < count && walks_[walks].function == function_; s++)
-        if (steps[s].cursor == walks_[walks].from)
-          steps.push_back({walks_[walks].cursor, steps[s].bytes});
+    for (; walks < walks_.size(); walks++) {
+      const Walk& walk = walks_[walks];
+      const auto step_of = [&](CursorId c) {
+        return std::find_if(steps.begin(), steps.end(),
+                            [c](const CursorStep& s) { return s.cursor == c; });
+      };
+      const auto step = step_of(walk.from);
+      if (walk.function != function_ || step == steps.end()) continue;
+      if (step_of(walk.cursor) == steps.end()) steps.push_back({walk.cursor, step->bytes});
+    }
   }
 
   /// Registers and scratch memory are stacks: a node's buffers live as long as its children run.

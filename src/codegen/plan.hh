@@ -30,8 +30,7 @@ struct Cursor {
   };
   Base base = Base::kOperand;
   u64 value = 0;
-  /// Of an ask, which walks on its own way: its number. 0: of an operand.
-  u32 walk = 0;
+  bool asks = false;  // not for what is there, but for what will be read later (PlanAsk)
   friend bool operator==(const Cursor&, const Cursor&) = default;
 };
 

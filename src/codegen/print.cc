@@ -47,7 +47,7 @@ class Printer {
           s += "argument " + std::to_string(cursor.value);
           break;
       }
-      if (cursor.walk != 0) s += ", ask " + std::to_string(cursor.walk);
+      if (cursor.asks) s += " to ask";
     }
     line(0, s);
     bool task = f != 0 && !function.routine;
