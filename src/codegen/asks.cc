@@ -7,8 +7,8 @@ namespace morello {
 namespace {
 
 /// Of one call.
-constexpr u64 kMostLines = 48;
-/// Parts are rounded up, so lines behind the tile are asked for as well: this many of a hundred.
+constexpr u64 kMostLines = 96;
+/// Parts are rounded up, so lines behind the tile are asked for as well: of a hundred so many.
 constexpr u64 kMostPercent = 150;
 
 struct Axis {
@@ -47,36 +47,68 @@ std::optional<AskedTile> asked_tile(const Spec& spec, int operand, const View& v
   return tile;
 }
 
-std::optional<AskShare> share_of(const AskedTile& tile, u64 calls) {
-  if (calls == 0) return std::nullopt;
-  const u64 rows = ceil_div(tile.rows, calls), lines = ceil_div(tile.lines, calls);
-  // Some rows, or of all rows some lines: what asks for least behind the tile.
-  const bool by_rows = rows * tile.lines <= tile.rows * lines;
-  const u64 part = by_rows ? rows : lines, whole = by_rows ? tile.rows : tile.lines;
-  AskShare share;
-  share.ask.rows = static_cast<u32>(by_rows ? rows : tile.rows);
-  share.ask.lines = static_cast<u32>(by_rows ? tile.lines : lines);
-  share.ask.pitch = tile.pitch;
-  share.step = static_cast<i64>(part) * (by_rows ? tile.pitch : i64{kLineBytes});
-  if (u64{share.ask.rows} * share.ask.lines > kMostLines) return std::nullopt;
-  if (part * calls * 100 > whole * kMostPercent) return std::nullopt;
-  return share;
-}
-
 bool can_ask(MicrokernelId id) { return id == MicrokernelId::kOuterProduct; }
 
-u64 Askers::below(NodeId id) {
-  if (known_[id] != kUnknown) return known_[id];
-  const ImplNode& node = tree_.nodes[id];
-  u64 sum = 0;
-  if (const auto* select = std::get_if<Select>(&node.kind))
-    sum = can_ask(static_cast<MicrokernelId>(select->microkernel));
-  const auto* loop = std::get_if<Loop>(&node.kind);
-  for (size_t c = 0; c < node.children.size(); c++) {
-    const u64 times = loop != nullptr && c == 0 ? loop->trips : 1;
-    sum = std::min(kMany, sum + std::min(kMany, times) * below(node.children[c].node));
-  }
-  return known_[id] = sum;
+namespace {
+
+bool asks(const ImplNode& node) {
+  const auto* select = std::get_if<Select>(&node.kind);
+  return select != nullptr && can_ask(static_cast<MicrokernelId>(select->microkernel));
+}
+
+}  // namespace
+
+BodyAsks::BodyAsks(const ImplTree& tree, NodeId body, const AskedTile& tile)
+    : tree_(tree), tile_(tile), known_(tree.nodes.size(), kUnknown) {
+  body_work_ = work(body);
+  if (body_work_ == 0) return;
+  const auto deal = [&](bool by_rows) {
+    by_rows_ = by_rows;
+    most_ = 0;
+    known_.assign(tree.nodes.size(), kUnknown);
+    return parts(body);
+  };
+  const u64 rows = deal(true), lines = deal(false);
+  const bool fewer = rows * tile.lines <= lines * tile.rows;
+  const u64 dealt = fewer ? deal(true) : lines;
+  worth_it_ = dealt * 100 <= whole() * kMostPercent &&
+              most_ * (by_rows_ ? tile.lines : tile.rows) <= kMostLines;
+}
+
+template <class F>
+void BodyAsks::each_child(NodeId node, F f) const {
+  const ImplNode& n = tree_.nodes[node];
+  const auto* loop = std::get_if<Loop>(&n.kind);
+  for (size_t c = 0; c < n.children.size(); c++)
+    f(n.children[c].node, loop != nullptr && c == 0 ? loop->trips : 1);
+}
+
+/// Products.
+u64 BodyAsks::work(NodeId node) {
+  if (known_[node] != kUnknown) return known_[node];
+  u64 sum = asks(tree_.nodes[node]) ? volume(tree_.nodes[node].spec) : 0;
+  each_child(node, [&](NodeId child, u64 times) { sum += times * work(child); });
+  return known_[node] = sum;
+}
+
+u64 BodyAsks::parts_of(NodeId call) const {
+  return ceil_div(whole() * volume(tree_.nodes[call].spec), body_work_);
+}
+
+u64 BodyAsks::parts(NodeId node) {
+  if (known_[node] != kUnknown) return known_[node];
+  u64 sum = asks(tree_.nodes[node]) ? parts_of(node) : 0;
+  most_ = std::max(most_, sum);
+  each_child(node, [&](NodeId child, u64 times) { sum += times * parts(child); });
+  return known_[node] = sum;
+}
+
+PlanAsk BodyAsks::of(NodeId call) const {
+  PlanAsk ask;
+  ask.rows = static_cast<u32>(by_rows_ ? parts_of(call) : tile_.rows);
+  ask.lines = static_cast<u32>(by_rows_ ? tile_.lines : parts_of(call));
+  ask.pitch = tile_.pitch;
+  return ask;
 }
 
 }  // namespace morello

@@ -19,30 +19,41 @@ struct AskedTile {
 /// What reading the whole of an operand reads, if that is such runs.
 std::optional<AskedTile> asked_tile(const Spec& spec, int operand, const View& view);
 
-/// What one call asks for, and bytes from there to what the next one does. The ask has no cursor
-/// yet.
-struct AskShare {
-  PlanAsk ask;
-  i64 step = 0;
-};
-
-/// `tile` in equal parts, one for each of `calls`. None where parts would be uneven, or so large
-/// that asking takes longer than it helps.
-std::optional<AskShare> share_of(const AskedTile& tile, u64 calls);
-
 /// Can its code ask for lines while it computes?
 bool can_ask(MicrokernelId id);
 
-/// How many such calls run below a node.
-class Askers {
+/// A tile dealt out to the calls below a node, by what they compute: to each some rows, or of all
+/// rows some lines.
+class BodyAsks {
  public:
-  explicit Askers(const ImplTree& tree) : tree_(tree), known_(tree.nodes.size(), kUnknown) {}
-  u64 below(NodeId id);  // at most kMany
+  BodyAsks(const ImplTree& tree, NodeId body, const AskedTile& tile);
+
+  /// There are calls that can ask, none asks for so much that asking takes longer than it helps,
+  /// and all together for little that is behind the tile.
+  bool are_worth_it() const { return worth_it_; }
+  /// Of one call, without cursor.
+  PlanAsk of(NodeId call) const;
+  /// Bytes from what the first call at or below a node asks for to what the one behind the last
+  /// does.
+  i64 step(NodeId node) { return static_cast<i64>(parts(node)) * part_bytes(); }
 
  private:
-  static constexpr u64 kMany = u64{1} << 31, kUnknown = ~u64{0};
+  u64 whole() const { return by_rows_ ? tile_.rows : tile_.lines; }
+  i64 part_bytes() const { return by_rows_ ? tile_.pitch : i64{kLineBytes}; }
+  u64 parts_of(NodeId call) const;
+  u64 parts(NodeId node);
+  u64 work(NodeId node);
+  /// f(child, how often it runs)
+  template <class F>
+  void each_child(NodeId node, F f) const;
+
   const ImplTree& tree_;
-  std::vector<u64> known_;
+  AskedTile tile_;
+  bool by_rows_ = true, worth_it_ = false;
+  u64 body_work_ = 0;
+  u64 most_ = 0;  // parts of one call
+  static constexpr u64 kUnknown = ~u64{0};
+  std::vector<u64> known_;  // by node: work, then parts
 };
 
 }  // namespace morello

@@ -51,7 +51,7 @@ constexpr u64 kFewUses = 4;
 class Planner {
  public:
   explicit Planner(const ImplTree& tree)
-      : tree_(tree), target_(*tree.target), routines_(plan_, target_), askers_(tree) {}
+      : tree_(tree), target_(*tree.target), routines_(plan_, target_) {}
 
   Result<Plan> run(const std::array<View, kMaxOperands>& root_views) {
     const Spec& spec = tree_.nodes[0].spec;
@@ -166,16 +166,15 @@ class Planner {
 
   bool add_children(NodeId id, const Places& places, const Buffers* buffers,
                     std::vector<PlanId>& out) {
-    const i64 before = asking_ ? asking_->share.ask.bytes : 0;
+    const i64 before = asking_ ? asking_->bytes : 0;
     bool ok = true;
     for (const Edge& edge : tree_.nodes[id].children) {
       if (!ok) break;
       ok = add_child(id, edge, places, buffers, out);
       // What comes behind asks for what comes behind.
-      if (asking_)
-        asking_->share.ask.bytes += static_cast<i64>(askers_.below(edge.node)) * asking_->share.step;
+      if (asking_) asking_->bytes += asking_->asks.step(edge.node);
     }
-    if (asking_) asking_->share.ask.bytes = before;
+    if (asking_) asking_->bytes = before;
     return ok;
   }
 
@@ -193,22 +192,19 @@ class Planner {
     const i64 bytes = ahead(from.cursor);
     const auto tile = asked_tile(node.spec, move.operand, from.view);
     if (bytes == 0 || !tile) return false;
-    const auto share = share_of(*tile, askers_.below(node.children[children.body].node));
-    if (!share) return false;
-    asking_ = Asking{*share, from.cursor};
+    BodyAsks asks(tree_, node.children[children.body].node, *tile);
+    if (!asks.are_worth_it()) return false;
     Cursor walking = function().cursors[from.cursor];
     walking.asks = true;
-    asking_->share.ask.cursor = cursor(walking);
-    asking_->share.ask.bytes = bytes;
-    walks_.push_back({function_, from.cursor, asking_->share.ask.cursor});
+    asking_.emplace(Asking{std::move(asks), from.cursor, cursor(walking), bytes});
+    walks_.push_back({function_, from.cursor, asking_->cursor});
     return true;
   }
 
   /// A loop of a body that asks: each trip asks for what comes behind the last one's.
   void step_asks(NodeId body, std::vector<CursorStep>& steps) {
-    const u64 calls = asking_ ? askers_.below(body) : 0;
-    if (calls != 0)
-      steps.push_back({asking_->share.ask.cursor, static_cast<i64>(calls) * asking_->share.step});
+    const i64 bytes = asking_ ? asking_->asks.step(body) : 0;
+    if (bytes != 0) steps.push_back({asking_->cursor, bytes});
   }
 
   /// A loop around such bodies, which were begun after the first `walks`, moves asks with what they
@@ -410,7 +406,11 @@ class Planner {
           places[o].passes <= kMostPasses && !asked)
         at.ahead = ahead(at.cursor);
     }
-    if (asking_ && can_ask(call.id)) call.ask = asking_->share.ask;
+    if (asking_ && can_ask(call.id)) {
+      call.ask = asking_->asks.of(id);
+      call.ask.cursor = asking_->cursor;
+      call.ask.bytes = asking_->bytes;
+    }
     return cut(id, call, microkernel(call.id).portions(spec), 0, out);
   }
 
@@ -453,11 +453,11 @@ class Planner {
   const Target& target_;
   Plan plan_;
   Routines routines_;
-  Askers askers_;
-  /// What calls of the body at hand ask for, and the cursor of what is copied meanwhile.
+  /// What calls of the body at hand ask for.
   struct Asking {
-    AskShare share;
-    CursorId from = 0;
+    BodyAsks asks;
+    CursorId from = 0, cursor = 0;  // of what is copied meanwhile; of the asks
+    i64 bytes = 0;                  // from there
   };
   std::optional<Asking> asking_;
   /// Cursors of asks, and those of what they ask for.
