@@ -3,11 +3,15 @@
 
 #include <algorithm>
 
+#include "cost/shared.hh"
+
 namespace morello {
 namespace {
 
 /// Of one call.
 constexpr u64 kMostLines = 96;
+/// Of computing for each line. With less, lines come no faster than copies ask for them.
+constexpr u64 kLeastCycles = 6;
 /// Parts are rounded up, so lines behind the tile are asked for as well: of a hundred so many.
 constexpr u64 kMostPercent = 150;
 
@@ -61,7 +65,9 @@ bool asks(const ImplNode& node) {
 BodyAsks::BodyAsks(const ImplTree& tree, NodeId body, const AskedTile& tile)
     : tree_(tree), tile_(tile), known_(tree.nodes.size(), kUnknown) {
   body_work_ = work(body);
-  if (body_work_ == 0) return;
+  const Target& t = *tree.target;
+  const u64 per_cycle = u64{t.lanes(kElementBytes)} * t.fma_per_cycle;
+  if (body_work_ < tile.rows * tile.lines * kLeastCycles * per_cycle) return;
   const auto deal = [&](bool by_rows) {
     by_rows_ = by_rows;
     most_ = 0;

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// Tiles that are copied are asked for by what computes with the tile before: plans are run on paper,
+// line by line.
+#include "codegen/asks.hh"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "search/synthesize.hh"
+#include "spec/statement.hh"
+
+namespace morello {
+namespace {
+
+/// Runs a plan without computing: which lines of operand `watched` copies read that calls asked for
+/// before, and which nobody reads.
+class DryRun {
+ public:
+  DryRun(const Plan& plan, u64 watched) : plan_(plan), watched_(watched) {
+    run(plan.functions[0].body, start(plan.functions[0]));
+  }
+
+  u64 read = 0;           // lines that copies without an `ahead` of their own read
+  u64 asked_before = 0;   // of these
+  u64 asks = 0;           // lines that calls asked for
+  u64 copies_asking = 0;  // calls that ask for what they copy themselves
+  std::set<i64> asked;    // lines, by their number from the start of the operand
+
+ private:
+  /// Addresses: of the watched operand from its beginning on; of others none.
+  struct Address {
+    bool watched = false;
+    i64 bytes = 0;
+  };
+  using Frame = std::vector<Address>;
+
+  Frame start(const PlanFunction& function) const {
+    Frame frame;
+    for (const Cursor& c : function.cursors)
+      frame.push_back({c.base == Cursor::Base::kOperand && c.value == watched_, 0});
+    return frame;
+  }
+
+  void run(const std::vector<PlanId>& list, Frame frame) {
+    for (PlanId id : list) {
+      const PlanNode& node = plan_.nodes[id];
+      if (const auto* loop = std::get_if<PlanLoop>(&node)) {
+        Frame inside = frame;
+        for (u64 i = 0; i < loop->trips; i++) {
+          run(loop->body, inside);
+          for (const CursorStep& s : loop->steps) inside[s.cursor].bytes += s.bytes;
+        }
+        run(loop->rest, inside);
+      } else if (const auto* invoke = std::get_if<PlanInvoke>(&node)) {
+        const PlanFunction& routine = plan_.functions[invoke->function];
+        Frame inside;
+        for (const Cursor& c : routine.cursors)
+          inside.push_back(frame[invoke->cursors[c.value]]);
+        run(routine.body, inside);
+      } else {
+        call(std::get<PlanCall>(node), frame);
+      }
+    }
+  }
+
+  void call(const PlanCall& call, const Frame& frame) {
+    const PlanAsk& ask = call.ask;
+    if (ask.rows != 0 && frame[ask.cursor].watched)
+      for (u32 row = 0; row < ask.rows; row++)
+        for (u32 line = 0; line < ask.lines; line++) {
+          const i64 at = frame[ask.cursor].bytes + ask.bytes + row * ask.pitch +
+                         i64{line} * i64{kLineBytes};
+          asked.insert(at / i64{kLineBytes});
+          asks++;
+        }
+    if (can_ask(call.id)) return;
+    for (int o = 0; o < call.spec.operand_count; o++) {
+      const PlanOperand& x = call.operand[o];
+      if (x.in_registers || !frame[x.cursor].watched) continue;
+      if (x.ahead != 0)
+        copies_asking++;
+      else
+        read_lines(call.spec, x, 0, frame[x.cursor].bytes);
+    }
+  }
+
+  void read_lines(const Spec& spec, const PlanOperand& x, int dim, i64 at) {
+    while (dim < spec.rank && x.stride[dim] == 0) dim++;
+    if (dim == spec.rank) {
+      if (at % i64{kLineBytes} != 0) return;  // its first element stands for a line
+      read++;
+      asked_before += asked.count(at / i64{kLineBytes});
+      return;
+    }
+    for (u32 i = 0; i < spec.size[dim]; i++) read_lines(spec, x, dim + 1, at + i * x.stride[dim]);
+  }
+
+  const Plan& plan_;
+  u64 watched_;
+};
+
+Plan plan_of(const char* text, const Target& target) {
+  Result<Statement> statement = parse(text);
+  REQUIRE(statement.ok());
+  Result<Lowered> lowered = lower(*statement);
+  REQUIRE(lowered.ok());
+  Result<ImplTree> tree = synthesize(lowered->spec, target, {}, nullptr);
+  REQUIRE(tree.ok());
+  Result<Plan> plan = make_plan(*tree, lowered->view);
+  REQUIRE(plan.ok());
+  return std::move(*plan);
+}
+
+TEST_SUITE("codegen") {
+  TEST_CASE("copies of far tiles find their lines asked for, each about once") {
+    struct Case {
+      const char* spec;
+      Isa isa;
+      u64 operand;
+    };
+    for (const Case& c : {Case{"matmul f32[64,512] f32[512,2048]", Isa::kAvx2, 1},
+                          Case{"matmul f32[64,512] f32[512,2048]", Isa::kAvx512, 1},
+                          Case{"matmul f32[48,1024] f32[1024,1024]", Isa::kAvx2, 1},
+                          Case{"matmul f32[512,512] f32[512,512]", Isa::kAvx512, 0},
+                          Case{"matmul f32[64,512] f32[512,2048] + bias f32[2048] -> relu",
+                               Isa::kAvx512, 1}}) {
+      INFO(c.spec, " on ", fixed_target(c.isa)->name);
+      const DryRun run(plan_of(c.spec, *fixed_target(c.isa)), c.operand);
+      CAPTURE(run.read);
+      CAPTURE(run.asked_before);
+      CAPTURE(run.asks);
+      REQUIRE(run.read > 0);
+      CHECK(run.asked_before * 100 >= run.read * 85);  // not at the ends of loops
+      CHECK(run.asks * 100 <= run.read * 150);
+    }
+  }
+
+  TEST_CASE("what L2 holds, and tiles with too little to compute, are not asked for by others") {
+    for (const Target& target : fixed_targets()) {
+      INFO(target.name);
+      for (u64 operand : {0u, 1u}) {
+        CHECK(DryRun(plan_of("matmul f32[128,128] f32[128,128]", target), operand).asks == 0);
+        CHECK(DryRun(plan_of("matmul f32[2,1024] f32[1024,1024]", target), operand).asks == 0);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace morello
