@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "codegen/asks.hh"
+#include "codegen/nest.hh"
 #include "codegen/routines.hh"
 #include "cost/microkernel.hh"
 #include "spec/border.hh"
@@ -189,15 +190,15 @@ class Planner {
     const MoveChildren children = move_children(node);
     if (asking_ || move.placed.level == Level::kRegister || children.in < 0) return false;
     if (from.passes == 0 || from.passes > kMostPasses) return false;
-    const i64 bytes = ahead(from.cursor);
+    const auto [loop, bytes] = loops_.next(from.cursor);
     const auto tile = asked_tile(node.spec, move.operand, from.view);
     if (bytes == 0 || !tile) return false;
     BodyAsks asks(tree_, node.children[children.body].node, *tile);
     if (!asks.are_worth_it()) return false;
     Cursor walking = function().cursors[from.cursor];
-    walking.asks = true;
+    walking.asks = loop + 1;
     asking_.emplace(Asking{std::move(asks), from.cursor, cursor(walking), bytes});
-    walks_.push_back({function_, from.cursor, asking_->cursor});
+    walks_.push_back({function_, from.cursor, asking_->cursor, true});
     return true;
   }
 
@@ -208,17 +209,18 @@ class Planner {
   }
 
   /// A loop around such bodies, which were begun after the first `walks`, moves asks with what they
-  /// ask for.
-  void follow(size_t walks, std::vector<CursorStep>& steps) const {
+  /// ask for; in the last trip of the innermost one, to where the one around it begins next.
+  void follow(size_t walks, PlanLoop& loop) {
     for (; walks < walks_.size(); walks++) {
-      const Walk& walk = walks_[walks];
-      const auto step_of = [&](CursorId c) {
-        return std::find_if(steps.begin(), steps.end(),
-                            [c](const CursorStep& s) { return s.cursor == c; });
-      };
-      const auto step = step_of(walk.from);
-      if (walk.function != function_ || step == steps.end()) continue;
-      if (step_of(walk.cursor) == steps.end()) steps.push_back({walk.cursor, step->bytes});
+      Walk& walk = walks_[walks];
+      const i64 bytes = step_of(loop.steps, walk.from);
+      if (walk.function != function_ || bytes == 0) continue;
+      const bool innermost = std::exchange(walk.inside, false);
+      if (step_of(loop.steps, walk.cursor) != 0) continue;
+      loop.steps.push_back({walk.cursor, bytes});
+      const i64 next = loops_.next(walk.from).bytes;
+      if (innermost && loop.trips > 1 && loop.rest.empty() && next != 0)
+        loop.before_last.push_back({walk.cursor, next - static_cast<i64>(loop.trips) * bytes});
     }
   }
 
@@ -280,14 +282,14 @@ class Planner {
   /// A loop of one trip, and what is left.
   bool add_kind(NodeId id, const Divide& divide, const Places& places, std::vector<PlanId>& out) {
     const ImplNode& node = tree_.nodes[id];
-    PlanLoop made{1, {}, {}, {}};
+    PlanLoop made{1, {}, {}, {}, {}};
     const size_t walks = walks_.size();
     if (!add_steps(id, divide.dim, divide.size, places, made.steps)) return false;
     step_asks(node.children[0].node, made.steps);
     if (!add_child(id, node.children[0], places, nullptr, made.body) ||
         !add_child(id, node.children[1], places, nullptr, made.rest))
       return false;
-    follow(walks, made.steps);
+    follow(walks, made);
     out.push_back(add(std::move(made)));
     return true;
   }
@@ -318,16 +320,17 @@ class Planner {
     if (loop.parallel && tasks > 1 && function_ == 0 && registers_used_ == 0)
       return add_parallel(id, loop, tasks, std::move(steps), places, out);
 
-    PlanLoop made{loop.trips, std::move(steps), {}, {}};
+    PlanLoop made{loop.trips, std::move(steps), {}, {}, {}};
     const size_t walks = walks_.size();
     step_asks(node.children[0].node, made.steps);
-    if (loop.trips > 1) loops_.push_back(made.steps);
-    const bool ok = add_child(id, node.children[0], places, nullptr, made.body, &loop);
-    if (loop.trips > 1) loops_.pop_back();
+    const bool has_rest = node.children.size() > 1;
+    loops_.enter({made.steps, loop.trips, has_rest});
+    bool ok = add_child(id, node.children[0], places, nullptr, made.body, &loop);
+    loops_.enter_rest();
+    ok = ok && (!has_rest || add_child(id, node.children[1], places, nullptr, made.rest));
+    loops_.leave();
     if (!ok) return false;
-    if (node.children.size() > 1 && !add_child(id, node.children[1], places, nullptr, made.rest))
-      return false;
-    follow(walks, made.steps);
+    follow(walks, made);
     if (made.trips == 1 && made.rest.empty())
       out.insert(out.end(), made.body.begin(), made.body.end());
     else
@@ -349,12 +352,14 @@ class Planner {
     for (const CursorStep& step : steps)
       function().steps.push_back({cursor({Cursor::Base::kOuter, step.cursor}), step.bytes});
     std::vector<PlanId> body;
-    std::vector<std::vector<CursorStep>> loops = {function().steps};
-    loops_.swap(loops);
+    Nest loops = std::exchange(loops_, Nest());
+    loops_.enter({function().steps, loop.trips, false});
     const size_t walks = walks_.size();
     bool ok = add_child(id, node.children[0], inner, nullptr, body);
-    loops_.swap(loops);
-    follow(walks, function().steps);
+    loops_ = std::move(loops);
+    PlanLoop trips{1, std::move(function().steps), {}, {}, {}};  // of a task, whose last is any
+    follow(walks, trips);
+    function().steps = std::move(trips.steps);
     function().body = std::move(body);
     u64 task_bytes = function().scratch_bytes;
     u32 made = std::exchange(function_, 0);
@@ -404,7 +409,7 @@ class Planner {
       const bool asked = asking_ && asking_->from == at.cursor;
       if (operand.access == Access::kIn && places[o].passes > 0 &&
           places[o].passes <= kMostPasses && !asked)
-        at.ahead = ahead(at.cursor);
+        at.ahead = loops_.ahead(at.cursor);
     }
     if (asking_ && can_ask(call.id)) {
       call.ask = asking_->asks.of(id);
@@ -412,14 +417,6 @@ class Planner {
       call.ask.bytes = asking_->bytes;
     }
     return cut(id, call, microkernel(call.id).portions(spec), 0, out);
-  }
-
-  /// What the innermost loop that moves the cursor adds to it.
-  i64 ahead(CursorId cursor) const {
-    for (auto steps = loops_.rbegin(); steps != loops_.rend(); ++steps)
-      for (const CursorStep& step : *steps)
-        if (step.cursor == cursor) return step.bytes;
-    return 0;
   }
 
   /// Loops over the dimensions that the microkernel takes in portions, from `dim` on.
@@ -464,10 +461,11 @@ class Planner {
   struct Walk {
     u32 function = 0;
     CursorId from = 0, cursor = 0;
+    bool inside = true;  // no loop around it moves it yet
   };
   std::vector<Walk> walks_;
   std::optional<Error> error_;
-  std::vector<std::vector<CursorStep>> loops_;  // around the node, in its function
+  Nest loops_;                 // around the node, in its function
   u32 function_ = 0;                            // the one that nodes are added to
   u64 scratch_used_ = 0;                        // of it
   u16 registers_used_ = 0;                      // by the register tiles around the node

@@ -30,7 +30,9 @@ struct Cursor {
   };
   Base base = Base::kOperand;
   u64 value = 0;
-  bool asks = false;  // not for what is there, but for what will be read later (PlanAsk)
+  /// Not 0: not for what is there, but for what will be read later (PlanAsk). Asks of one number
+  /// are stepped alike.
+  u32 asks = 0;
   friend bool operator==(const Cursor&, const Cursor&) = default;
 };
 
@@ -79,6 +81,7 @@ using PlanId = u32;
 struct PlanLoop {
   u64 trips = 0;
   std::vector<CursorStep> steps;
+  std::vector<CursorStep> before_last;  // steps made once, before the last of several trips
   std::vector<PlanId> body, rest;
 };
 

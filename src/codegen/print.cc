@@ -47,7 +47,7 @@ class Printer {
           s += "argument " + std::to_string(cursor.value);
           break;
       }
-      if (cursor.asks) s += " to ask";
+      if (cursor.asks != 0) s += " to ask " + std::to_string(cursor.asks);
     }
     line(0, s);
     bool task = f != 0 && !function.routine;
@@ -59,7 +59,9 @@ class Printer {
     for (PlanId id : ids) {
       const PlanNode& node = plan_.nodes[id];
       if (const auto* loop = std::get_if<PlanLoop>(&node)) {
-        line(depth, "loop " + std::to_string(loop->trips) + ":" + steps(loop->steps));
+        line(depth, "loop " + std::to_string(loop->trips) + ":" + steps(loop->steps) +
+                        (loop->before_last.empty() ? "" : ", before the last") +
+                        steps(loop->before_last));
         print_nodes(loop->body, depth + 1);
         if (!loop->rest.empty()) line(depth, "rest:");
         print_nodes(loop->rest, depth + 1);

@@ -31,6 +31,7 @@ void each_cursor(Plan& plan, const std::vector<PlanId>& list, size_t start, F f)
     PlanNode& node = plan.nodes[list[i]];
     if (auto* loop = std::get_if<PlanLoop>(&node)) {
       for (CursorStep& s : loop->steps) f(s.cursor);
+      for (CursorStep& s : loop->before_last) f(s.cursor);
       each_cursor(plan, loop->body, 0, f);
       each_cursor(plan, loop->rest, 0, f);
     } else if (auto* invoke = std::get_if<PlanInvoke>(&node)) {
@@ -57,8 +58,10 @@ void append(std::string& key, const Plan& plan, const std::vector<PlanId>& list,
     append(key, node.index());
     if (const auto* loop = std::get_if<PlanLoop>(&node)) {
       append(key, loop->trips);
-      append(key, loop->steps.size());
-      for (const CursorStep& s : loop->steps) append(key, s.cursor), append(key, s.bytes);
+      for (const auto* steps : {&loop->steps, &loop->before_last}) {
+        append(key, steps->size());
+        for (const CursorStep& s : *steps) append(key, s.cursor), append(key, s.bytes);
+      }
       append(key, plan, loop->body, 0);
       append(key, plan, loop->rest, 0);
     } else if (const auto* invoke = std::get_if<PlanInvoke>(&node)) {

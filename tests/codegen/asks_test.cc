@@ -50,7 +50,10 @@ class DryRun {
         for (u64 i = 0; i < loop->trips; i++) {
           run(loop->body, inside);
           for (const CursorStep& s : loop->steps) inside[s.cursor].bytes += s.bytes;
+          for (const CursorStep& s : loop->before_last)
+            if (i + 2 == loop->trips) inside[s.cursor].bytes += s.bytes;
         }
+        for (const CursorStep& s : loop->before_last) inside[s.cursor].bytes -= s.bytes;
         run(loop->rest, inside);
       } else if (const auto* invoke = std::get_if<PlanInvoke>(&node)) {
         const PlanFunction& routine = plan_.functions[invoke->function];
@@ -122,7 +125,7 @@ TEST_SUITE("codegen") {
     for (const Case& c : {Case{"matmul f32[64,512] f32[512,2048]", Isa::kAvx2, 1},
                           Case{"matmul f32[64,512] f32[512,2048]", Isa::kAvx512, 1},
                           Case{"matmul f32[48,1024] f32[1024,1024]", Isa::kAvx2, 1},
-                          Case{"matmul f32[512,512] f32[512,512]", Isa::kAvx512, 0},
+                          Case{"matmul f32[512,512] f32[512,512]", Isa::kAvx512, 1},
                           Case{"matmul f32[64,512] f32[512,2048] + bias f32[2048] -> relu",
                                Isa::kAvx512, 1}}) {
       INFO(c.spec, " on ", fixed_target(c.isa)->name);
@@ -131,7 +134,7 @@ TEST_SUITE("codegen") {
       CAPTURE(run.asked_before);
       CAPTURE(run.asks);
       REQUIRE(run.read > 0);
-      CHECK(run.asked_before * 100 >= run.read * 85);  // not at the ends of loops
+      CHECK(run.asked_before * 100 >= run.read * 90);  // not the first of all
       CHECK(run.asks * 100 <= run.read * 150);
     }
   }

@@ -42,6 +42,7 @@ class KernelEmitter {
         Weight inside = times * static_cast<Weight>(loop->trips);
         if (loop->trips > 1) measure_counter(depth, inside);
         for (const CursorStep& s : loop->steps) cursor_weight_[s.cursor] += inside;
+        for (const CursorStep& s : loop->before_last) cursor_weight_[s.cursor] += times;
         measure(loop->body, depth + (loop->trips > 1), inside);
         measure(loop->rest, depth, times);
       } else if (const auto* parallel = std::get_if<PlanParallel>(&node)) {
@@ -330,6 +331,7 @@ class KernelEmitter {
       as_.L(top);
       emit_nodes(loop.body, depth + 1, false);
       for (const CursorStep& s : loop.steps) as_.advance(homes_[s.cursor], s.bytes);
+      if (!loop.before_last.empty()) step_before_last(loop, counter);
       count_down(counter, top);
     } else {
       emit_nodes(loop.body, depth, false);
@@ -337,6 +339,19 @@ class KernelEmitter {
     }
     emit_nodes(loop.rest, depth, end);
     if (!end) move_back(loop.steps, loop.trips);
+    if (!end) move_back(loop.before_last, 1);
+  }
+
+  /// At the end of a trip.
+  void step_before_last(const PlanLoop& loop, const Home& counter) {
+    Xbyak::Label others;
+    if (counter.gpr >= 0)
+      as_.cmp(Reg64(counter.gpr), 2);
+    else
+      as_.cmp(as_.slot(counter.slot), 2);
+    as_.jne(others, Assembler::T_NEAR);
+    for (const CursorStep& s : loop.before_last) as_.advance(homes_[s.cursor], s.bytes);
+    as_.L(others);
   }
 
   void count_down(const Home& counter, Xbyak::Label& top) {

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// The loops around a node of a plan: where they will have a cursor next.
+#ifndef MORELLO_CODEGEN_NEST_HH
+#define MORELLO_CODEGEN_NEST_HH
+
+#include <vector>
+
+#include "codegen/plan.hh"
+
+namespace morello {
+
+inline i64 step_of(const std::vector<CursorStep>& steps, CursorId cursor) {
+  for (const CursorStep& s : steps)
+    if (s.cursor == cursor) return s.bytes;
+  return 0;
+}
+
+class Nest {
+ public:
+  struct Around {
+    std::vector<CursorStep> steps;
+    u64 trips = 0;
+    bool has_rest = false, in_rest = false;
+  };
+  void enter(Around loop) { loops_.push_back(std::move(loop)); }
+  void enter_rest() { loops_.back().in_rest = true; }
+  void leave() { loops_.pop_back(); }
+
+  /// What the innermost loop that moves the cursor adds to it.
+  i64 ahead(CursorId cursor) const {
+    for (auto loop = loops_.rbegin(); loop != loops_.rend(); ++loop)
+      if (!loop->in_rest && loop->trips > 1)
+        if (const i64 bytes = step_of(loop->steps, cursor)) return bytes;
+    return 0;
+  }
+
+  /// Which loop moves the cursor next, and how far from here, if its last trip is not running; 0
+  /// bytes if none does.
+  struct Next {
+    u32 loop = 0;  // from the outermost one on
+    i64 bytes = 0;
+  };
+  Next next(CursorId cursor) const {
+    i64 back = 0;  // a rest is behind all trips of its loop
+    for (size_t i = loops_.size(); i-- > 0;) {
+      const Around& around = loops_[i];
+      const i64 bytes = step_of(around.steps, cursor);
+      if (around.in_rest)
+        back += static_cast<i64>(around.trips) * bytes;
+      else if (bytes != 0 && (around.trips > 1 || around.has_rest))
+        return {static_cast<u32>(i), bytes - back};
+    }
+    return {};
+  }
+
+ private:
+  std::vector<Around> loops_;
+};
+
+}  // namespace morello
+
+#endif
