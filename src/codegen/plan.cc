@@ -465,10 +465,10 @@ class Planner {
   };
   std::vector<Walk> walks_;
   std::optional<Error> error_;
-  Nest loops_;                 // around the node, in its function
-  u32 function_ = 0;                            // the one that nodes are added to
-  u64 scratch_used_ = 0;                        // of it
-  u16 registers_used_ = 0;                      // by the register tiles around the node
+  Nest loops_;              // around the node, in its function
+  u32 function_ = 0;        // the one that nodes are added to
+  u64 scratch_used_ = 0;    // of it
+  u16 registers_used_ = 0;  // by the register tiles around the node
 };
 
 }  // namespace

@@ -54,8 +54,8 @@ struct PlanOperand {
   i64 ahead = 0;
 };
 
-/// Lines that a call asks for while it computes, for a copy that comes later: `rows` runs of `lines`
-/// lines, `pitch` bytes apart, from `bytes` behind the cursor on. No rows: none.
+/// Lines that a call asks for while it computes, for a copy that comes later: `rows` runs of
+/// `lines` lines, `pitch` bytes apart, from `bytes` behind the cursor on. No rows: none.
 struct PlanAsk {
   CursorId cursor = 0;
   u32 rows = 0, lines = 0;

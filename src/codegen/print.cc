@@ -103,7 +103,8 @@ class Printer {
       if (o == spec.out_index()) s += spec.out().access == Access::kInOut ? " +=" : " =>";
       s += ' ' + operand(spec, o, call.operand[o]);
     }
-    return s + ask(call.ask) + " | r" + std::to_string(call.first_free) + (call.rare ? " rare" : "");
+    return s + ask(call.ask) + " | r" + std::to_string(call.first_free) +
+           (call.rare ? " rare" : "");
   }
 
   static std::string ask(const PlanAsk& ask) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tiles that are copied are asked for by what computes with the tile before: plans are run on paper,
-// line by line.
+// Tiles that are copied are asked for by what computes with the tile before: plans are run on
+// paper, line by line.
 #include "codegen/asks.hh"
 
 #include <doctest/doctest.h>
@@ -58,8 +58,7 @@ class DryRun {
       } else if (const auto* invoke = std::get_if<PlanInvoke>(&node)) {
         const PlanFunction& routine = plan_.functions[invoke->function];
         Frame inside;
-        for (const Cursor& c : routine.cursors)
-          inside.push_back(frame[invoke->cursors[c.value]]);
+        for (const Cursor& c : routine.cursors) inside.push_back(frame[invoke->cursors[c.value]]);
         run(routine.body, inside);
       } else {
         call(std::get<PlanCall>(node), frame);
@@ -72,8 +71,8 @@ class DryRun {
     if (ask.rows != 0 && frame[ask.cursor].watched)
       for (u32 row = 0; row < ask.rows; row++)
         for (u32 line = 0; line < ask.lines; line++) {
-          const i64 at = frame[ask.cursor].bytes + ask.bytes + row * ask.pitch +
-                         i64{line} * i64{kLineBytes};
+          const i64 at =
+              frame[ask.cursor].bytes + ask.bytes + row * ask.pitch + i64{line} * i64{kLineBytes};
           asked.insert(at / i64{kLineBytes});
           asks++;
         }
@@ -122,12 +121,12 @@ TEST_SUITE("codegen") {
       Isa isa;
       u64 operand;
     };
-    for (const Case& c : {Case{"matmul f32[64,512] f32[512,2048]", Isa::kAvx2, 1},
-                          Case{"matmul f32[64,512] f32[512,2048]", Isa::kAvx512, 1},
-                          Case{"matmul f32[48,1024] f32[1024,1024]", Isa::kAvx2, 1},
-                          Case{"matmul f32[512,512] f32[512,512]", Isa::kAvx512, 1},
-                          Case{"matmul f32[64,512] f32[512,2048] + bias f32[2048] -> relu",
-                               Isa::kAvx512, 1}}) {
+    for (const Case& c :
+         {Case{"matmul f32[64,512] f32[512,2048]", Isa::kAvx2, 1},
+          Case{"matmul f32[64,512] f32[512,2048]", Isa::kAvx512, 1},
+          Case{"matmul f32[48,1024] f32[1024,1024]", Isa::kAvx2, 1},
+          Case{"matmul f32[512,512] f32[512,512]", Isa::kAvx512, 1},
+          Case{"matmul f32[64,512] f32[512,2048] + bias f32[2048] -> relu", Isa::kAvx512, 1}}) {
       INFO(c.spec, " on ", fixed_target(c.isa)->name);
       const DryRun run(plan_of(c.spec, *fixed_target(c.isa)), c.operand);
       CAPTURE(run.read);

@@ -29,8 +29,8 @@ Plan plan_of(const char* text, const Target& target) {
   return std::move(*plan);
 }
 
-/// Bit o: some microkernel asks for operand o of the kernel ahead. What it adds is a step of a loop
-/// of its function.
+/// Bit o: some microkernel asks for operand o of the kernel ahead, as it reads it or for a copy.
+/// What the first adds is a step of a loop of its function.
 u32 asked_ahead(const Plan& plan) {
   u32 asked = 0;
   const PlanFunction& kernel = plan.functions[0];
@@ -52,6 +52,7 @@ u32 asked_ahead(const Plan& plan) {
           if (c.base == Cursor::Base::kArgument) c = arguments[c.value];
         self(self, routine.body, {}, inner);
       } else if (const auto* call = std::get_if<PlanCall>(&node)) {
+        if (call->ask.rows != 0) asked |= 1u << at[call->ask.cursor].value;
         for (int o = 0; o < call->spec.operand_count; o++) {
           const PlanOperand& x = call->operand[o];
           if (x.ahead == 0) continue;
