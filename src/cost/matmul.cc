@@ -127,6 +127,16 @@ i64 refetch_units(const Spec& spec, const Operand& x, u8 along, u64 turns, u64 b
   return saturating_mul(again, t.at(Level::kL2).line_units);
 }
 
+/// Rows in L2 that are read in turns came from somewhere just so, unless a copy brought them: where
+/// prefetchers do not follow so many, lines behind the first kFarBytes of each are late.
+i64 turn_units(const Spec& spec, const Operand& x, u8 along, u64 turns, const Target& t) {
+  const u64 row = u64{spec.size[along]} * size_of(x.dtype);
+  const auto followed = static_cast<u64>(t.at(Level::kMemory).streams);
+  if (x.level <= Level::kL1 || row <= kFarBytes || turns <= followed) return 0;
+  const u64 late = (turns - followed) * ((row - kFarBytes) / kLineBytes);
+  return saturating_mul(late, t.at(Level::kL2).line_units / 2);
+}
+
 i64 outer_product_cost(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
   const Dot& dot = *dot_of(spec, *r, t);
@@ -185,6 +195,7 @@ i64 dot_product_cost(const Spec& spec, const Target& t) {
   for (int o : {r->a, r->b}) {
     const Operand& x = spec.operand[o];
     c = saturating_add(c, refetch_units(spec, x, r->k, turns, elements * size_of(x.dtype), t));
+    c = saturating_add(c, turn_units(spec, x, r->k, o == r->a ? r->rows : r->columns, t));
   }
   return c;
 }
