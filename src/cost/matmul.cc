@@ -118,8 +118,8 @@ i64 refetch_units(const Spec& spec, const Operand& x, u8 along, u64 turns, u64 b
   if (x.level <= Level::kL1 || bytes >= kLineBytes) return 0;
   int fold = x.alias;
   if (x.contig > 1) {  // runs are next to each other
-    const u64 pitch = u64{spec.size[along]} * size_of(x.dtype);
-    fold = pitch % kLineBytes ? 0 : std::countr_zero(pitch / kLineBytes);
+    const u64 lines = whole_lines(u64{spec.size[along]} * size_of(x.dtype));
+    fold = lines == 0 ? 0 : std::countr_zero(lines);
   }
   const u64 room = (t.at(Level::kL1).bytes / kLineBytes) >> std::min<int>(fold, kMaxAliasL1);
   if (turns <= room) return 0;

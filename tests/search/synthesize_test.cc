@@ -245,6 +245,21 @@ TEST_SUITE("search") {
                             1u << static_cast<int>(Restriction::kFewRemainders), 1));
   }
 
+  TEST_CASE("weights by columns: groups are transposed in one pass, not first elements, then rows") {
+    for (const Target& target : fixed_targets()) {
+      const char* text = "matmul u8[40,96] i8[96,50]{0,1} -> i32[40,50]";
+      const Result<ImplTree> tree = synthesize(spec_of(text), target, {}, nullptr);
+      REQUIRE(tree.ok());
+      INFO(target.name << ": " << print(*tree));
+      CHECK(std::any_of(tree->nodes.begin(), tree->nodes.end(), [](const ImplNode& node) {
+        const auto* select = std::get_if<Select>(&node.kind);
+        return select != nullptr &&
+               select->microkernel == static_cast<u16>(MicrokernelId::kTranspose) &&
+               lane_group(node.spec.out()) == 4;
+      }));
+    }
+  }
+
   TEST_CASE("one row: a free layout comes in panels as wide as a register tile, one run each") {
     for (const Target& target : fixed_targets())
       for (const char* text : {"matmul bf16[1,512] bf16[512,4096]{*} -> f32[1,4096]",
