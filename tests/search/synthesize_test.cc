@@ -284,6 +284,17 @@ TEST_SUITE("search") {
       }
   }
 
+  TEST_CASE("rows for one vector of sums each: a free layout comes in panels of a vector") {
+    const Target& target = *find_target("avx512_bf16");
+    const char* text = "matmul bf16[16,512] bf16[512,4096]{*} -> f32[16,4096]";
+    const Result<ImplTree> tree = synthesize(spec_of(text), target, {}, nullptr);
+    REQUIRE(tree.ok());
+    const auto* choose = std::get_if<Choose>(&tree->nodes[0].kind);
+    REQUIRE(choose != nullptr);
+    INFO(print(*tree));
+    CHECK(choose->placed.layout.block_of(choose->placed.layout.dim[0]) == target.lanes(4));
+  }
+
   TEST_CASE("panels and wide sums: what leaving most of them out costs") {
     const u32 both = 1u << static_cast<int>(Restriction::kFewPanels) |
                      1u << static_cast<int>(Restriction::kWideSumsLast);
