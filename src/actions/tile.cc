@@ -121,8 +121,9 @@ class Tiles {
   /// What is left over is cut again, in each of three dimensions, at each level. So sizes of the
   /// ladder, which are tiles, are cut for caches into equal tiles; other sizes, which are the
   /// user's or were left over, by all sizes, but not into one tile and less than a third of one;
-  /// rows by powers of two, or into one tile and less than half of one. Rows that meet a factor of a
-  /// narrow type are cut into register tiles when they are as wide as such a tile, and not before.
+  /// rows by powers of two, or into one tile and less than half of one. Rows that meet a factor of
+  /// a narrow type are cut into register tiles when they are as wide as such a tile, and not
+  /// before.
   bool leaves_few_sizes(u32 size) const {
     const u32 whole = spec_.size[dim_];
     if (reduced_ && size > 1 && (in_l1_ || (size < kLong && whole > kLong))) return false;

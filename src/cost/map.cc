@@ -181,7 +181,7 @@ i64 lane_transpose_units(const Spec& spec, const Target& t) {
 i64 transpose_cost(const Spec& spec, const Target& t) {
   // Blocks of 8x8: 8 loads, 24 shuffles, 8 stores.
   u64 blocks = ceil_div(spec.size[0], 8) * ceil_div(spec.size[1], 8);
-  i64 c = moves_lanes(spec)                 ? lane_transpose_units(spec, t)
+  i64 c = moves_lanes(spec)               ? lane_transpose_units(spec, t)
           : size_of(spec.out().dtype) < 4 ? narrow_transpose_units(spec, t)
                                           : saturating_mul(blocks, t.prices.transpose_block);
   c = saturating_add(c, loop_units(spec, transpose_portions(spec), t));

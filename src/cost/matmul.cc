@@ -196,8 +196,7 @@ i64 dot_product_cost(const Spec& spec, const Target& t) {
     const Operand& x = spec.operand[o];
     c = saturating_add(c, refetch_units(spec, x, r->k, turns, elements * size_of(x.dtype), t));
   }
-  c = saturating_add(c, turn_units(spec, *r, t));
-  return c;
+  return saturating_add(c, turn_units(spec, *r, t));
 }
 
 u32 outer_product_tile(u64 rows, u64 vecs, const Target& t) {

@@ -246,15 +246,16 @@ TEST_SUITE("search") {
   }
 
   TEST_CASE("narrow factors: what it costs that rows are cut when they are as wide as registers") {
-    for (const char* text : {"matmul bf16[9,8] bf16[8,42] + f32[42] -> relu -> f32[9,42]",
-                             "matmul i8[31,60] i8[60,54]{*} -> i32[31,54]",
-                             "matmul i8[37,22] i8[22,32] -> i32[37,32]",
-                             "matmul f32[14,40] i8[40,64] * f32[1,64] -> f32[14,64]"})
+    for (const char* text :
+         {"matmul bf16[9,8] bf16[8,42] + f32[42] -> relu -> f32[9,42]",
+          "matmul i8[31,60] i8[60,54]{*} -> i32[31,54]", "matmul i8[37,22] i8[22,32] -> i32[37,32]",
+          "matmul f32[14,40] i8[40,64] * f32[1,64] -> f32[14,64]"})
       for (const Target& target : fixed_targets())
         costs_at_most(text, target, 1u << static_cast<int>(Restriction::kFewRemainders), 1);
   }
 
-  TEST_CASE("weights by columns: groups are transposed in one pass, not first elements, then rows") {
+  TEST_CASE(
+      "weights by columns: groups are transposed in one pass, not first elements, then rows") {
     for (const Target& target : fixed_targets()) {
       const char* text = "matmul u8[40,96] i8[96,50]{0,1} -> i32[40,50]";
       const Result<ImplTree> tree = synthesize(spec_of(text), target, {}, nullptr);

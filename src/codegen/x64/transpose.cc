@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A copy between two operands of different fastest dimensions, which converts nothing: blocks in
 // registers, several of them at a time, so that a cache line of the source is read once. The plan
-// loops over them. Elements of 4 bytes, and groups that become lanes, come in blocks of 8x8, narrower
-// elements in up to 8 rows of 16 bytes.
+// loops over them. Elements of 4 bytes, and groups that become lanes, come in blocks of 8x8,
+// narrower elements in up to 8 rows of 16 bytes.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -48,8 +48,8 @@ void transpose_block(Vectors& as, u32 in, u32 out) {
   }
 }
 
-/// Of elements of 4 bytes, or of groups of narrower ones that share a lane: neighbours in the source
-/// that stay together.
+/// Of elements of 4 bytes, or of groups of narrower ones that share a lane: neighbours in the
+/// source that stay together.
 void emit_lanes(Vectors& as, const PlanCall& call) {
   const Spec& spec = call.spec;
   // Rows of the source run along s, rows of the destination along d.
