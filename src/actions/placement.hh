@@ -83,8 +83,11 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
     if (!x.free_layout) return;
     // Register tiles of few rows are wider, and a panel as wide comes from memory as one run.
     const u64 rows = points_of(spec, static_cast<DimMask>(spec.out().dims & ~(1u << v)));
+    const u64 registers = context.target->vector_registers;
     for (u32 n : {6u, 8u, 12u})
-      if (2 * n * rows <= context.target->vector_registers) panels(n * lanes, option);
+      if (2 * n * rows <= registers) panels(n * lanes, option);
+    // A vector of all rows, where two are too many, reads a panel of its own without gaps.
+    if (even && rows + 2 <= registers && 2 * rows + 3 > registers) panels(lanes, option);
   };
   if (along_vectors) vector_panels(LayoutOption::kPanels);
   if (along_vectors && takes_groups(spec, operand, *context.target)) {

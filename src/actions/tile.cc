@@ -52,6 +52,12 @@ bool is_in_l1(const Spec& spec) {
   return true;
 }
 
+bool has_narrow_factor(const Spec& spec) {
+  for (Ref in : contraction_of(spec)->in)
+    if (is_operand(in) && size_of(spec.operand[in].dtype) < 4) return true;
+  return false;
+}
+
 /// The tiles of one dimension.
 class Tiles {
  public:
@@ -82,6 +88,7 @@ class Tiles {
     if (few_remainders_) {
       reduced_ = has_dim(spec.reduced(), dim);
       in_l1_ = reduced_ && is_in_l1(spec);
+      narrow_ = !reduced_ && has_narrow_factor(spec);
     }
     chain_only_ = !one_only && context.restricts(Restriction::kChainTiles);
     blocks_only_ = !parallel && !combines(spec) && context.restricts(Restriction::kCopyTiles);
@@ -114,16 +121,28 @@ class Tiles {
   /// What is left over is cut again, in each of three dimensions, at each level. So sizes of the
   /// ladder, which are tiles, are cut for caches into equal tiles; other sizes, which are the
   /// user's or were left over, by all sizes, but not into one tile and less than a third of one;
-  /// rows by powers of two, or into one tile and less than half of one.
+  /// rows by powers of two, or into one tile and less than half of one. Rows that meet a factor of
+  /// a narrow type are cut into register tiles when they are as wide as such a tile, and not
+  /// before.
   bool leaves_few_sizes(u32 size) const {
     const u32 whole = spec_.size[dim_];
     if (reduced_ && size > 1 && (in_l1_ || (size < kLong && whole > kLong))) return false;
-    if (whole <= kLong || whole % size == 0) return true;
+    if (whole % size == 0) return true;
+    if (narrow_ && size < kLeastForCache && !is_register_tile(size)) return false;
+    if (whole <= kLong) return true;
     if (size < kLeastForCache) return size > 16 || (kRareRows >> size & 1) == 0;
     if (on_ladder(whole)) return whole >= kWhole;
     if (4 * u64{size} > 3 * u64{whole}) return false;
     const bool most = 3 * u64{size} > 2 * u64{whole};
     return most || reduced_ || dim_ == unit_dim(spec_.out()) || std::has_single_bit(size);
+  }
+  /// May so many rows, as wide as they are, be a tile of registers?
+  bool is_register_tile(u32 size) const {
+    const u8 v = unit_dim(spec_.out());
+    const u32 lanes = computed_lanes(spec_, *context_.target);
+    if (dim_ == v) return true;
+    const u64 vecs = v == kNoDim ? 1 : ceil_div(spec_.size[v], lanes);
+    return size * vecs <= context_.target->vector_registers;
   }
   /// Is it one of a narrower space? Those are parts of this one.
   bool is_in_chain(u32 size) const {
@@ -160,6 +179,7 @@ class Tiles {
   bool chain_only_ = false;
   bool few_remainders_ = false;
   bool reduced_ = false, in_l1_ = false;  // the dimension; every operand
+  bool narrow_ = false;                   // a factor
 };
 
 template <ActionKind kKind>

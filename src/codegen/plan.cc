@@ -434,8 +434,12 @@ class Planner {
     for (int o = 0; o < call.spec.operand_count; o++) {
       if (call.operand[o].in_registers)
         return fail(id, "its microkernel cannot have register tiles");
+      // Elements that share a lane are one step.
+      const Operand& x = call.spec.operand[o];
+      const u32 group = has_dim(x.dims, dim) && x.layout.fastest() == dim ? lane_group(x) : 1;
       if (call.operand[o].stride[dim] != 0)
-        made.steps.push_back({call.operand[o].cursor, call.operand[o].stride[dim] * portion});
+        made.steps.push_back(
+            {call.operand[o].cursor, call.operand[o].stride[dim] * (portion / group)});
     }
     PlanCall part = call;
     part.spec.size[dim] = portion;

@@ -78,7 +78,8 @@ i64 Bounds::relayout(const Spec& spec, const Form& form, Duty duty) const {
   u8 v = unit_dim(spec.out()), u = unit_dim(spec.operand[source_of(spec)]);
   u64 lanes = computed_lanes(spec, target_), points = volume(spec);
   // What has two dimensions only needs one execution for each slice of the two.
-  u64 area = u64{spec.size[v]} * (u == kNoDim ? 1 : spec.size[u]);
+  if (u == v) u = lane_dim(spec.out());
+  u64 area = u == v ? points : u64{spec.size[v]} * (u == kNoDim ? 1 : spec.size[u]);
   Form lone = form;
   lone.fastest = false;
   i64 loop = target_.prices.loop;

@@ -117,6 +117,12 @@ i64 scalar_map_cost(const Spec& spec, const Target& t) {
   return saturating_add(saturating_add(c, t.prices.call), all_traffic(spec, t));
 }
 
+/// Neighbours in the source that share a lane of the copy move together.
+bool moves_lanes(const Spec& spec) {
+  const Operand &in = spec.operand[source_of(spec)], &out = spec.out();
+  return lane_group(out) > 1 && unit_dim(in) == out.layout.fastest();
+}
+
 bool transpose_applies(const Spec& spec, const Target&) {
   if (spec.rank != 2 || !is_single(spec) || head_of(spec).op != Op::kCopy) return false;
   if (rounds_lanes(spec, head_of(spec))) return false;
@@ -124,16 +130,24 @@ bool transpose_applies(const Spec& spec, const Target&) {
   for (int o = 0; o < 2; o++) {
     if (spec.operand[o].dtype != held) return false;
     const Operand& x = spec.operand[o];
-    if (x.layout.packed() || x.free_layout || x.level == Level::kRegister) return false;
+    if (x.free_layout || x.level == Level::kRegister) return false;
     if (x.dims != 3 || unit_dim(x) == kNoDim) return false;
   }
-  return unit_dim(spec.operand[source_of(spec)]) != unit_dim(spec.out());
+  const Operand &in = spec.operand[source_of(spec)], &out = spec.out();
+  if (in.layout.packed()) return false;
+  if (moves_lanes(spec))
+    return out.layout.count() == 3 && lane_dim(out) != kNoDim && lane_dim(out) != unit_dim(in);
+  return !out.layout.packed() && unit_dim(in) != unit_dim(out);
 }
 
 u32 transpose_registers(const Spec&, const Target&) { return 16; }
 
 /// Several blocks at a time, so that a cache line of the source is read once.
-Portions transpose_portions(const Spec&) { return {16, 16}; }
+Portions transpose_portions(const Spec& spec) {
+  Portions p = {16, 16};
+  if (const u32 group = lane_group(spec.out()); group > 1) p[unit_dim(spec.out())] *= group;
+  return p;
+}
 
 /// Narrow elements cost at least a third of others: pairs of bytes, 32 by two shuffles, less.
 i64 narrow_element(const Target& t) { return t.prices.transpose_block / 192; }
@@ -154,11 +168,22 @@ i64 narrow_transpose_units(const Spec& spec, const Target& t) {
   return std::max(c, saturating_mul(volume(spec), narrow_element(t)));
 }
 
+/// Blocks of lanes; what last groups have is brought by itself.
+i64 lane_transpose_units(const Spec& spec, const Target& t) {
+  const u8 grouped = unit_dim(spec.out()), along = lane_dim(spec.out());
+  const u64 lanes = spec.size[grouped] / lane_group(spec.out()), columns = spec.size[along];
+  i64 c = saturating_mul(ceil_div(lanes, 8) * ceil_div(columns, 8), t.prices.transpose_block);
+  if (spec.size[grouped] % lane_group(spec.out()) != 0)
+    c = saturating_add(c, saturating_mul(columns, t.prices.scalar_element));
+  return std::max(c, saturating_mul(volume(spec), narrow_element(t)));
+}
+
 i64 transpose_cost(const Spec& spec, const Target& t) {
   // Blocks of 8x8: 8 loads, 24 shuffles, 8 stores.
   u64 blocks = ceil_div(spec.size[0], 8) * ceil_div(spec.size[1], 8);
-  i64 c = size_of(spec.out().dtype) < 4 ? narrow_transpose_units(spec, t)
-                                        : saturating_mul(blocks, t.prices.transpose_block);
+  i64 c = moves_lanes(spec)               ? lane_transpose_units(spec, t)
+          : size_of(spec.out().dtype) < 4 ? narrow_transpose_units(spec, t)
+                                          : saturating_mul(blocks, t.prices.transpose_block);
   c = saturating_add(c, loop_units(spec, transpose_portions(spec), t));
   return saturating_add(saturating_add(c, t.prices.call), all_traffic(spec, t));
 }

@@ -118,23 +118,13 @@ i64 refetch_units(const Spec& spec, const Operand& x, u8 along, u64 turns, u64 b
   if (x.level <= Level::kL1 || bytes >= kLineBytes) return 0;
   int fold = x.alias;
   if (x.contig > 1) {  // runs are next to each other
-    const u64 pitch = u64{spec.size[along]} * size_of(x.dtype);
-    fold = pitch % kLineBytes ? 0 : std::countr_zero(pitch / kLineBytes);
+    const u64 lines = whole_lines(u64{spec.size[along]} * size_of(x.dtype));
+    fold = lines == 0 ? 0 : std::countr_zero(lines);
   }
   const u64 room = (t.at(Level::kL1).bytes / kLineBytes) >> std::min<int>(fold, kMaxAliasL1);
   if (turns <= room) return 0;
   const u64 again = (kLineBytes / bytes - 1) * footprint(spec, x).lines;
   return saturating_mul(again, t.at(Level::kL2).line_units);
-}
-
-/// Rows in L2 that are read in turns came from somewhere just so, unless a copy brought them: where
-/// prefetchers do not follow so many, lines behind the first kFarBytes of each are late.
-i64 turn_units(const Spec& spec, const Operand& x, u8 along, u64 turns, const Target& t) {
-  const u64 row = u64{spec.size[along]} * size_of(x.dtype);
-  const auto followed = static_cast<u64>(t.at(Level::kMemory).streams);
-  if (x.level <= Level::kL1 || row <= kFarBytes || turns <= followed) return 0;
-  const u64 late = (turns - followed) * ((row - kFarBytes) / kLineBytes);
-  return saturating_mul(late, t.at(Level::kL2).line_units / 2);
 }
 
 i64 outer_product_cost(const Spec& spec, const Target& t) {
@@ -154,6 +144,16 @@ i64 outer_product_cost(const Spec& spec, const Target& t) {
     c = saturating_add(c, refetch_units(spec, a, r->k, r->rows, dot.group * size_of(a.dtype), t));
   c = saturating_add(c, traffic_units(spec, a, t));
   return saturating_add(c, traffic_units(spec, spec.operand[r->b], t));
+}
+
+/// Rows that are read once, a line of each in turns: what is asked for ahead comes too late, or is
+/// gone. Rows of 2 KiB and more one after another were up to twice as fast as 7 in turns, and 3
+/// times as 24 (Zen 5, from any cache; from memory 1.2 times). A cycle for each line is the least
+/// that makes such programs win. Vectors of half a line did not gain as much, or lost.
+i64 turn_units(const Spec& spec, const ContractionRoles& r, const Target& t) {
+  if (r.rows > 1 || r.columns == 1 || t.vector_bytes < kLineBytes) return 0;
+  const u64 bytes = u64{r.depth} * size_of(spec.operand[r.b].dtype);
+  return saturating_mul(bytes / kLineBytes * r.columns, kUnitsPerCycle);
 }
 
 bool dot_product_applies(const Spec& spec, const Target& t) {
@@ -195,9 +195,8 @@ i64 dot_product_cost(const Spec& spec, const Target& t) {
   for (int o : {r->a, r->b}) {
     const Operand& x = spec.operand[o];
     c = saturating_add(c, refetch_units(spec, x, r->k, turns, elements * size_of(x.dtype), t));
-    c = saturating_add(c, turn_units(spec, x, r->k, o == r->a ? r->rows : r->columns, t));
   }
-  return c;
+  return saturating_add(c, turn_units(spec, *r, t));
 }
 
 u32 outer_product_tile(u64 rows, u64 vecs, const Target& t) {

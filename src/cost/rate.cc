@@ -17,6 +17,9 @@ Duty duty_of(const Spec& leaf) {
   const u8 v = unit_dim(leaf.out());
   if (!is_single(leaf) || head_of(leaf).op != Op::kCopy) return Duty::kMap;
   const Operand& in = leaf.operand[source_of(leaf)];
+  // Neighbours along v that share a lane of the copy only, with neighbours along another dimension.
+  if (v != kNoDim && lane_group(leaf.out()) > 1 && !in.layout.packed() && unit_dim(in) == v)
+    return Duty::kNarrowRelayout;
   if (v == kNoDim || !has_dim(in.dims, v) || unit_dim(in) == v) return Duty::kMap;
   return size_of(in.dtype) < kElementBytes ? Duty::kNarrowRelayout : Duty::kRelayout;
 }

@@ -161,12 +161,19 @@ void number_as_output(Spec& spec, Binding* binding) {
 
 }  // namespace
 
+u64 whole_lines(u64 bytes) {
+  constexpr u64 kDrift = 8;  // at most: then each line is in the set of those of 7 other runs
+  const u64 lines = (bytes + kLineBytes / 2) / kLineBytes, whole = lines * kLineBytes;
+  return std::max(bytes, whole) - std::min(bytes, whole) <= kDrift ? lines : 0;
+}
+
 void set_pitch(Operand& operand, u64 bytes) {
   operand.far = bytes >= kFarBytes;
   operand.alias = 0;
-  if (bytes == 0) return;
+  const u64 lines = whole_lines(bytes);
+  if (lines == 0) return;
   for (u8 alias : {u8{4}, kMaxAliasL1, u8{8}, kMaxAlias})
-    if (bytes % (kLineBytes << alias) == 0) operand.alias = alias;
+    if (lines % (u64{1} << alias) == 0) operand.alias = alias;
 }
 
 void forget_pitch(Operand& operand) {

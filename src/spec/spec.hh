@@ -83,6 +83,9 @@ struct Diagonal {
 inline constexpr u64 kFarBytes = 1024;
 inline constexpr u8 kMaxAlias = 10;   // 64 KiB: one way of a large L2
 inline constexpr u8 kMaxAliasL1 = 6;  // 4 KiB: one way of an L1
+/// Lines from one run to the next where these are `bytes` apart, a whole number of lines or next to
+/// it: runs that drift apart by a few bytes share sets for many of them. Else 0.
+u64 whole_lines(u64 bytes);
 /// Sets far and alias for runs that are `bytes` apart.
 void set_pitch(Operand& operand, u64 bytes);
 /// Drops what makes no difference at the operand's level, so that more Specs are equal: L2 is left

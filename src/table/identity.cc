@@ -31,11 +31,12 @@ class Fingerprint {
 /// What is asked about. Between them their Specs have every action, every microkernel and every way
 /// to sum products (tests/table/identity_test.cc), each on the targets that differ for its types.
 constexpr std::string_view kProbes[] = {
-    // Rows 1, 64 and 16 KiB apart: far, and in few sets of a cache.
+    // Rows 1, 64 and 16 KiB apart, or nearly so: far, and in few sets of a cache.
     "matmul f32[40,100]{strides=256,1} f32[100,48]{strides=16384,1} -> f32[40,48]{strides=4096,1}",
+    "matmul f32[40,72]{strides=1022,1} f32[72,48]{strides=4097,1} -> f32[40,48]",
     "matmul f32[100,72] f32[72,200] + bias f32[200] -> relu -> f32[100,200]",
     "matmul f32[3,64] f32[64,5]{0,1} -> f32[3,5]",
-    "matmul f32[1,600] f32[600,14]{0,1}",  // more rows than prefetchers follow
+    "matmul f32[1,300] f32[300,5]{0,1} -> f32[1,5]",
     "matmul f32[6,40]{strides=1,9} f32[40,35]{*} += f32[6,35]",
     "transpose f32[24,17,9] perm=2,1,0 -> f32[9,17,24]",
     "reduce_max f32[30,70] axis=0 -> sqrt -> f32[70]",
@@ -46,6 +47,7 @@ constexpr std::string_view kProbes[] = {
     "matmul u8[5,70] i8[70,40]{*} -> i32[5,40]",
     "matmul i8[3,64] i8[64,5]{0,1} += i32[3,5]",
     "matmul i8[5,70] i8[70,40]{*} -> i32[5,40]",
+    "matmul u8[24,70] i8[70,40]{0,1} -> i32[24,40]",
     "transpose bf16[24,34] perm=1,0 -> bf16[34,24]",
     "square f32[30,70] -> reduce_sum axis=1",
     "softmax f32[30,70] axis=1",

@@ -38,7 +38,7 @@ constexpr Features kBf16 = features(Feature::kAvx512Bf16);
 constexpr Dot kDots[] = {
     {DotForm::kFma, kNone, 1, 1, 2, 1, 0, 0, 0, false},
     {DotForm::kMulAdd, kNone, 1, 1, 4, 2, 0, 1, 10, false},
-    {DotForm::kHalves, kNone, 2, 2, 2, 1, 1, 1, 0, false},
+    {DotForm::kHalves, kNone, 2, 2, 2, 1, 1, 1, 5, false},
     {DotForm::kWords, kNone, 4, 2, 3, 2, 2, 1, 0, true},
     {DotForm::kWordsDot, kSmallVnni, 4, 2, 2, 1, 2, 0, 5, true},
     {DotForm::kWordsDot, kVnni, 4, 2, 2, 1, 2, 0, 5, true},

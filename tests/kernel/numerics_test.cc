@@ -25,10 +25,16 @@ constexpr const char* kFloatProducts[] = {
     "matmul f32[7,21] f32[21,35] -> f32[7,35]",
     "matmul f32[2,37] i8[37,19] * f32[1,19] -> f32[2,19]",
     "matmul bf16[8,34] bf16[34,32]{*} += f32[8,32]",
+    "matmul bf16[33,75] bf16[75,50]{0,1} -> f32[33,50]",
 };
 constexpr const char* kIntegerProducts[] = {
     "matmul u8[5,37] i8[37,19] -> i32[5,19]",
     "matmul i8[4,35] i8[35,33]{0,1} -> i32[4,33]",
+    // By columns, of which groups become lanes, whole ones and last ones of 1, 2 and 3 bytes.
+    "matmul u8[40,96] i8[96,50]{0,1} -> i32[40,50]",
+    "matmul u8[40,97] i8[97,48]{0,1} -> i32[40,48]",
+    "matmul i8[33,74] i8[74,51]{0,1} -> i32[33,51]",
+    "matmul u8[40,39] i8[39,131]{0,1} += i32[40,131]",
     "matmul u8[3,2050] i8[2050,17] -> i32[3,17]",
     "matmul u8[6,129] u8[129,40]{0,1} += i32[6,40]",
     "matmul i8[1,66] u8[66,65] -> i32[1,65]",

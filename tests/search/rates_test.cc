@@ -255,6 +255,8 @@ constexpr const char* kNarrow[] = {
     "matmul u8[2,6] i8[6,3] -> i32[2,3]",
     "matmul i8[1,5] u8[5,9]{*} -> i32[1,9]",
     "matmul i8[2,5] i8[5,3]{0,1} -> i32[2,3]",
+    "matmul bf16[3,5] bf16[5,9]{0,1} -> f32[3,9]",
+    "matmul u8[3,6] i8[6,9]{0,1} -> i32[3,9]",
     "matmul f32[2,3] i8[3,9] -> f32[2,9]",
     "matmul u8[2,5] i8[5,3] * f32[3] -> u8[2,3]",
     "transpose bf16[9,5]",

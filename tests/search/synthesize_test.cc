@@ -245,6 +245,31 @@ TEST_SUITE("search") {
                             1u << static_cast<int>(Restriction::kFewRemainders), 1));
   }
 
+  TEST_CASE("narrow factors: what it costs that rows are cut when they are as wide as registers") {
+    for (const char* text :
+         {"matmul bf16[9,8] bf16[8,42] + f32[42] -> relu -> f32[9,42]",
+          "matmul i8[31,60] i8[60,54]{*} -> i32[31,54]", "matmul i8[37,22] i8[22,32] -> i32[37,32]",
+          "matmul f32[14,40] i8[40,64] * f32[1,64] -> f32[14,64]"})
+      for (const Target& target : fixed_targets())
+        costs_at_most(text, target, 1u << static_cast<int>(Restriction::kFewRemainders), 1);
+  }
+
+  TEST_CASE(
+      "weights by columns: groups are transposed in one pass, not first elements, then rows") {
+    for (const Target& target : fixed_targets()) {
+      const char* text = "matmul u8[40,96] i8[96,50]{0,1} -> i32[40,50]";
+      const Result<ImplTree> tree = synthesize(spec_of(text), target, {}, nullptr);
+      REQUIRE(tree.ok());
+      INFO(target.name << ": " << print(*tree));
+      CHECK(std::any_of(tree->nodes.begin(), tree->nodes.end(), [](const ImplNode& node) {
+        const auto* select = std::get_if<Select>(&node.kind);
+        return select != nullptr &&
+               select->microkernel == static_cast<u16>(MicrokernelId::kTranspose) &&
+               lane_group(node.spec.out()) == 4;
+      }));
+    }
+  }
+
   TEST_CASE("one row: a free layout comes in panels as wide as a register tile, one run each") {
     for (const Target& target : fixed_targets())
       for (const char* text : {"matmul bf16[1,512] bf16[512,4096]{*} -> f32[1,4096]",
@@ -258,6 +283,17 @@ TEST_SUITE("search") {
         const bool by_columns = layout.fastest() == 1 && !layout.packed();
         CHECK((by_columns || layout.block_of(layout.dim[0]) >= 6 * target.lanes(4)));
       }
+  }
+
+  TEST_CASE("rows for one vector of sums each: a free layout comes in panels of a vector") {
+    const Target& target = *find_target("avx512_bf16");
+    const char* text = "matmul bf16[16,512] bf16[512,4096]{*} -> f32[16,4096]";
+    const Result<ImplTree> tree = synthesize(spec_of(text), target, {}, nullptr);
+    REQUIRE(tree.ok());
+    const auto* choose = std::get_if<Choose>(&tree->nodes[0].kind);
+    REQUIRE(choose != nullptr);
+    INFO(print(*tree));
+    CHECK(choose->placed.layout.block_of(choose->placed.layout.dim[0]) == target.lanes(4));
   }
 
   TEST_CASE("panels and wide sums: what leaving most of them out costs") {

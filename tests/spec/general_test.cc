@@ -188,6 +188,24 @@ TEST_CASE("tiles of tiles are the same in either order, but for what is known of
   CHECK(same > tried / 2);
 }
 
+TEST_CASE("rows that are next to a power of two apart share sets as if they were so") {
+  const auto alias_of = [](u64 bytes) {
+    Operand x;
+    set_pitch(x, bytes);
+    return x.alias;
+  };
+  for (u64 drift : {0, 2, 8}) {
+    CHECK(alias_of(1024 + drift) == 4);
+    CHECK(alias_of(4096 - drift) == kMaxAliasL1);
+    CHECK(alias_of(65536 + drift) == kMaxAlias);
+  }
+  CHECK(alias_of(0) == 0);
+  CHECK(alias_of(8192 - 12) == 0);
+  CHECK(alias_of(4096 + 64) == 0);
+  CHECK(whole_lines(70) == 1);
+  CHECK(whole_lines(96) == 0);
+}
+
 TEST_CASE("moves of any operand are canonical, both ways") {
   int moves = 0;
   for (u32 seed = 1; seed <= 3000; seed++) {

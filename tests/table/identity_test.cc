@@ -68,6 +68,7 @@ TEST_SUITE("table") {
     std::set<ActionKind> actions;
     std::set<MicrokernelId> kernels;
     std::set<const Dot*> ways;
+    size_t lanes = 0;  // transposed
     for (const Target& fixed : fixed_targets()) {
       const Target target = with_machine(fixed, 0, 0, 2);
       ActionContext context{&target};
@@ -83,6 +84,7 @@ TEST_SUITE("table") {
           for (const Microkernel* kernel : microkernels()) {
             if (!kernel->applies(spec, target)) continue;
             kernels.insert(kernel->id);
+            lanes += kernel->id == MicrokernelId::kTranspose && lane_group(spec.out()) > 1;
             const auto roles = contraction_roles(spec);
             if (!roles) continue;
             ways.insert(dot_of(spec, *roles, target));
@@ -97,6 +99,7 @@ TEST_SUITE("table") {
 #undef MORELLO_ACTION
     for (MicrokernelId id : kAllMicrokernels)
       CHECK_MESSAGE(kernels.contains(id), "microkernel " << name_of(id));
+    CHECK(lanes > 0);
     for (const Dot& dot : dots())
       CHECK_MESSAGE(ways.contains(&dot), "row " << &dot - dots().data() << " of dots()");
   }

@@ -37,15 +37,8 @@ void DotCode::broadcast_a(u32 index, u32 width, const Reg64& base, i64 bytes, i6
     return as_.vpxord(to, as_.vec(spare_, width), as_.at(as_.ptr_b, base, bytes));
   if (elements == dot_.group) {
     as_.vbroadcastss(to, as_.at(base, bytes));
-  } else {  // not a byte behind the last element
-    const u32 size = elements * size_of(a_);
-    const Xbyak::Reg32 lane = as_.far_register().cvt32();
-    if (size % 2 != 0) as_.movzx(lane, as_.at(as_.byte, base, bytes + size - 1));
-    if (size == 3) as_.shl(lane, 16);
-    if (size == 3)
-      as_.mov(lane.cvt16(), as_.at(as_.word, base, bytes));
-    else if (size == 2)
-      as_.movzx(lane, as_.at(as_.word, base, bytes));
+  } else {
+    const Xbyak::Reg32 lane = as_.load_lane(elements * size_of(a_), base, bytes);
     as_.vmovd(Xbyak::Xmm(to.getIdx()), lane);
     as_.vpbroadcastd(to, Xbyak::Xmm(to.getIdx()));
   }

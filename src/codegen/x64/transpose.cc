@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A copy between two operands of different fastest dimensions, which converts nothing: blocks in
 // registers, several of them at a time, so that a cache line of the source is read once. The plan
-// loops over them. Elements of 4 bytes come in blocks of 8x8, narrower ones in up to 8 rows of 16
-// bytes.
+// loops over them. Elements of 4 bytes, and groups that become lanes, come in blocks of 8x8,
+// narrower elements in up to 8 rows of 16 bytes.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -14,7 +14,7 @@
 namespace morello::x64 {
 namespace {
 
-constexpr u32 kBlock = 8;
+constexpr u32 kBlock = 8, kLaneBytes = 4;
 
 u32 registers(const PlanCall&) { return 2; }
 
@@ -48,31 +48,42 @@ void transpose_block(Vectors& as, u32 in, u32 out) {
   }
 }
 
-void emit_wide(Vectors& as, const PlanCall& call) {
+/// Of elements of 4 bytes, or of groups of narrower ones that share a lane: neighbours in the
+/// source that stay together.
+void emit_lanes(Vectors& as, const PlanCall& call) {
   const Spec& spec = call.spec;
   // Rows of the source run along s, rows of the destination along d.
   const int source = source_of(spec), out_index = spec.out_index();
-  u8 s = unit_dim(spec.operand[source]), d = unit_dim(spec.out());
+  const u32 group = lane_group(spec.out()), size = size_of(spec.out().dtype);
+  u8 s = unit_dim(spec.operand[source]), d = lane_dim(spec.out());
   u32 in = call.first_free, out = in + kBlock;
   i64 from_row = call.operand[source].stride[d], to_row = call.operand[out_index].stride[s];
   const i64 ahead = call.operand[source].ahead;
   Assembler::Reg64 from = as.pointer(call.operand[source].cursor),
                    to = as.pointer(call.operand[out_index].cursor);
-  for (u32 si = 0; si < spec.size[s]; si += kBlock) {
-    Lanes row = as.lanes_of(std::min(kBlock, spec.size[s] - si));
+  const u32 lanes = spec.size[s] / group;
+  for (u32 si = 0; si < lanes; si += kBlock) {
+    Lanes row = as.lanes_of(std::min(kBlock, lanes - si));
     for (u32 di = 0; di < spec.size[d]; di += kBlock) {
       Lanes column = as.lanes_of(std::min(kBlock, spec.size[d] - di));
       if (row.masked()) as.set_mask(row.count, out + kBlock - 1);
       for (u32 i = 0; i < column.count; i++) {
-        const i64 bytes = (di + i) * from_row + i64{si} * sizeof(float);
-        if (ahead != 0 && si * sizeof(float) % kLineBytes == 0) as.prefetch(from, bytes + ahead);
+        const i64 bytes = (di + i) * from_row + i64{si} * kLaneBytes;
+        if (ahead != 0 && si * kLaneBytes % kLineBytes == 0) as.prefetch(from, bytes + ahead);
         as.load(in + i, row, as.at(from, bytes));
       }
       transpose_block(as, in, out);
       if (column.masked() && as.avx512()) as.set_mask(column.count, 0);
       for (u32 i = 0; i < row.count; i++)
-        as.store(out + i, column, to, (si + i) * to_row + i64{di} * sizeof(float), in);
+        as.store(out + i, column, to, (si + i) * to_row + i64{di} * kLaneBytes, in);
     }
+  }
+  // What the last groups lack is 0.
+  const u32 rest = spec.size[s] % group * size;
+  for (u32 i = 0; rest != 0 && i < spec.size[d]; i++) {
+    const Xbyak::Reg32 lane = as.load_lane(rest, from, i * from_row + i64{lanes} * kLaneBytes);
+    as.vmovd(Xbyak::Xmm(in), lane);
+    as.vmovd(as.at(to, lanes * to_row + i64{i} * kLaneBytes), Xbyak::Xmm(in));
   }
 }
 
@@ -170,8 +181,8 @@ class NarrowTranspose {
 };
 
 void emit(Vectors& as, const PlanCall& call) {
-  if (size_of(call.spec.out().dtype) == 4)
-    emit_wide(as, call);
+  if (size_of(call.spec.out().dtype) == 4 || lane_group(call.spec.out()) > 1)
+    emit_lanes(as, call);
   else
     NarrowTranspose(as, call).emit();
 }

@@ -181,6 +181,18 @@ void Vectors::load_bytes(u32 index, u32 count, const Reg64& base, i64 bytes) {
   if (count > done) vpinsrb(x, x, at(base, bytes + done), static_cast<u8>(done));
 }
 
+Xbyak::Reg32 Vectors::load_lane(u32 count, const Reg64& base, i64 bytes) {
+  const Xbyak::Reg32 lane = far_register().cvt32();
+  if (count % 2 != 0) movzx(lane, at(byte, base, bytes + count - 1));
+  if (count == 3) {
+    shl(lane, 16);
+    mov(lane.cvt16(), at(word, base, bytes));
+  } else if (count == 2) {
+    movzx(lane, at(word, base, bytes));
+  }
+  return lane;
+}
+
 void Vectors::store_bytes(u32 index, u32 count, const Reg64& base, i64 bytes) {
   const Vec x = vec(index, 4);
   if (count >= 16) return vmovups(at(base, bytes), x);

@@ -62,6 +62,8 @@ class Vectors : public Assembler {
   /// `bytes` (at most 16) of memory, with zeros above.
   void load_bytes(u32 index, u32 count, const Reg64& base, i64 bytes);
   void store_bytes(u32 index, u32 count, const Reg64& base, i64 bytes);
+  /// Less than 4 bytes, with zeros above, in far_register(); not a byte behind them is read.
+  Xbyak::Reg32 load_lane(u32 count, const Reg64& base, i64 bytes);
   /// Elements side by side in `from`, a vector or memory, become lanes.
   void widen(const Vec& to, const Xbyak::Operand& packed, Dtype from, Dtype held);
   /// At most 8 lanes become elements side by side, from the start of the register that is returned:
