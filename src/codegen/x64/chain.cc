@@ -180,6 +180,7 @@ u32 Chain::stage(int index, u32 to) {
       return in_register(in0, to);  // of integers
     case Op::kExp:
     case Op::kExp2:
+    case Op::kDecay:
     case Op::kLog:
     case Op::kTanh:
     case Op::kSigmoid:
