@@ -109,9 +109,9 @@ constexpr Recipe exp_recipe() {
 }
 
 /// e^v of a v that is never above 0, as of what is left when a row's greatest number is subtracted.
-/// Without an instruction that scales, all powers are 2^64 times larger than they are until the end,
-/// and there is one limit. The last digits of ln(2) are left out: that is an error of 2^-28.4 |v|, of
-/// which rounding the difference makes up to 2^-24 |v|.
+/// Without an instruction that scales, all powers are 2^64 times larger than they are until the
+/// end, and there is one limit. The last digits of ln(2) are left out: that is an error of 2^-28.4
+/// |v|, of which rounding the difference makes up to 2^-24 |v|.
 constexpr Recipe decay_recipe() {
   RecipeCode c;
   const auto r = c.out, n = c.t(0), nearest = c.t(1), spare = c.t(2);

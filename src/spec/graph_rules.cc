@@ -9,8 +9,8 @@ using Kind = Source::Kind;
 
 void normalise(GraphStage& stage) {
   Source &x = stage.in[0], &y = stage.in[1];
-  const bool commutes = stage.op == Op::kAdd || stage.op == Op::kMul || stage.op == Op::kMax ||
-                        stage.op == Op::kMin;
+  const bool commutes =
+      stage.op == Op::kAdd || stage.op == Op::kMul || stage.op == Op::kMax || stage.op == Op::kMin;
   auto rank = [](const Source& s) {
     return s.kind == Kind::kStage ? 0 : s.kind == Kind::kTensor ? 1 : 2;
   };

@@ -39,8 +39,8 @@ inline constexpr Elementwise kElementwise[] = {
 #undef MORELLO_ELEMENTWISE
 };
 
-/// 1 to 3 for elementwise operations, also those that no text names, 0 for others and for numbers of
-/// none.
+/// 1 to 3 for elementwise operations, also those that no text names, 0 for others and for numbers
+/// of none.
 constexpr int elementwise_inputs(Op op) {
   switch (op) {
 #define MORELLO_ELEMENTWISE(constant, name, number, inputs, ...) \

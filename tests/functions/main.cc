@@ -65,8 +65,7 @@ void compare(double want, float x, float got, Worst& worst) {
 /// All kernels of one function on some blocks.
 class Run {
  public:
-  Run(Op function, const std::vector<u32>& blocks)
-      : function_(function), blocks_(blocks) {
+  Run(Op function, const std::vector<u32>& blocks) : function_(function), blocks_(blocks) {
     for (const Target* target : targets_of({Dtype::kF32})) {
       if (!usable(*target, read_machine().features, kAllFeatures)) continue;
       constexpr Dtype kF32 = Dtype::kF32;

@@ -72,7 +72,7 @@ class Chain {
   // Registers of all vectors, but for values and the temporaries, which are the first's.
   u32 value_ = 0, other_ = 0, spare_ = 0, narrow_ = 0, mask_ = 0, temporaries_ = 0, shared_ = 0;
   std::array<u32, kMaxStages> constant_{};
-  u32 own_ = 0;        // the constant of the stage that is computed
+  u32 own_ = 0;  // the constant of the stage that is computed
   std::array<std::optional<u32>, kMaxOperands> holds_;  // registers, for all vectors
   Lanes lanes_;
   Dtype held_{};  // in the stage at hand

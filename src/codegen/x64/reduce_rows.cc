@@ -34,11 +34,11 @@ std::vector<i64> row_offsets(const PlanCall& call, u8 v) {
   return rows;
 }
 
-/// max and min of floats, of several vectors at once: what there is to do about NaN and zeros is done
-/// for all of them together. Where there is a NaN is found of two vectors by one instruction. With
-/// mask registers the rest is right by itself; without, the sign of the greatest of some numbers is
-/// that of their signs together: it is set if all are, and of the least if one is. So it is also if
-/// they are zeros, which compare alike.
+/// max and min of floats, of several vectors at once: what there is to do about NaN and zeros is
+/// done for all of them together. Where there is a NaN is found of two vectors by one instruction.
+/// With mask registers the rest is right by itself; without, the sign of the greatest of some
+/// numbers is that of their signs together: it is set if all are, and of the least if one is. So it
+/// is also if they are zeros, which compare alike.
 class Extremes {
  public:
   static constexpr u32 kTogether = 3;  // at least, where there are so many
@@ -241,10 +241,9 @@ void emit(Vectors& as, const PlanCall& call) {
     for (u32 x = 0; extremes.serve() && x < rows.size() * vecs; x++) {
       const i64 row = rows[x / vecs] + i64{x % vecs * as.lanes()} * size_of(from);
       const Lanes l = as.part(columns, x % vecs);
-      extremes.combine(call.operand[spec.out_index()].first_register + x, l.width, count,
-                       [&](u32 to, u64 i) {
-                         as.load(to, l, from, held, in, static_cast<i64>(i) * step + row);
-                       });
+      extremes.combine(
+          call.operand[spec.out_index()].first_register + x, l.width, count,
+          [&](u32 to, u64 i) { as.load(to, l, from, held, in, static_cast<i64>(i) * step + row); });
     }
     if (extremes.serve()) return;
     for (u64 i = 0; i < count; i++) {
