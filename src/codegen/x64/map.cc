@@ -59,6 +59,9 @@ class MapEmitter {
   }
   /// For a row, whose vectors come next.
   void hold(const std::array<i64, kMaxOperands>& bytes) {
+    bool any = false;
+    for (int o = 0; o < spec_.out_index(); o++) any |= !moves_along(o, v_);
+    if (!any) return;
     flush();
     Chain::Sources row;
     place(row, 0, bytes, 0);
