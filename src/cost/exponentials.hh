@@ -110,8 +110,7 @@ constexpr Recipe exp_recipe() {
 
 /// e^v of a v that is never above 0, as of what is left when a row's greatest number is subtracted.
 /// Without an instruction that scales, all powers are 2^64 times larger than they are until the
-/// end, and there is one limit. The last digits of ln(2) are left out: that is an error of 2^-28.4
-/// |v|, of which rounding the difference makes up to 2^-24 |v|.
+/// end, and there is one limit.
 constexpr Recipe decay_recipe() {
   RecipeCode c;
   const auto r = c.out, n = c.t(0), nearest = c.t(1), spare = c.t(2);
@@ -126,7 +125,7 @@ constexpr Recipe decay_recipe() {
   c.add(LaneOp::kCopy, r, c.x);
   c.on(Needs::kNothing);
   c.add(LaneOp::kSub, n, nearest, c.number(kNearestEighth));
-  c.add(LaneOp::kNegatedFmaInto, r, n, c.number(kLn2));
+  subtract_ln2(c, r, n, 1);
   c.on(Needs::kMaskRegisters);
   c.add(LaneOp::kNoLonger, r, r, c.number(0.05f));
   scaled_power(c, c.out, r, n, nearest, spare, kExpFactors, Powers::kUpToOne);

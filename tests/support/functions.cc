@@ -64,7 +64,6 @@ double function_value(Op op, double x) {
 bool function_takes(Op op, double x) { return op != Op::kDecay || !(x > 0); }
 
 double function_ulps(Op op) {
-  if (op == Op::kDecay) return 5;
   return op == Op::kFloor || op == Op::kCeil || op == Op::kRound ? 0 : 2;
 }
 
