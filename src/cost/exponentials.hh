@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The recipes of exp and exp2.
+// The recipes of exp, exp2 and decay.
 #ifndef MORELLO_COST_EXPONENTIALS_HH
 #define MORELLO_COST_EXPONENTIALS_HH
 
@@ -33,23 +33,26 @@ constexpr float kNearestEighth = 0x1.8p20f;
 constexpr std::array<float, 8> kEighths = {1.0f,           0x1.172b84p+0f, 0x1.306fep+0f,
                                            0x1.4bfdaep+0f, 0x1.6a09e6p+0f, 0x1.8ace54p+0f,
                                            0x1.ae89fap+0f, 0x1.d5818ep+0f};
-/// Their bits, to which 8 n + i is added in the last digits of an exponent, and an exponent taken
-/// away: of an n of either sign, the one that keeps the sum among those of numbers.
-constexpr std::array<u32, 8> eighths_to_shift() {
+/// Their bits times a power of two, to which 8 n + i is added in the last digits of an exponent.
+constexpr std::array<u32, 8> eighths_to_shift(u32 power) {
   std::array<u32, 8> bits{};
   for (u32 i = 0; i < bits.size(); i++)
-    bits[i] = std::bit_cast<u32>(kEighths[i]) - (i << 20) + std::bit_cast<u32>(1.0f);
+    bits[i] = std::bit_cast<u32>(kEighths[i]) - (i << 20) + (power << 23);
   return bits;
 }
+
+/// Which n scaled_power() is for: any, or those of powers up to 1.
+enum class Powers : u8 { kAll, kUpToOne };
 
 /// to = 2^n (1 + r (c1 + r (c2 + c3 r))), of an n from -151 to 129 in eighths, which `nearest` has
 /// in its last digits. Without an instruction that scales, the power is 2^64 times larger or
 /// smaller than it is, neither denormal nor infinite, and a result is rounded by the last
-/// multiplication only if it is denormal. r is overwritten, and may be `to`, as are n and nearest.
+/// multiplication only if it is denormal. Which of both follows from the sign of n; of powers up to
+/// 1 it is known. r is overwritten, and may be `to`, as are n and nearest.
 /// @param spare  used where there is such an instruction.
 constexpr void scaled_power(RecipeCode& c, RecipeCode::Lanes to, RecipeCode::Lanes r,
                             RecipeCode::Lanes n, RecipeCode::Lanes nearest, RecipeCode::Lanes spare,
-                            const std::array<float, 3>& factors) {
+                            const std::array<float, 3>& factors, Powers powers) {
   auto less_one = [&](RecipeCode::Lanes p) {
     c.polynomial(p, r, {factors[2], factors[1], factors[0]});
     c.add(LaneOp::kMul, p, p, r);
@@ -61,19 +64,26 @@ constexpr void scaled_power(RecipeCode& c, RecipeCode::Lanes to, RecipeCode::Lan
   c.add(LaneOp::kScale, to, spare, n);
   c.on(Needs::kNoMaskRegisters);
   less_one(n);
-  c.look_up(r, nearest, eighths_to_shift());
+  // 2^64, or 2^-64 of negative n.
+  constexpr float kLarge = 0x1p64f, kSmall = 0x1p-64f;
+  constexpr u32 kLargeBits = std::bit_cast<u32>(kLarge), kSmallBits = std::bit_cast<u32>(kSmall);
+  const bool all = powers == Powers::kAll;
+  c.look_up(r, nearest, eighths_to_shift(all ? 127 : 64));
   c.shift(LaneOp::kShiftLeft, nearest, nearest, 20);
   c.add(LaneOp::kAddInteger, r, r, nearest);
-  // 2^64, or 2^-64 of negative n.
-  constexpr u32 kLarge = std::bit_cast<u32>(0x1p64f), kSmall = std::bit_cast<u32>(0x1p-64f);
-  c.shift(LaneOp::kShiftRightSigned, nearest, nearest, 31);
-  c.add(LaneOp::kAnd, nearest, nearest, c.bits(kLarge ^ kSmall));
-  c.add(LaneOp::kXor, nearest, nearest, c.bits(kLarge));
-  c.add(LaneOp::kSubInteger, r, r, nearest);
+  if (all) {
+    c.shift(LaneOp::kShiftRightSigned, nearest, nearest, 31);
+    c.add(LaneOp::kAnd, nearest, nearest, c.bits(kLargeBits ^ kSmallBits));
+    c.add(LaneOp::kXor, nearest, nearest, c.bits(kLargeBits));
+    c.add(LaneOp::kSubInteger, r, r, nearest);
+  }
   c.add(LaneOp::kFmaInto, r, n, r);  // of NaN, that of n
-  c.add(LaneOp::kMul, to, r, nearest);
+  c.add(LaneOp::kMul, to, r, all ? nearest : c.number(kSmall));
   c.on(Needs::kNothing);
 }
+
+/// Of e^r, |r| up to ln(2) / 16.
+constexpr std::array<float, 3> kExpFactors = {1, 0x1.00087ep-1f, 0x1.555be4p-3f};
 
 /// With n the eighth nearest to v / ln(2), and r what is left, e^v = 2^n e^r. What scales takes any
 /// n; there it is enough that r is small, whatever v is. Multiplications take most of the time, of
@@ -94,7 +104,31 @@ constexpr Recipe exp_recipe() {
   subtract_ln2(c, r, n, 1);
   c.on(Needs::kMaskRegisters);
   c.add(LaneOp::kNoLonger, r, r, c.number(0.05f));
-  scaled_power(c, c.out, r, n, nearest, spare, {1, 0x1.00087ep-1f, 0x1.555be4p-3f});
+  scaled_power(c, c.out, r, n, nearest, spare, kExpFactors, Powers::kAll);
+  return c.recipe();
+}
+
+/// e^v of a v that is never above 0, as of what is left when a row's greatest number is subtracted.
+/// Without an instruction that scales, all powers are 2^64 times larger than they are until the
+/// end, and there is one limit.
+constexpr Recipe decay_recipe() {
+  RecipeCode c;
+  const auto r = c.out, n = c.t(0), nearest = c.t(1), spare = c.t(2);
+  c.on(Needs::kNoMaskRegisters);
+  c.add(LaneOp::kCopy, nearest, c.number(-104));
+  c.add(LaneOp::kGreater, r, nearest, c.x);  // of NaN, that
+  c.add(LaneOp::kCopy, nearest, c.number(kNearestEighth));
+  c.add(LaneOp::kFmaInto, nearest, r, c.number(kLog2e));
+  c.on(Needs::kMaskRegisters);
+  c.add(LaneOp::kCopy, nearest, c.number(kNearestEighth));
+  c.add(LaneOp::kFmaInto, nearest, c.x, c.number(kLog2e));
+  c.add(LaneOp::kCopy, r, c.x);
+  c.on(Needs::kNothing);
+  c.add(LaneOp::kSub, n, nearest, c.number(kNearestEighth));
+  subtract_ln2(c, r, n, 1);
+  c.on(Needs::kMaskRegisters);
+  c.add(LaneOp::kNoLonger, r, r, c.number(0.05f));
+  scaled_power(c, c.out, r, n, nearest, spare, kExpFactors, Powers::kUpToOne);
   return c.recipe();
 }
 
@@ -113,7 +147,8 @@ constexpr Recipe exp2_recipe() {
   c.add(LaneOp::kSub, r, r, n);
   c.on(Needs::kMaskRegisters);
   c.add(LaneOp::kNoLonger, r, r, c.number(0.07f));
-  scaled_power(c, c.out, r, n, nearest, spare, {0x1.62e43p-1f, 0x1.ec0c32p-3f, 0x1.c6b94ap-5f});
+  scaled_power(c, c.out, r, n, nearest, spare, {0x1.62e43p-1f, 0x1.ec0c32p-3f, 0x1.c6b94ap-5f},
+               Powers::kAll);
   return c.recipe();
 }
 

@@ -275,7 +275,8 @@ constexpr Recipe rounding_recipe(Rounding way) {
   return c.recipe();
 }
 
-constexpr Recipe kExp = exp_recipe(), kExp2 = exp2_recipe(), kLog = log_recipe();
+constexpr Recipe kExp = exp_recipe(), kExp2 = exp2_recipe(), kDecay = decay_recipe();
+constexpr Recipe kLog = log_recipe();
 constexpr Recipe kTanh = tanh_recipe(), kSigmoid = sigmoid_recipe(), kSilu = silu_recipe();
 constexpr Recipe kErf = erf_recipe(), kRsqrt = rsqrt_recipe();
 constexpr Recipe kFloor = rounding_recipe(Rounding::kDown), kCeil = rounding_recipe(Rounding::kUp),
@@ -333,6 +334,8 @@ constexpr const Recipe* in_f32(Op op) {
       return &kExp;
     case Op::kExp2:
       return &kExp2;
+    case Op::kDecay:
+      return &kDecay;
     case Op::kLog:
       return &kLog;
     case Op::kTanh:

@@ -53,6 +53,9 @@ void with_function(Op op, Dtype computed, F&& f) {
     break;
 #include "spec/elementwise.def"
 #undef MORELLO_ELEMENTWISE
+    case Op::kDecay:
+      f([](double x, double, double) { return std::exp(x); });
+      break;
     case Op::kMulAdd:
       f([](double x, double y, double) { return x * y; });
       break;

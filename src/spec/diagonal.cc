@@ -31,6 +31,7 @@ Masked masked_value(const Stage& stage, Masked x, Masked y) {
       return x;
     case Op::kExp:
     case Op::kExp2:
+    case Op::kDecay:
     case Op::kSigmoid:
       return x == Masked::kLeast ? Masked::kZero : Masked::kAny;
     case Op::kMul:

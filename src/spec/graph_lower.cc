@@ -11,6 +11,7 @@
 #include "spec/canonical.hh"
 #include "spec/draft.hh"
 #include "spec/graph.hh"
+#include "spec/graph_rules.hh"
 #include "spec/roles.hh"
 #include "support/number.hh"
 
@@ -18,8 +19,6 @@ namespace morello {
 namespace {
 
 using Kind = Source::Kind;
-
-bool is_number(const Source& s, double value) { return s == Source{Kind::kNumber, 0, value}; }
 
 class Lowering {
  public:
@@ -98,27 +97,6 @@ class Lowering {
     return same ? std::optional(x) : std::nullopt;
   }
 
-  /// One way to write what can be written in several.
-  static void normalise(GraphStage& stage) {
-    Source &x = stage.in[0], &y = stage.in[1];
-    const bool commutes = stage.op == Op::kAdd || stage.op == Op::kMul || stage.op == Op::kMax ||
-                          stage.op == Op::kMin;
-    auto rank = [](const Source& s) {
-      return s.kind == Kind::kStage ? 0 : s.kind == Kind::kTensor ? 1 : 2;
-    };
-    if (commutes && y.kind != Kind::kNone && rank(x) > rank(y)) std::swap(x, y);
-    if (stage.op == Op::kMulAdd && stage.reduce.empty()) stage.op = Op::kMul;
-    if (stage.op == Op::kMul && x == y) {
-      stage.op = Op::kSquare;
-      y = {};
-    }
-    if (stage.op == Op::kDiv && is_number(x, 1)) {
-      stage.op = Op::kRecip;
-      x = y;
-      y = {};
-    }
-  }
-
   /// Replaces stages by equal ones before them, and by what they read if they do nothing.
   void forward() {
     std::vector<GraphStage> before = std::move(stages_);
@@ -132,6 +110,8 @@ class Lowering {
       GraphStage& stage = before[i];
       for (Source& in : stage.in) in = moved(in);
       normalise(stage);
+      if (stage.op == Op::kExp && is_never_positive(stages_, computed_, stage.in[0]))
+        stage.op = Op::kDecay;
       if (const auto same = unchanged(stage)) {
         now[i] = *same;
         continue;

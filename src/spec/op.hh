@@ -22,6 +22,7 @@ enum class Op : u8 {
   kCopy = 41,    // in0
   kMulAdd = 42,  // in0 * in1, summed over the reduced dimensions
   kKeep = 43,    // in0 where the Spec's diagonal keeps it, else -inf: spec/diagonal.hh
+  kDecay = 44,   // e^in0, of an in0 that is never above 0: spec/graph_rules.hh
 };
 
 struct Elementwise {
@@ -38,7 +39,8 @@ inline constexpr Elementwise kElementwise[] = {
 #undef MORELLO_ELEMENTWISE
 };
 
-/// 1 to 3 for elementwise operations, 0 for others and for numbers of none.
+/// 1 to 3 for elementwise operations, also those that no text names, 0 for others and for numbers
+/// of none.
 constexpr int elementwise_inputs(Op op) {
   switch (op) {
 #define MORELLO_ELEMENTWISE(constant, name, number, inputs, ...) \
@@ -46,6 +48,8 @@ constexpr int elementwise_inputs(Op op) {
     return inputs;
 #include "spec/elementwise.def"
 #undef MORELLO_ELEMENTWISE
+    case Op::kDecay:
+      return 1;
     default:
       return 0;
   }
@@ -59,6 +63,8 @@ constexpr OpClass class_of(Op op) {
     return OpClass::price;
 #include "spec/elementwise.def"
 #undef MORELLO_ELEMENTWISE
+    case Op::kDecay:
+      return OpClass::kRecipe;
     default:
       return OpClass::kSimple;
   }
@@ -98,6 +104,8 @@ constexpr std::string_view name_of(Op op) {
       return "muladd";
     case Op::kKeep:
       return "keep";
+    case Op::kDecay:
+      return "decay";
     default:
       return "?";
   }

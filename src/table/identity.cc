@@ -171,13 +171,15 @@ void add_constants(Fingerprint& costs) {
 
 /// Of each operation, most of which no probe has.
 void add_operations(const Target& t, Fingerprint& costs) {
+  auto add = [&](Op op, Dtype computed) {
+    const Recipe* recipe = recipe_of(op, computed);
+    costs.add(recipe ? recipe->temporaries_on(t) : 0);
+    costs.add(op_units(op, computed, t));
+    costs.add(scalar_op_units(op, computed, t));
+  };
   for (const Elementwise& e : kElementwise)
-    for (Dtype computed : {Dtype::kF32, Dtype::kI32}) {
-      const Recipe* recipe = recipe_of(e.op, computed);
-      costs.add(recipe ? recipe->temporaries_on(t) : 0);
-      costs.add(op_units(e.op, computed, t));
-      costs.add(scalar_op_units(e.op, computed, t));
-    }
+    for (Dtype computed : {Dtype::kF32, Dtype::kI32}) add(e.op, computed);
+  add(Op::kDecay, Dtype::kF32);
 }
 
 void add_names(Fingerprint& actions) {

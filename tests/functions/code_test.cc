@@ -15,6 +15,13 @@
 namespace morello::testing {
 namespace {
 
+std::vector<Op> all_with_recipes() {
+  std::vector<Op> all = {Op::kDecay};
+  for (const Elementwise& e : kElementwise)
+    if (class_of(e.op) == OpClass::kRecipe) all.push_back(e.op);
+  return all;
+}
+
 /// The instructions of an operation on `count` numbers.
 std::vector<std::string> code_of(Op op, MicrokernelId leaf, Isa isa, u32 count) {
   const std::vector<Dtype> types(static_cast<size_t>(elementwise_inputs(op)) + 1, Dtype::kF32);
@@ -71,19 +78,18 @@ size_t instructions(const Recipe& recipe, Needs needs) {
 
 TEST_CASE(
     "recipes become the same instructions for AVX2 and AVX-512, but for those of one of them") {
-  for (const Elementwise& e : kElementwise) {
-    if (class_of(e.op) != OpClass::kRecipe) continue;
-    CAPTURE(e.name);
+  for (Op op : all_with_recipes()) {
+    CAPTURE(name_of(op));
     auto arithmetic = [&](Isa isa, u32 count) {
       std::vector<std::string> lines;
-      for (const std::string& line : code_of(e.op, MicrokernelId::kMap, isa, count))
+      for (const std::string& line : code_of(op, MicrokernelId::kMap, isa, count))
         if (is_arithmetic(line))
           lines.push_back(replaced(plain(line, isa), "^vpbroadcastq", "vbroadcastss"));
       return lines;
     };
     const auto narrow = arithmetic(Isa::kAvx2, 8), wide = arithmetic(Isa::kAvx512, 16);
     CHECK(narrow.size() >= 1);
-    const Recipe& recipe = *recipe_of(e.op, Dtype::kF32);
+    const Recipe& recipe = *recipe_of(op, Dtype::kF32);
     const size_t alike = common(narrow, wide);
     if (instructions(recipe, Needs::kMaskRegisters) == 0) {
       CHECK(instructions(recipe, Needs::kNoMaskRegisters) == 0);
@@ -98,15 +104,14 @@ TEST_CASE(
 }
 
 TEST_CASE("code for AVX2 has no register of AVX-512, whatever its length") {
-  for (const Elementwise& e : kElementwise) {
-    if (class_of(e.op) != OpClass::kRecipe) continue;
+  for (Op op : all_with_recipes()) {
     for (MicrokernelId leaf : {MicrokernelId::kMap, MicrokernelId::kScalarMap})
       for (u32 count : {1u, 2u, 3u, 5u, 7u, 8u, 11u, 100u}) {
-        for (const std::string& line : code_of(e.op, leaf, Isa::kAvx2, count))
+        for (const std::string& line : code_of(op, leaf, Isa::kAvx2, count))
           CHECK_MESSAGE(
               !std::regex_search(line, std::regex("zmm|\\bk[0-7]\\b|[xy]mm(1[6-9]|[23][0-9])|\\{")),
               line);
-        const auto wide = code_of(e.op, leaf, Isa::kAvx512, count);
+        const auto wide = code_of(op, leaf, Isa::kAvx512, count);
         CHECK(wide.back().find("ret") != std::string::npos);
       }
   }

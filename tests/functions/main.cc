@@ -65,13 +65,12 @@ void compare(double want, float x, float got, Worst& worst) {
 /// All kernels of one function on some blocks.
 class Run {
  public:
-  Run(const Elementwise& function, const std::vector<u32>& blocks)
-      : function_(function), blocks_(blocks) {
+  Run(Op function, const std::vector<u32>& blocks) : function_(function), blocks_(blocks) {
     for (const Target* target : targets_of({Dtype::kF32})) {
       if (!usable(*target, read_machine().features, kAllFeatures)) continue;
       constexpr Dtype kF32 = Dtype::kF32;
-      vectors_.emplace_back(*target, MicrokernelId::kMap, function.op, kF32, kF32, kBlock);
-      elements_.emplace_back(*target, MicrokernelId::kScalarMap, function.op, kF32, kF32, kBlock);
+      vectors_.emplace_back(*target, MicrokernelId::kMap, function, kF32, kF32, kBlock);
+      elements_.emplace_back(*target, MicrokernelId::kScalarMap, function, kF32, kF32, kBlock);
     }
   }
   bool empty() const { return vectors_.empty(); }
@@ -79,10 +78,10 @@ class Run {
   /// Prints what was found; is all right?
   bool all() {
     on_all_processors([this] { work(); });
-    const double allowed = function_ulps(function_.op);
+    const double allowed = function_ulps(function_);
     const bool good = worst_.wrong == 0 && worst_.ulps <= allowed && different_ == 0;
     std::printf("%-10s %.3f ulp at %a (%.9g), got %a; %llu wrong, %llu not the same bits%s\n",
-                std::string(function_.name).c_str(), worst_.ulps, worst_.at,
+                std::string(name_of(function_)).c_str(), worst_.ulps, worst_.at,
                 static_cast<double>(worst_.at), worst_.got,
                 static_cast<unsigned long long>(worst_.wrong),
                 static_cast<unsigned long long>(different_), good ? "" : ": FAILED");
@@ -98,7 +97,10 @@ class Run {
     Worst worst;
     u64 different = 0;
     for (size_t i; (i = next_++) < blocks_.size();) {
-      for (u32 j = 0; j < kBlock; j++) in[j] = std::bit_cast<float>(blocks_[i] << 16 | j);
+      for (u32 j = 0; j < kBlock; j++) {
+        in[j] = std::bit_cast<float>(blocks_[i] << 16 | j);
+        if (!function_takes(function_, in[j])) in[j] = -in[j];
+      }
       vectors_[0].run(in.data(), first.data());
       auto compare_bits = [&](const Leaf& f) {
         f.run(in.data(), out.data());
@@ -109,7 +111,7 @@ class Run {
       if (blocks_.size() <= kSample || i % 16 == 0)
         for (const Leaf& f : elements_) compare_bits(f);
       for (u32 j = 0; j < kBlock; j++)
-        compare(function_value(function_.op, in[j]), in[j], first[j], worst);
+        compare(function_value(function_, in[j]), in[j], first[j], worst);
     }
     std::lock_guard lock(mutex_);
     different_ += different;
@@ -121,7 +123,7 @@ class Run {
     worst_.got = worst.got;
   }
 
-  const Elementwise& function_;
+  const Op function_;
   const std::vector<u32>& blocks_;
   std::vector<Leaf> vectors_, elements_;
   std::atomic<size_t> next_ = 0;
@@ -134,10 +136,9 @@ int run(int count, char** values) {
   const auto blocks = read_arguments(count, values, "morello-functions", kEdges, kSample, true);
   if (!blocks) return 2;
   size_t tried = 0, wrong = 0;
-  for (const Elementwise& e : kElementwise) {
-    if (e.inputs != 1 || class_of(e.op) != OpClass::kRecipe) continue;
-    if (!blocks->only.empty() && e.name != blocks->only) continue;
-    Run function(e, blocks->list);
+  for (Op op : functions()) {
+    if (!blocks->only.empty() && name_of(op) != blocks->only) continue;
+    Run function(op, blocks->list);
     if (function.empty()) {
       std::printf("skipped: no kernel can run on this CPU\n");
       return kSkip;

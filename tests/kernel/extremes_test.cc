@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -146,6 +147,36 @@ TEST_CASE("pools give NaN for NaN in a window, and know the sign of zero") {
             REQUIRE_MESSAGE(one == seen.back(), text << " round " << round);
         }
       }
+}
+
+/// Exponentials are computed of what is never above 0 there: but where a fast_max met a NaN.
+TEST_CASE("softmax is NaN where its row has a NaN or infinity, and 0 of what is far below") {
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kLow[] = {-kInfinite, -std::numeric_limits<float>::max(), -1e30f, -104, -88, -87};
+  for (u32 n : {3u, 16u, 37u, 200u, 1100u}) {
+    const std::string shape = "f32[4," + std::to_string(n) + "]";
+    const Kernels kernels("softmax " + shape + " axis=1");
+    std::vector<float> in(size_t{4} * n), out(in.size());
+    for (u32 place = 0; place < n; place += n / 3) {
+      for (u32 i = 0; i < n; i++) {
+        in[i] = i == place ? kNan : static_cast<float>(i % 7) * 40;
+        in[n + i] = i == place ? kInfinite : -static_cast<float>(i);
+        in[2 * n + i] = -kInfinite;
+        in[3 * n + i] = i == place ? 2e38f : kLow[i % std::size(kLow)];
+        if (i != place && i % 2 == 0) in[3 * n + i] = 1e38f;
+      }
+      kernels.each({in.data(), out.data()}, [&] {
+        for (u32 i = 0; i < n; i++) {
+          INFO("n " << n << " place " << place << " i " << i);
+          REQUIRE(std::isnan(out[i]));
+          REQUIRE((std::isnan(out[n + i]) || (i != place && out[n + i] == 0)));
+          REQUIRE(std::isnan(out[2 * n + i]));
+          REQUIRE(std::bit_cast<u32>(out[3 * n + i]) == std::bit_cast<u32>(i == place ? 1.f : 0.f));
+        }
+      });
+    }
+  }
 }
 
 TEST_CASE("max and min give NaN for NaN in either operand, and know the sign of zero") {

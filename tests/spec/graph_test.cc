@@ -237,6 +237,32 @@ TEST_CASE("graph: heads are what their parts are, whatever order they are writte
   }
 }
 
+TEST_CASE("graph: exponentials of what is left below a greatest number are known as such") {
+  const std::pair<std::string_view, bool> kTexts[] = {
+      {"softmax f32[6,9] axis=1", true},
+      {"softmax bf16[6,9] axis=0 -> f32[6,9]", true},
+      {"logsumexp f32[6,9,2] axis=0,2", true},
+      {"x f32[6,9]; m = reduce_max x axis=1 keep; sub x m -> exp", true},
+      {"x f32[6,9]; s = mul x 2 -> relu; m = reduce_fast_max s axis=1 keep; sub s m -> exp", true},
+      {"x i32[6,9]; m = reduce_max x axis=1 keep; sub x m -> exp", false},  // modulo 2^32
+      {"x f32[6,9]; m = reduce_min x axis=1 keep; sub x m -> exp", false},
+      {"x f32[6,9]; m = reduce_max x axis=1 keep; sub m x -> exp", false},
+      {"x f32[6,9]; m = reduce_max x axis=1 keep; add x m -> exp", false},
+      {"x f32[6,9]; m = reduce_max x axis=1 keep; sub x m -> exp2", false},
+      {"x f32[6,9]; m = reduce_max x axis=1 keep; mul x 2 -> sub m -> exp", false},
+      {"m = reduce_max x f32[6,9] axis=1 keep; sub f32[6,9] m -> exp", false},
+      {"m = max x f32[6,9] y f32[6,9]; sub x m -> exp", false},
+      {"sub f32[6,9] f32[6,1] -> exp", false},
+  };
+  for (const auto& known : kTexts) {
+    INFO(known.first);
+    const Spec spec = lowered(known.first).spec;
+    bool decays = false;
+    for (int s = 0; s < spec.stage_count; s++) decays |= spec.stage[s].op == Op::kDecay;
+    CHECK(decays == known.second);
+  }
+}
+
 TEST_CASE(
     "graph: random ones compute what their nodes mean, in any order, and print as themselves") {
   size_t stages = 0, operands = 0;

@@ -56,7 +56,7 @@ double extreme(Op op, double x, double y) {
 /// A function that is not rounded correctly, of numbers that may be off: its least and greatest
 /// value there, both as far off as they may be. Where it has no least value in between, its ends.
 Interval function_interval(Op op, Interval a) {
-  if (std::isinf(a.error)) return {0, kInfinity};
+  if (std::isinf(a.error) || !function_takes(op, a.value + a.error)) return {0, kInfinity};
   const double value = function_value(op, a.value);
   if (std::isnan(value) && a.error == 0) return {kNan, 0};
   double error = 0;
@@ -134,6 +134,7 @@ Interval apply(Op op, Interval a, Interval b, Interval c = {}) {
       r = {function_value(op, x), a.error == 0 ? 0 : a.error + 1};
       return {r.value, r.error};
     case Op::kExp:
+    case Op::kDecay:
     case Op::kExp2:
     case Op::kLog:
     case Op::kTanh:
@@ -225,6 +226,7 @@ i32 apply(Op op, i64 x, i64 y, i64 z = 0) {
     case Op::kCeil:
     case Op::kRound:
     case Op::kExp:
+    case Op::kDecay:
     case Op::kExp2:
     case Op::kLog:
     case Op::kTanh:

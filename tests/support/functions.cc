@@ -20,9 +20,17 @@ double logistic(double x) {
 
 }  // namespace
 
+std::vector<Op> functions() {
+  std::vector<Op> all = {Op::kDecay};
+  for (const Elementwise& e : kElementwise)
+    if (e.inputs == 1 && class_of(e.op) == OpClass::kRecipe) all.push_back(e.op);
+  return all;
+}
+
 double function_value(Op op, double x) {
   switch (op) {
     case Op::kExp:
+    case Op::kDecay:
       return std::exp(x);
     case Op::kExp2:
       return std::exp2(x);
@@ -52,6 +60,8 @@ double function_value(Op op, double x) {
       return std::numeric_limits<double>::quiet_NaN();
   }
 }
+
+bool function_takes(Op op, double x) { return op != Op::kDecay || !(x > 0); }
 
 double function_ulps(Op op) {
   return op == Op::kFloor || op == Op::kCeil || op == Op::kRound ? 0 : 2;

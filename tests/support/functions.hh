@@ -4,12 +4,20 @@
 #ifndef MORELLO_TESTS_SUPPORT_FUNCTIONS_HH
 #define MORELLO_TESTS_SUPPORT_FUNCTIONS_HH
 
+#include <vector>
+
 #include "spec/op.hh"
 
 namespace morello::testing {
 
+/// All of them.
+std::vector<Op> functions();
+
 /// In double, as close as that gets.
 double function_value(Op op, double x);
+
+/// Is anything promised of the result?
+bool function_takes(Op op, double x);
 
 /// Units of the last place of an f32 that docs/numerics.md allows.
 double function_ulps(Op op);

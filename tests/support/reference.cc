@@ -101,6 +101,7 @@ double elementwise(Op op, double x, double y, double z = 0) {
     case Op::kFastMin:
       return x < y ? x : y;
     case Op::kExp:
+    case Op::kDecay:
     case Op::kExp2:
     case Op::kLog:
     case Op::kTanh:

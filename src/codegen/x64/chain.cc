@@ -2,6 +2,7 @@
 #include "codegen/x64/chain.hh"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <utility>
 
@@ -45,6 +46,38 @@ void Chain::prepare(u32 width, Lanes odd) {
   for (int s = 0; s < spec.stage_count; s++)
     if (needs_.constants >> s & 1) as_.fill(constant_[s], width, *lanes_constant(spec.stage[s]));
   if (odd.masked() && (as_.avx512() || needs_.mask)) as_.set_mask(odd.count, mask_);
+}
+
+void Chain::hold(const Sources& sources, u32 free) {
+  holds_ = {};
+  const Spec& spec = call_.spec;
+  std::array<std::optional<Dtype>, kMaxOperands> read_as;
+  DimMask seconds = 0;  // operands
+  bool is_other_free = needs_.other;
+  for (int s = 0; s < spec.stage_count; s++) {
+    const Stage& stage = spec.stage[s];
+    const Dtype held = held_in(spec, stage);
+    is_other_free &= !is_ternary(stage.op) && !accumulates(spec, stage);
+    if (is_operand(stage.in[1])) seconds = static_cast<DimMask>(seconds | 1u << stage.in[1]);
+    for (Ref in : stage.in) {
+      if (!is_operand(in) || in == spec.out_index()) continue;
+      if (read_as[in] && *read_as[in] != held) return;
+      read_as[in] = held;
+    }
+  }
+  is_other_free &= std::has_single_bit(static_cast<u32>(seconds));
+  for (int o = 0; o < spec.out_index(); o++) {
+    const auto at = static_cast<size_t>(o);
+    if (!read_as[at] || sources[at].in_register || !sources[at].broadcast) continue;
+    if (is_other_free && (seconds >> o & 1))
+      holds_[at] = other_;
+    else if (free < as_.target().vector_registers)
+      holds_[at] = free++;
+    else
+      continue;
+    as_.broadcast(*holds_[at], as_.lanes(), spec.operand[o].dtype, *read_as[at], sources[at].base,
+                  sources[at].bytes);
+  }
 }
 
 void Chain::compute(Lanes l, std::span<const Sources> vectors) {
@@ -180,6 +213,7 @@ u32 Chain::stage(int index, u32 to) {
       return in_register(in0, to);  // of integers
     case Op::kExp:
     case Op::kExp2:
+    case Op::kDecay:
     case Op::kLog:
     case Op::kTanh:
     case Op::kSigmoid:
@@ -228,6 +262,7 @@ u32 Chain::in_register(Ref input, u32 to) {
   const Source& source = sources()[input];
   const Dtype from = call_.spec.operand[input].dtype;
   if (!is_fetched(input)) return source.index;
+  if (const std::optional<u32>& held = holds_[input]) return *held;
   if (source.in_register)
     as_.convert(to, source.index, lanes_.width, from, held_);
   else if (source.broadcast && lanes_.width > 1)

@@ -5,6 +5,7 @@
 #define MORELLO_CODEGEN_X64_CHAIN_HH
 
 #include <array>
+#include <optional>
 #include <span>
 
 #include "codegen/x64/vectors.hh"
@@ -40,6 +41,10 @@ class Chain {
 
   /// Loads constants of `width` elements, and readies the mask for vectors like `odd`.
   void prepare(u32 width, Lanes odd);
+  /// Loads what is one element for all vectors that follow, as far as there are registers: that
+  /// which is for second inputs, if nothing else gets there, and those from `free` on. Vectors have
+  /// to find it where these sources do, up to the next call.
+  void hold(const Sources& sources, u32 free);
   void compute(Lanes l, const Sources& sources) { compute(l, std::span(&sources, 1)); }
   /// REQUIRES: at most side_by_side() of them.
   void compute(Lanes l, std::span<const Sources> vectors);
@@ -68,6 +73,7 @@ class Chain {
   u32 value_ = 0, other_ = 0, spare_ = 0, narrow_ = 0, mask_ = 0, temporaries_ = 0, shared_ = 0;
   std::array<u32, kMaxStages> constant_{};
   u32 own_ = 0;  // the constant of the stage that is computed
+  std::array<std::optional<u32>, kMaxOperands> holds_;  // registers, for all vectors
   Lanes lanes_;
   Dtype held_{};  // in the stage at hand
   // The vector at hand, and where the values of its stages are.

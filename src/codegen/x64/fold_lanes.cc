@@ -41,8 +41,9 @@ class FoldLanes {
     }
     chain_.prepare(lanes, Lanes{});
     for (u32 c = 0; c < sums; c++) as_.fill(sum_ + c, lanes, neutral());
-    const u32 together = chain_.side_by_side(1),
-              unroll = static_cast<u32>(round_up(kUnroll, together));
+    const u32 together = chain_.side_by_side(1);
+    chain_.hold(sources(0, 0), chain_.after(together) + together - 1);
+    const u32 unroll = static_cast<u32>(round_up(kUnroll, together));
     as_.for_chunks(full, unroll, moving(), [&](u64 count) {
       for (u64 i = 0; i < count; i += together) {
         const u32 vectors = static_cast<u32>(std::min<u64>(together, count - i));
@@ -83,20 +84,25 @@ class FoldLanes {
     return all;
   }
 
+  /// Of the `v`-th of some vectors that are computed side by side, which is vector `j`.
+  Chain::Sources sources(u32 v, i64 j) const {
+    Chain::Sources from;
+    const int out = call_.spec.out_index();
+    for (int o = 0; o < out; o++) {
+      from[o].broadcast = step_[o] == 0;
+      from[o].base = in_[o];
+      from[o].bytes = j * step_[o];
+    }
+    from[out].in_register = true;
+    from[out].index = x(v);
+    return from;
+  }
+
   /// Leaves what the stages make of vectors `j` and following from the pointers in x().
   void compute(Lanes l, i64 j, u32 vectors = 1) {
-    std::array<Chain::Sources, kMostSideBySide> sources;
-    const int out = call_.spec.out_index();
-    for (u32 v = 0; v < vectors; v++) {
-      for (int o = 0; o < out; o++) {
-        sources[v][o].broadcast = step_[o] == 0;
-        sources[v][o].base = in_[o];
-        sources[v][o].bytes = (j + v) * step_[o];
-      }
-      sources[v][out].in_register = true;
-      sources[v][out].index = x(v);
-    }
-    chain_.compute(l, std::span(sources.data(), vectors));
+    std::array<Chain::Sources, kMostSideBySide> all;
+    for (u32 v = 0; v < vectors; v++) all[v] = sources(v, j + v);
+    chain_.compute(l, std::span(all.data(), vectors));
   }
 
   void keep(Lanes l, i64 j, u32 from) {

@@ -57,6 +57,16 @@ class MapEmitter {
       as_.prefetch(pointer_[o], bytes[o] + along + ahead);
     }
   }
+  /// For a row, whose vectors come next.
+  void hold(const std::array<i64, kMaxOperands>& bytes) {
+    bool any = false;
+    for (int o = 0; o < spec_.out_index(); o++) any |= !moves_along(o, v_);
+    if (!any) return;
+    flush();
+    Chain::Sources row;
+    place(row, 0, bytes, 0);
+    chain_.hold(row, chain_.after(side_by_side_));
+  }
   void flush() {
     if (waiting_ > 0) chain_.compute(lanes_, std::span(sources_.data(), waiting_));
     waiting_ = 0;
@@ -108,8 +118,10 @@ class MapEmitter {
     u32 full = columns_ / as_.lanes();
     if (full > kMostVectors) return emit_long_rows(rows, m, full);
     as_.for_chunks(rows, std::max(1u, kMostVectors / vecs_), pointers(m, 1), [&](u64 count) {
-      for (u64 i = 0; i < count; i++)
+      for (u64 i = 0; i < count; i++) {
+        if (vecs_ > 1 && side_by_side_ == 1) hold(along(m, i));  // not for vectors of several rows
         for (u32 j = 0; j < vecs_; j++) compute(j, as_.part(columns_, j), along(m, i), 0);
+      }
       flush();
     });
   }
@@ -117,6 +129,7 @@ class MapEmitter {
   void emit_long_rows(u32 rows, u8 m, u32 full) {
     u32 chunks = full / kMostVectors * kMostVectors;
     as_.for_chunks(rows, 1, pointers(m, 1), [&](u64) {
+      hold({});
       as_.for_chunks(chunks, kMostVectors, pointers(v_, as_.lanes()), [&](u64 count) {
         for (u64 j = 0; j < count; j++)
           compute(static_cast<u32>(j), as_.lanes_of(as_.lanes()), {}, 0);

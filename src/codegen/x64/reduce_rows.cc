@@ -34,34 +34,87 @@ std::vector<i64> row_offsets(const PlanCall& call, u8 v) {
   return rows;
 }
 
-/// max and min of floats with mask registers: of several vectors at once, so that where there is a
-/// NaN is found of two of them by one instruction, and noted once.
+/// max and min of floats, of several vectors at once: what there is to do about NaN and zeros is
+/// done for all of them together. Where there is a NaN is found of two vectors by one instruction.
+/// With mask registers the rest is right by itself; without, the sign of the greatest of some
+/// numbers is that of their signs together: it is set if all are, and of the least if one is. So it
+/// is also if they are zeros, which compare alike.
 class Extremes {
  public:
-  static constexpr u32 kTogether = 3;
+  static constexpr u32 kTogether = 3;  // at least, where there are so many
 
-  /// @param nan  a register.
-  Extremes(Vectors& as, Op op, Dtype held, u32 nan)
-      : as_(as), op_(op), nan_(nan), serve_(as.avx512() && held == Dtype::kF32) {}
+  /// @param first  the first of registers(), behind one for what is loaded.
+  Extremes(Vectors& as, Op op, Dtype held, u32 loaded, u32 first)
+      : as_(as),
+        greatest_(op == Op::kMax),
+        loaded_(loaded),
+        first_(first),
+        serve_(held == Dtype::kF32 && (op == Op::kMax || op == Op::kMin)) {}
 
-  bool serve() const { return serve_ && (op_ == Op::kMax || op_ == Op::kMin); }
-  void prepare() const { as_.fill(nan_, as_.lanes(), 0x7fc00000); }
-  /// result = result op each of the vectors
+  /// Is it an operation of these?
+  bool serve() const { return serve_; }
+  bool serve_one() const { return serve_ && as_.avx512(); }
+  void prepare() const {
+    if (as_.avx512()) as_.fill(nan(), as_.lanes(), kNan);
+  }
+
+  /// result = result op each of `count` vectors, which load(to, i) loads.
+  template <class F>
+  void combine(u32 result, u32 width, u64 count, F load) const {
+    if (!as_.avx512()) return combine_by_signs(result, width, count, load);
+    for (u64 i = 0; i < count; i += kTogether) {
+      const std::array<u32, kTogether> all = {loaded_, first_, first_ + 1};
+      const auto together = std::span(all).first(std::min<u64>(kTogether, count - i));
+      for (size_t j = 0; j < together.size(); j++) load(all[j], i + j);
+      combine(result, width, together);
+    }
+  }
+
+  /// With mask registers.
   void combine(u32 result, u32 width, std::span<const u32> vectors) const {
-    constexpr u8 kOrdered = 7;
     const Assembler::Vec to = as_.vec(result, width);
     auto x = [&](size_t i) { return as_.vec(vectors[std::min(i, vectors.size() - 1)], width); };
     as_.vcmpps(as_.k2, to, x(0), kOrdered);
     for (size_t i = 1; i < vectors.size(); i += 2)
       as_.vcmpps(as_.k2 | as_.k2, x(i), x(i + 1), kOrdered);
-    for (size_t i = 0; i < vectors.size(); i++) as_.vrangeps(to, to, x(i), op_ == Op::kMax ? 5 : 4);
-    as_.vblendmps(to | as_.k2, as_.vec(nan_, width), to);
+    for (size_t i = 0; i < vectors.size(); i++) as_.vrangeps(to, to, x(i), greatest_ ? 5 : 4);
+    as_.vblendmps(to | as_.k2, as_.vec(nan(), width), to);
   }
 
  private:
+  static constexpr u32 kNan = 0x7fc00000;
+  static constexpr u8 kOrdered = 7, kUnordered = 3;
+  u32 nan() const { return first_ + 2; }
+
+  template <class F>
+  void combine_by_signs(u32 result, u32 width, u64 count, F load) const {
+    const Assembler::Vec to = as_.vec(result, width), sign = as_.vec(first_ + 1, width),
+                         odd = as_.vec(first_ + 2, width);
+    const Assembler::Vec vectors[] = {as_.vec(loaded_, width), as_.vec(first_, width)};
+    auto signs = [&](const Assembler::Vec& with, const Assembler::Vec& x) {
+      greatest_ ? as_.vandps(sign, with, x) : as_.vorps(sign, with, x);
+    };
+    for (u64 i = 0; i < count; i++) {
+      const Assembler::Vec x = vectors[i % 2], &before = i == 0 ? to : vectors[(i - 1) % 2];
+      load(static_cast<u32>(x.getIdx()), i);
+      signs(i == 0 ? to : sign, x);
+      // Of the result and the first vector, of the second and the third, and so on.
+      if (i == 0) as_.vcmpps(odd, to, x, kUnordered);
+      greatest_ ? as_.vmaxps(to, x, to) : as_.vminps(to, x, to);
+      const bool alone = i % 2 == 1 && i + 1 == count;
+      if (i == 0 || (i % 2 == 1 && !alone)) continue;
+      as_.vcmpps(before, alone ? x : before, x, kUnordered);
+      as_.vorps(odd, odd, before);
+    }
+    const Xbyak::Address bits = as_.lanes_constant(greatest_ ? 0x7fffffff : 0x80000000);
+    greatest_ ? as_.vorps(sign, sign, bits) : as_.vandps(sign, sign, bits);
+    greatest_ ? as_.vandps(to, to, sign) : as_.vorps(to, to, sign);
+    as_.vblendvps(to, to, as_.lanes_constant(kNan), odd);
+  }
+
   Vectors& as_;
-  Op op_;
-  u32 nan_;
+  bool greatest_;
+  u32 loaded_, first_;
   bool serve_;
 };
 
@@ -75,11 +128,11 @@ class EverySecond {
         held_(head_of(call.spec).dtype),
         from_(call.spec.operand[source_of(call.spec)].dtype),
         low_(call.first_free),
-        extremes_(as, op_, held_, temporaries() + 1) {}
+        extremes_(as, op_, held_, 0, temporaries() - 1) {}
 
   void emit() {
     const Spec& spec = call_.spec;
-    if (extremes_.serve()) extremes_.prepare();
+    if (extremes_.serve_one()) extremes_.prepare();
     const u8 v = unit_dim(spec.out());
     const u32 columns = spec.size[v], vecs = static_cast<u32>(ceil_div(columns, as_.lanes()));
     if (const Lanes high = high_part(as_.part(columns, vecs - 1)); high.masked())
@@ -138,7 +191,7 @@ class EverySecond {
   }
 
   void combine(u32 to, u32 width, u32 with) {
-    if (extremes_.serve())
+    if (extremes_.serve_one())
       extremes_.combine(to, width, std::span(&with, 1));
     else
       emit_binary(as_, op_, held_, width, to, to, with, temporaries());
@@ -176,10 +229,10 @@ void emit(Vectors& as, const PlanCall& call) {
   i64 step = input_of(call).stride[r];
   Assembler::Reg64 in = as.moving_pointer(input_of(call).cursor);
   u64 unroll = std::max<u64>(1, 16 / (rows.size() * vecs));
-  const std::array<u32, Extremes::kTogether> several = {loaded, loaded + 1, loaded + 2};
-  const Extremes extremes(as, op, held, loaded + Extremes::kTogether);
+  // One register was asked for what is read, one for the mask, and the rest for this.
+  const bool masked = !as.avx512() && as.part(columns, vecs - 1).masked();
+  const Extremes extremes(as, op, held, loaded, mask + masked);
   if (extremes.serve()) {
-    // One register was asked for what is read, one for the mask, and the rest for this.
     assert(recipe_of(op, held)->temporaries + 2u > Extremes::kTogether);
     unroll = round_up(unroll, Extremes::kTogether);  // straight code where there are few
     extremes.prepare();
@@ -187,14 +240,10 @@ void emit(Vectors& as, const PlanCall& call) {
   as.for_chunks(spec.size[r], unroll, {{in, step}}, [&](u64 count) {
     for (u32 x = 0; extremes.serve() && x < rows.size() * vecs; x++) {
       const i64 row = rows[x / vecs] + i64{x % vecs * as.lanes()} * size_of(from);
-      for (u64 i = 0; i < count; i += Extremes::kTogether) {
-        const u32 together = static_cast<u32>(std::min<u64>(Extremes::kTogether, count - i));
-        const Lanes l = as.part(columns, x % vecs);
-        for (u32 j = 0; j < together; j++)
-          as.load(several[j], l, from, held, in, static_cast<i64>(i + j) * step + row);
-        extremes.combine(call.operand[spec.out_index()].first_register + x, l.width,
-                         std::span(several.data(), together));
-      }
+      const Lanes l = as.part(columns, x % vecs);
+      extremes.combine(
+          call.operand[spec.out_index()].first_register + x, l.width, count,
+          [&](u32 to, u64 i) { as.load(to, l, from, held, in, static_cast<i64>(i) * step + row); });
     }
     if (extremes.serve()) return;
     for (u64 i = 0; i < count; i++) {
