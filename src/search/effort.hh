@@ -17,6 +17,10 @@ struct SearchPart {
   u64 expansions = 0;                         // at most; 0: any number
   const ImplTree* best = nullptr;             // what the parts before found
   const SpecProblem::Guide* guide = nullptr;  // a space of its own, in place of `breadth`'s
+  bool ignores_limits = false;                // the guide
+  /// Expansions for improving what is found (search/improve.hh), at most, if it took no fewer than
+  /// `improves_from` to find it: `improvements`, or what is left of `improves_until`.
+  u64 improvements = 0, improves_until = 0, improves_from = 0;
 };
 
 /// The cheapest program of a part, or the best one that is known if something ends it: the effort,
