@@ -30,10 +30,10 @@ Result<ImplTree> search_part(const Spec& spec, const Target& target, const Searc
                              const SearchPart& part, SearchStats* stats);
 
 /// synthesize() of searches that may end early. What is near comes first (SearchOptions::near); it
-/// is all, if it is good enough and the effort no more than kQuickEffort. With an effort, the
-/// narrowest space is searched whatever it is, and of others one that is not searched to its end
-/// counts for nothing. So more effort never finds less, and as much finds the same, for all is
-/// counted and one thread searches.
+/// is all, if it is good enough and the effort no more than kQuickEffort. With an effort, a program
+/// of few actions is found and improved whatever it is, and a space that is not searched to its end
+/// afterwards counts for nothing. So more effort never finds less, and as much finds the same, for
+/// all is counted and one thread searches.
 Result<ImplTree> search_in_parts(const Spec& spec, const Target& target,
                                  const SearchOptions& options, SearchStats* stats);
 
