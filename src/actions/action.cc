@@ -55,6 +55,7 @@ void list_actions(const Spec& spec, const Limits& limits, const ActionContext& c
     if (const std::optional<Action> sure = sure_action(spec, context)) return out.add(*sure);
   for (const Rewrite* rewrite : rewrites())
     if (may_be_listed(*rewrite, specials, context)) rewrite->list(spec, limits, context, out);
+  keep_first_move(spec, context, out);
 }
 
 bool preview(const Spec& spec, const Limits& limits, const Action& action,

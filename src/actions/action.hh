@@ -87,14 +87,16 @@ enum class Restriction : u8 {
   kNearLast = 11,    // to L1 comes what is a register tile wide
   kFewLayouts = 12,  // one width of panels
   kStepsFirst = 13,  // small operands of steps come nearer before all else, others not at all
-  kOneBuffer = 14    // a chain's sums are in the output, where they can be
+  kOneBuffer = 14,   // a chain's sums are in the output, where they can be
+  kFirstMoves = 15   // what a cache has room for comes there before all else; of the fewest only
 };
-inline constexpr int kRestrictions = 15;
+inline constexpr int kRestrictions = 16;
 inline constexpr Restriction kFirstNarrow = Restriction::kChainTiles;
 
-/// How much of the space of programs is searched: each space is a part of the one before it.
-enum class Breadth : u8 { kWhole = 0, kMiddle = 1, kNarrow = 2 };
-inline constexpr int kBreadths = 3;
+/// How much of the space of programs is searched: all spaces are parts of the whole one. Few and
+/// the fewest are for programs to begin with (search/effort.hh).
+enum class Breadth : u8 { kWhole = 0, kMiddle = 1, kNarrow = 2, kFew = 3, kFewest = 4 };
+inline constexpr int kBreadths = 5;
 
 /// What actions may depend on besides the Spec. Immutable during a search.
 struct ActionContext {

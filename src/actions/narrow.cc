@@ -12,15 +12,20 @@ namespace {
 
 /// What differs between the spaces.
 struct Widths {
-  u32 ratio = 2;                              // of a tile for a cache and the next smaller one
-  u32 least_reduced = 1, most_reduced = ~0u;  // tiles along reduced dimensions, powers of two
-  u32 least_vectors = 1, most_vectors = 4;    // of a register tile's row
+  u32 blocks = ~0u;                         // tiles for a cache: bit i is 48 << i
+  u32 reduced = ~0u;                        // tiles along reduced dimensions, powers of two
+  u32 least_vectors = 1, most_vectors = 4;  // of a register tile's row
   bool batches_first = false;
+  bool six_vectors = false;            // rows of so many as well, once nothing is in memory
+  u32 part_of_l2 = 0, part_of_l1 = 0;  // what takes no more than 1 / this comes there first
 };
+constexpr u32 kEachSecond = 0x55555555;  // 48, 192, 768 ..
 constexpr Widths kWidths[] = {
     {},
-    {2, 128, 512, 1, 4},
-    {4, 128, 256, 2, 3, true},
+    {~0u, 128 | 256 | 512, 1, 4},
+    {kEachSecond, 128 | 256, 2, 3, true},
+    {1 | 4, 64 | 128, 2, 4, true, true, 2},
+    {4, 128, 2, 3, true, false, 2, 3},
 };
 static_assert(std::size(kWidths) == kBreadths);
 
@@ -63,6 +68,12 @@ bool is_row_tile(const Spec& spec, u32 size, const ActionContext& context) {
   return size == most || size + 1 == most || 2 * size == most;
 }
 
+bool nothing_in_memory(const Spec& spec) {
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].level == Level::kMemory) return false;
+  return true;
+}
+
 bool is_vector_tile(const Spec& spec, u32 size, const ActionContext& context) {
   const u32 lanes = computed_lanes(spec, *context.target), vectors = size / lanes;
   const u64 rows = rows_of(spec);
@@ -71,14 +82,14 @@ bool is_vector_tile(const Spec& spec, u32 size, const ActionContext& context) {
   if (rows == 1 && (vectors == 8 || vectors == 12)) return true;
   if (rows == 2 && vectors == 6) return true;
   if (rows <= 3 && vectors == 4) return true;
+  if (vectors == 6 && widths(context).six_vectors && nothing_in_memory(spec)) return true;
   return vectors >= widths(context).least_vectors && vectors <= widths(context).most_vectors;
 }
 
-/// For a cache: 48 times a power of the ratio, of the longest sides.
+/// For a cache: 48 times a power of two, of the longest sides.
 bool is_block(const Spec& spec, u8 dim, u32 size, const ActionContext& context) {
   if (size % kLeastBlock != 0 || !std::has_single_bit(size / kLeastBlock)) return false;
-  if (std::countr_zero(size / kLeastBlock) % std::countr_zero(widths(context).ratio) != 0)
-    return false;
+  if ((widths(context).blocks >> std::countr_zero(size / kLeastBlock) & 1) == 0) return false;
   for (u8 d = 0; d < spec.rank; d++)
     if (!has_dim(spec.reduced(), d) && spec.size[d] > spec.size[dim]) return false;
   return true;
@@ -107,8 +118,7 @@ bool is_chain_tile(const Spec& spec, ActionKind kind, u8 dim, u32 size,
   if (size >= kLeastBlock && is_in_l1(spec)) return false;
   if (has_dim(spec.reduced(), dim)) {
     if (size == 1) return std::popcount(spec.reduced()) > 1;
-    return std::has_single_bit(size) && size >= widths(context).least_reduced &&
-           size <= widths(context).most_reduced;
+    return std::has_single_bit(size) && (widths(context).reduced & size) != 0;
   }
   if (size == 1) return true;
   if (dim == unit_dim(spec.out())) {
@@ -212,6 +222,31 @@ std::optional<Action> batch_loop(const Spec& spec, const ActionContext& context)
 }
 
 }  // namespace
+
+void keep_first_move(const Spec& spec, const ActionContext& context, ActionList& list) {
+  const Widths& w = widths(context);
+  if (w.part_of_l2 == 0 || !context.restricts(Restriction::kFirstMoves)) return;
+  // Loops on several threads come before anything that stays on one core.
+  if (!spec.serial && context.target->processors > 1) return;
+  const auto is_first = [&](const Action& a) {
+    if (a.kind != ActionKind::kView) return false;
+    const Operand& x = spec.operand[a.arg];
+    const Level to = x.level == Level::kMemory ? Level::kL2 : Level::kL1;
+    const u32 part = to == Level::kL2 ? w.part_of_l2 : w.part_of_l1;
+    const u64 lines = lines_of_code(limits_of(*context.target).at(to));
+    return part != 0 && resident_lines(spec, x, to) <= lines / part;
+  };
+  const auto first = std::find_if(list.begin(), list.end(), is_first);
+  if (first == list.end()) return;
+  const u8 operand = first->arg;
+  ActionList kept;
+  for (const Action& a : list) {
+    const bool moves =
+        a.kind == ActionKind::kView || a.kind == ActionKind::kPack || a.kind == ActionKind::kWiden;
+    if (a.kind == ActionKind::kSelect || (moves && a.arg == operand)) kept.add(a);
+  }
+  std::swap(list, kept);
+}
 
 std::optional<Action> sure_action(const Spec& spec, const ActionContext& context) {
   if (!combines(spec) || !is_chain(spec)) return std::nullopt;

@@ -25,6 +25,11 @@ bool stays_away(const Spec& spec, int operand, const ActionContext& context);
 /// One buffer of a chain's sums is enough: the output.
 bool needs_no_buffer(const Spec& spec, const ActionContext& context);
 
+/// Of the fewest actions those that bring one operand nearer, if one may come to a cache of which
+/// it takes a small part, and microkernels: when it comes, and in what order, makes little
+/// difference.
+void keep_first_move(const Spec& spec, const ActionContext& context, ActionList& list);
+
 /// The only action of a Spec, where one is as good as sure: small operands of steps come nearer,
 /// and batches are loops.
 std::optional<Action> sure_action(const Spec& spec, const ActionContext& context);

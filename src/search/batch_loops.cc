@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "search/batch_loops.hh"
 
-#include "actions/clamp.hh"
+#include "actions/narrow.hh"
 #include "actions/placement.hh"
 
 namespace morello {
@@ -25,6 +25,9 @@ bool filter(ActionList& list, const Keep& keep, const Needs& needs) {
 /// Tiles that get a buffer of their own, at least, along each dimension.
 constexpr u32 kLeastTile = 12;
 
+/// Products of a result, up to which it is results that cost.
+constexpr u64 kShallow = 32;
+
 bool is_loop(const Action& action, u8 dim) {
   return action.kind == ActionKind::kTile && action.arg == dim && action.size == 1;
 }
@@ -37,13 +40,15 @@ bool packs_batch(const Spec& spec, const Action& action) {
   return action.arg != spec.out_index() && fastest != kNoDim && both_have(spec, fastest);
 }
 
-}  // namespace
-
 /// Loops, while there is a batch.
-bool BatchLoops::keep_loops(const Spec& spec, ActionList& list) const {
+bool keep_loops(const Spec& spec, ActionList& list) {
   for (u8 dim : spec.out().layout.dim) {  // from slow to fast
     if (dim == kNoDim) break;
     if (spec.size[dim] == 1 || !both_have(spec, dim)) continue;
+    // Each line of results would be written once for each of them, which few products outweigh.
+    if (dim == unit_dim(spec.out()) && spec.out().level == Level::kMemory &&
+        points_of(spec, spec.reduced()) <= kShallow)
+      continue;
     const auto loops = [&](const Action& action) { return is_loop(action, dim); };
     const auto keep = [&](const Action& action) {
       return loops(action) || action.kind == ActionKind::kParallelTile || packs_batch(spec, action);
@@ -56,7 +61,7 @@ bool BatchLoops::keep_loops(const Spec& spec, ActionList& list) const {
 }
 
 /// Where a loop has left results that are apart in memory: they are made in a buffer.
-bool BatchLoops::keep_buffers(const Spec& spec, ActionList& list) const {
+bool keep_buffers(const Spec& spec, ActionList& list) {
   const Operand& out = spec.out();
   if (out.level == Level::kRegister || out.dims == 0 || unit_dim(out) != kNoDim) return false;
   const auto buffers = [&](const Action& a) {
@@ -71,31 +76,12 @@ bool BatchLoops::keep_buffers(const Spec& spec, ActionList& list) const {
   return filter(list, keep, buffers);
 }
 
-bool BatchLoops::narrow(const Spec& spec, ActionList& list) const {
-  if (!contraction_of(spec) || !is_chain(spec)) return false;
-  return keep_loops(spec, list) || keep_buffers(spec, list);
-}
+}  // namespace
 
 void BatchLoops::list(const Spec& spec, const Limits& limits, ActionList& out) const {
-  list_actions(spec, limits, narrow_, out);
-  narrow(spec, out);
-}
-
-bool BatchLoops::is_smaller_for(Spec spec, Limits limits) const {
-  ActionList actions;
-  Derivation d;
-  for (int left = 2 * kMaxDims; left > 0; left--) {
-    if (!contraction_of(spec) || !is_chain(spec)) return false;
-    list_actions(spec, limits, narrow_, actions);
-    if (keep_loops(spec, actions)) return true;
-    // What the narrowest space is sure of: loops, and operands of steps that come nearer.
-    if (actions.size() != 1 || !preview(spec, limits, *actions.begin(), narrow_, d)) return false;
-    if (d.count != 1) return false;
-    spec = d.child[0].spec;
-    limits = d.child[0].limits;
-    clamp_limits(spec, limits);
-  }
-  return false;
+  list_actions(spec, limits, all_, out);
+  if (contraction_of(spec) && is_chain(spec) && !keep_loops(spec, out)) keep_buffers(spec, out);
+  keep_first_move(spec, context_, out);
 }
 
 }  // namespace morello

@@ -103,11 +103,13 @@ class BestFirst {
     u32 every_ = 64, polls_ = 0;
   };
 
-  /// Solves (key, limits). False if the search was stopped before; it can be resumed by calling
-  /// again. Several threads may solve the same pair, or others, each with its own worker.
-  bool solve(const Key& key, const Limits& limits, Worker& w, Solution& out) {
+  /// Solves (key, limits). False if the search was stopped before, or no solution costs less than
+  /// `bound`; it can be resumed by calling again. Several threads may solve the same pair, or
+  /// others, each with its own worker.
+  bool solve(const Key& key, const Limits& limits, Worker& w, Solution& out,
+             i64 bound = kInfinite) {
     Entry& e = entry_of(key, limits, w);
-    improve(e, kInfinite, w);
+    improve(e, bound, w);
     return solution_of(e, out);
   }
 

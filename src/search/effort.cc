@@ -14,11 +14,17 @@ namespace {
 /// What an expansion counts: in the whole space it lists about four times as many actions.
 constexpr u64 price_of(Breadth breadth) { return breadth == Breadth::kWhole ? 4 : 1; }
 
-/// Of what is searched whatever the effort, until there is a program. Few Specs need so many:
-/// batches with axes in odd orders, large graphs.
-constexpr u64 kMostAnyway = 8192;
-/// Of what is near, and of batches in loops.
-constexpr u64 kMostNear = 2048, kMostLoops = 2048;
+/// Of what is searched whatever the effort, until there is a program: the fewest actions, few, and
+/// improving what these find. Only where that is no program, or one far from the lower bound, a
+/// narrow space.
+constexpr u64 kMostFewest = 4096, kMostStart = 3000, kMostAnyway = 4096;
+constexpr u64 kLeastImproving = 700, kMostImproved = 3500;
+/// Where the fewest actions take so many, few are too many.
+constexpr u64 kLarge = 1000;
+/// Times the lower bound from which a program is far from it.
+constexpr i64 kFar = 2;
+/// Of what is near.
+constexpr u64 kMostNear = 2048;
 /// What is near suffices if it costs no more than this many times what is expected: the best of its
 /// space, or what is known of that when the expansions are used up.
 constexpr double kGoodEnough = 1.1, kGoodUnfinished = 1.01;
@@ -35,20 +41,25 @@ class Parts {
       if (failed_) return std::move(*error);
       return std::move(*best_);
     }
+    if (!is_exact()) search_start(&error);
     // What ends before it has a program is completed like a search that a budget ended.
     for (Breadth breadth : {Breadth::kNarrow, Breadth::kMiddle, Breadth::kWhole}) {
       if (is_exact() && breadth != Breadth::kWhole) continue;
       if (failed_ || all_.budget_ended) break;
+      if (breadth == Breadth::kNarrow && best_ && !is_far()) continue;
       u64 most = kMostAnyway;
       if (breadth == Breadth::kWhole && (!best_ || is_exact()))
         most = 0;  // until there is one
       else if (breadth != Breadth::kNarrow && best_)
         most = (options_.effort - std::min(options_.effort, used_)) / price_of(breadth);
       if (most == 0 && best_ && !is_exact()) break;
-      error = search({breadth, most, best_ ? &*best_ : nullptr});
+      SearchPart part{breadth, most, best_ ? &*best_ : nullptr};
+      if (breadth == Breadth::kNarrow) {
+        part.best = nullptr;  // so that it is completed
+        part.improvements = kLeastImproving;
+      }
+      error = search(part);
       note(error);
-      if (breadth == Breadth::kNarrow && used_ >= kMostAnyway && !failed_ && !all_.budget_ended)
-        search_loops(&error);
     }
     if (stats) *stats = all_;
     if (best_ && !failed_) return std::move(*best_);
@@ -56,6 +67,7 @@ class Parts {
   }
 
  private:
+  bool is_far() const { return best_->nodes[0].cost / kFar > all_.bound; }
   bool is_exact() const { return options_.effort == kExactEffort; }
 
   void note(const std::optional<Error>& error) {
@@ -64,18 +76,35 @@ class Parts {
     failed_ = error && !empty && !all_.budget_ended;  // cancelled, or a bug
   }
 
-  /// Where the narrowest space was too large, searches that of batches in loops, if that is
-  /// smaller.
-  void search_loops(std::optional<Error>* error) {
+  /// Finds a program to begin with, and improves it.
+  void search_start(std::optional<Error>* error) {
     const Target target = with_machine(target_, 0, 0, options_.threads);
-    const BatchLoops loops(target);
-    const auto [root, limits] = start();
-    if (!loops.is_smaller_for(root, limits)) return;
+    ActionContext fewest{&target, options_.disabled_actions, options_.disabled_restrictions};
+    fewest.breadth = Breadth::kFewest;
+    const BatchLoops loops(fewest);
     const SpecProblem::Guide guide = [&](const Spec& spec, const Limits& l, ActionList& out) {
       loops.list(spec, l, out);
     };
-    *error = search({Breadth::kNarrow, kMostLoops, nullptr, &guide});
+    SearchPart part{Breadth::kFewest, kMostFewest, best_ ? &*best_ : nullptr, &guide, true};
+    part.improvements = kLeastImproving;
+    part.improves_until = kMostImproved;
+    part.improves_from = kLarge;
+    const auto again = [&] {
+      *error = search(part);
+      note(*error);
+      return !*error && !failed_ && !all_.budget_ended;
+    };
+    if (!again() || used_ >= kLarge) return;
+    SearchPart few{Breadth::kFew, kMostStart - used_, &*best_};
+    few.improvements = kLeastImproving;
+    few.improves_until = kMostImproved - used_;
+    *error = search(few);
     note(*error);
+    if (failed_ || all_.budget_ended || used_ < kMostStart) return;
+    // What few actions would have found was not; `part` has not improved what it found.
+    part.improves_from = part.improves_until = 0;
+    part.best = &*best_;
+    again();
   }
 
   /// Where searches begin.

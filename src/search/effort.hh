@@ -17,6 +17,10 @@ struct SearchPart {
   u64 expansions = 0;                         // at most; 0: any number
   const ImplTree* best = nullptr;             // what the parts before found
   const SpecProblem::Guide* guide = nullptr;  // a space of its own, in place of `breadth`'s
+  bool ignores_limits = false;                // the guide
+  /// Expansions for improving what is found (search/improve.hh), at most, if it took no fewer than
+  /// `improves_from` to find it: `improvements`, or what is left of `improves_until`.
+  u64 improvements = 0, improves_until = 0, improves_from = 0;
 };
 
 /// The cheapest program of a part, or the best one that is known if something ends it: the effort,
@@ -26,10 +30,10 @@ Result<ImplTree> search_part(const Spec& spec, const Target& target, const Searc
                              const SearchPart& part, SearchStats* stats);
 
 /// synthesize() of searches that may end early. What is near comes first (SearchOptions::near); it
-/// is all, if it is good enough and the effort no more than kQuickEffort. With an effort, the
-/// narrowest space is searched whatever it is, and of others one that is not searched to its end
-/// counts for nothing. So more effort never finds less, and as much finds the same, for all is
-/// counted and one thread searches.
+/// is all, if it is good enough and the effort no more than kQuickEffort. With an effort, a program
+/// of few actions is found and improved whatever it is, and a space that is not searched to its end
+/// afterwards counts for nothing. So more effort never finds less, and as much finds the same, for
+/// all is counted and one thread searches.
 Result<ImplTree> search_in_parts(const Spec& spec, const Target& target,
                                  const SearchOptions& options, SearchStats* stats);
 

@@ -89,12 +89,16 @@ class Completion {
 
 std::optional<ImplTree> incumbent(SpecSearch& search, const SpecProblem& problem,
                                   SpecSearch::Worker& worker, const Spec& spec,
-                                  const Limits& limits, const Target& target, u32 tries) {
+                                  const Limits& limits, const Target& target, u32 tries,
+                                  DecidedPairs* decided) {
   Completion completion(search, problem, worker);
   if (completion.complete(spec, limits, tries) >= kInfinite) return std::nullopt;
-  return decide(spec, limits, problem.context(), target,
-                [&](const Spec& s, const Limits& l) { return completion.action_of(s, l); },
-                {.trusted = true});
+  const Decisions decisions = [&](const Spec& s, const Limits& l) {
+    const std::optional<Action> action = completion.action_of(s, l);
+    if (decided && action && !decided->find({s, l})) decided->add({s, l}, *action);
+    return action;
+  };
+  return decide(spec, limits, problem.context(), target, decisions, {.trusted = true});
 }
 
 }  // namespace morello

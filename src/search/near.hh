@@ -20,7 +20,7 @@ class NearDecisions {
   /// Sets `out` to what the table decides for the Spec and for each combination of the next smaller
   /// and larger sizes of the ladder, tiles cut to the sizes at hand: those actions that are listed
   /// for the Spec and fit the limits, the few with the lowest bounds. Where none of them may lead
-  /// near the Spec's lower bound, all actions of the narrowest space are added (search/effort.hh).
+  /// near the Spec's lower bound, all actions of the narrow space are added (search/effort.hh).
   /// REQUIRES: clamped.
   void list(const Spec& spec, const Limits& limits, ActionList& out) const;
   /// Is there something to begin with?

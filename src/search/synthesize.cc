@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "search/synthesize.hh"
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <utility>
 
 #include "search/effort.hh"
+#include "search/improve.hh"
 #include "search/incumbent.hh"
 #include "search/soundness.hh"
 #include "support/threads.hh"
@@ -26,11 +29,12 @@ class Synthesis {
         part_(part),
         adjusted_(with_machine(target, 0, 0, options.threads)),
         problem_(context_of(options, part, adjusted_), options.bound_percent, part.guide),
-        // What is listed under a guide depends on limits.
-        search_(problem_, {options.slack_shift, options.borrow, /*monotone=*/!part.guide}),
+        search_(problem_, {options.slack_shift, options.borrow,
+                           /*monotone=*/!part.guide || part.ignores_limits}),
         worker_(search_),
         root_(spec),
         limits_(limits_of(adjusted_)),
+        most_(part.expansions),
         next_progress_(options.progress_us) {
     root_.serial = options.threads <= 1;
     if (part.best) best_ = *part.best;
@@ -43,7 +47,8 @@ class Synthesis {
     if (done && solution.feasible)
       tree = solved_tree();
     else if (!done && stop_ != Stop::kCancelled && !keeps_best() && !search_.violation())
-      tree = incumbent(search_, problem_, worker_, root_, limits_, target_);
+      tree = incumbent(search_, problem_, worker_, root_, limits_, target_, kTries, &completed_);
+    const bool improved = part_.improvements != 0 && improve(tree);
     i64 bound = bound_now(worker_);
     if (!done && stop_ != Stop::kCancelled && best_ &&
         (!tree || best_->nodes[0].cost < tree->nodes[0].cost))
@@ -52,7 +57,7 @@ class Synthesis {
     if (std::optional<Error> error = wrong_bound(search_, adjusted_)) return std::move(*error);
     if (tree) {
       std::optional<Error> error =
-          done ? wrong_cost(*tree, solution.cost) : below_bound(*tree, bound);
+          done && !improved ? wrong_cost(*tree, solution.cost) : below_bound(*tree, bound);
       if (error) return std::move(*error);
       return std::move(*tree);
     }
@@ -89,7 +94,7 @@ class Synthesis {
       stop_ = Stop::kTime;
     else if (options_.memory_budget_bytes && search_.bytes() > options_.memory_budget_bytes)
       stop_ = Stop::kMemory;
-    else if (part_.expansions != 0 && search_.counts().expanded >= part_.expansions)
+    else if (most_ != 0 && search_.counts().expanded + listed_.expanded >= most_)
       stop_ = Stop::kEffort;
     if (stop_ != Stop::kNone) return false;
     if (options_.progress && microseconds() >= next_progress_) {
@@ -130,6 +135,45 @@ class Synthesis {
     return done;
   }
 
+  /// Of what there is, if the search took as long as it should have. False if there is no better
+  /// program; none is left if the caller cancelled.
+  bool improve(std::optional<ImplTree>& tree) {
+    if (!tree || search_.violation() || (stop_ != Stop::kNone && stop_ != Stop::kEffort))
+      return false;
+    worker_.flush();
+    const u64 expanded = search_.counts().expanded;
+    if (expanded < part_.improves_from) return false;
+    const Stop before = std::exchange(stop_, Stop::kNone);
+    most_ = std::max(expanded + part_.improvements, part_.improves_until);
+    worker_.set_check([this] { return check(); }, 1);
+    search_.allow();
+    ActionContext whole = problem_.context();
+    whole.breadth = Breadth::kWhole;
+    const Decisions start = [this](const Spec& spec, const Limits& limits) {
+      const Action* action = completed_.find({spec, limits});
+      return action ? std::optional(*action) : std::nullopt;
+    };
+    const Improvement::Listed listed = [this](size_t actions) {
+      listed_.expanded++;
+      listed_.previews += actions;
+      if (!check()) search_.stop();
+    };
+    Improvement improvement(search_, problem_, worker_, whole, start, listed);
+    improvement.run(root_, limits_);
+    worker_.set_check({});
+    search_.allow();
+    if (stop_ == Stop::kNone) stop_ = before;
+    if (stop_ == Stop::kCancelled) tree.reset();
+    if (stop_ == Stop::kCancelled || search_.violation()) return false;
+    std::optional<ImplTree> better =
+        decide(root_, limits_, problem_.context(), target_,
+               [&](const Spec& spec, const Limits& l) { return improvement.action_of(spec, l); },
+               {.trusted = true});
+    if (!better || better->nodes[0].cost >= tree->nodes[0].cost) return false;
+    tree = std::move(better);
+    return true;
+  }
+
   std::optional<ImplTree> solved_tree() {
     auto action = [this](const Spec& spec, const Limits& limits) -> std::optional<Action> {
       SpecSearch::Solution s;
@@ -144,7 +188,8 @@ class Synthesis {
 
   SearchStats stats_now(bool optimal, i64 bound) {
     worker_.flush();
-    const SearchCounts c = search_.counts();
+    SearchCounts c = search_.counts();
+    c.add(listed_);
     SearchStats s;
     s.specs = search_.keys();
     s.states = search_.entries();
@@ -183,6 +228,7 @@ class Synthesis {
   }
 
   static constexpr u32 kPollEvery = 64;  // expansions
+  static constexpr u32 kTries = 30;
 
   const Target& target_;
   const SearchOptions& options_;
@@ -195,8 +241,11 @@ class Synthesis {
   Spec root_;
   Limits limits_;
   Stop stop_ = Stop::kNone;
+  u64 most_;  // expansions, if it is not 0
   u64 next_progress_;
   std::optional<ImplTree> best_;
+  SearchCounts listed_;     // of improvements
+  DecidedPairs completed_;  // what a search that was ended decides
 };
 
 }  // namespace

@@ -118,6 +118,20 @@ TEST_SUITE("search") {
     }
   }
 
+  TEST_CASE("programs of few actions are improved, whatever the effort") {
+    // Of the first, few actions are too many, and the fewest lead to 48 times the lower bound: the
+    // narrow space is searched as well.
+    for (const char* text :
+         {"matmul f32[180,253]{0,1} f32[253,258]", "conv2d f32[1,40,13,13] f32[59,40,3,3]"}) {
+      INFO(text);
+      const Spec spec = spec_of(text);
+      const Found least = find(spec, 1);
+      CHECK(static_cast<double>(least.cost) < 1.75 * static_cast<double>(least.stats.bound));
+      CHECK(find(spec, 1).program == least.program);
+      CHECK(find(spec, kQuick).cost <= least.cost);
+    }
+  }
+
   TEST_CASE("an exact search does not know of quick ones before") {
     const Spec spec = spec_of("matmul f32[60,33] f32[33,47]");
     const Found alone = find(spec, kExactEffort);

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "search/improve.hh"
+
+#include <algorithm>
+
+#include "actions/walk.hh"
+
+namespace morello {
+namespace {
+
+/// Of the program's cost, that a decision has to save at least.
+constexpr double kLeastSaved = 0.001;
+/// Expansions for one decision, in rounds: those that take many wait until all others were tried.
+constexpr u64 kMostForOne[] = {100, 400, 1600};
+/// What an action is improved by at least, as in any search: see best_first.hh.
+constexpr int kSlackShift = 10;
+
+}  // namespace
+
+std::optional<Action> Improvement::action_of(const Spec& spec, const Limits& limits) {
+  if (const Known* known = best_.find({spec, limits})) return known->action;
+  SpecSearch::Solution solution;
+  if (!search_.known(spec, limits, solution)) return start_(spec, limits);
+  return solution.feasible ? std::optional(solution.action) : std::nullopt;
+}
+
+/// The program as it is now, with its costs.
+bool Improvement::trace(const Spec& spec, const Limits& limits) {
+  program_.clear();
+  const Decisions decisions = [this](const Spec& s, const Limits& l) { return action_of(s, l); };
+  const DecideOptions trusted{.trusted = true};
+  Walk<u32>::Known seen;
+  const auto finish = [this](const Pair& pair, const Action& action, const Derivation& d,
+                             const std::array<u32, kMaxChildren>& child) {
+    Step step{pair, action, d.own, 0, static_cast<size_t>(d.count), child, {}};
+    for (size_t i = 0; i < step.count; i++) {
+      step.times[i] = d.child[i].times;
+      step.cost = saturating_add(step.cost, saturating_mul(step.times[i], program_[child[i]].cost));
+    }
+    if (Known* known = best_.find(pair))
+      known->cost = step.cost;
+    else
+      best_.add(pair, {action, step.cost});
+    program_.push_back(step);
+    return std::optional(static_cast<u32>(program_.size() - 1));
+  };
+  if (!Walk<u32>(problem_.context(), decisions, trusted, seen).to(spec, limits, finish))
+    return false;
+  program_.back().runs = 1;
+  for (size_t s = program_.size(); s-- > 0;)
+    for (size_t i = 0; i < program_[s].count; i++)
+      program_[program_[s].child[i]].runs +=
+          program_[s].runs * static_cast<double>(program_[s].times[i]);
+  return true;
+}
+
+/// `quick`: unless it is known, the quick bound.
+Improvement::Value Improvement::value(const Spec& spec, Limits limits, bool quick) {
+  clamp_limits(spec, limits);
+  if (const Known* known = best_.find({spec, limits})) return {known->cost, true};
+  SpecSearch::Solution solution;
+  if (search_.known(spec, limits, solution)) return {solution.cost, true};
+  return {quick ? problem_.quick_bound(spec, limits) : search_.low(spec, limits, worker_), false};
+}
+
+namespace {
+
+/// Of equal ones the first in the order of actions is best.
+constexpr auto is_worse = [](const auto& a, const auto& b) {
+  return a.f != b.f ? a.f > b.f : order_of(a.action) > order_of(b.action);
+};
+
+}  // namespace
+
+/// The other actions of a pair that may cost less than `target`.
+void Improvement::list(const Step& step, i64 target) {
+  const Pair& pair = step.pair;
+  Derivation& d = derivation_;
+  list_actions(pair.spec, pair.limits, whole_, list_);
+  heap_.clear();
+  for (const Action& a : list_) {
+    if (a == step.action || !preview(pair.spec, pair.limits, a, whole_, d)) continue;
+    i64 f = d.own;
+    for (int i = 0; i < d.count && f < target; i++)
+      f = saturating_add(
+          f, saturating_mul(d.child[i].times,
+                            value(d.child[i].spec, d.child[i].limits, /*quick=*/true).cost));
+    if (f < target) heap_.push_back({f, a});
+  }
+  std::make_heap(heap_.begin(), heap_.end(), is_worse);
+  listed_(list_.size());
+}
+
+/// True if another action costs less than `target`: then that is decided. False after `most`
+/// expansions, or so.
+bool Improvement::improve(const Step& step, i64 target, u64 most) {
+  const u64 before = search_.counts().expanded;
+  list(step, target);
+  while (!heap_.empty() && !search_.stopped()) {
+    if (search_.counts().expanded - before >= most) return false;
+    std::pop_heap(heap_.begin(), heap_.end(), is_worse);
+    Candidate top = heap_.back();
+    heap_.pop_back();
+    if (raise(step.pair, top, heap_.empty() ? kInfinite : heap_.front().f, target)) {
+      *best_.find(step.pair) = {top.action, top.f};
+      return true;
+    }
+    if (top.f >= target) continue;
+    heap_.push_back(top);
+    std::push_heap(heap_.begin(), heap_.end(), is_worse);
+  }
+  if (!search_.stopped()) *tried_.find(step.pair) = ~u64{0};
+  return false;
+}
+
+/// Raises the bound of the best action until it is past that of the second one. True if its cost is
+/// known, and the least.
+bool Improvement::raise(const Pair& pair, Candidate& top, i64 second, i64 target) {
+  Derivation& d = derivation_;
+  preview(pair.spec, pair.limits, top.action, whole_, d);
+  const size_t count = static_cast<size_t>(d.count);
+  std::array<Value, kMaxChildren> values{};
+  for (size_t i = 0; i < count; i++)
+    values[i] = value(d.child[i].spec, d.child[i].limits, /*quick=*/false);
+  const auto sum = [&] {
+    i64 f = d.own;
+    for (size_t i = 0; i < count; i++)
+      f = saturating_add(f, saturating_mul(d.child[i].times, values[i].cost));
+    return f;
+  };
+  top.f = std::max(top.f, sum());
+  const i64 least = saturating_add(top.f, top.f >> kSlackShift);
+  const i64 most = std::min(target, saturating_add(std::max(second, least), 1));
+  for (size_t i = 0; i < count && top.f <= second && top.f < most && !search_.stopped(); i++) {
+    if (values[i].known) continue;
+    const i64 missing = (most - top.f) / static_cast<i64>(d.child[i].times) + 1;
+    SpecSearch::Solution ignored;
+    search_.solve(d.child[i].spec, d.child[i].limits, worker_, ignored,
+                  saturating_add(values[i].cost, missing));
+    values[i] = value(d.child[i].spec, d.child[i].limits, /*quick=*/false);
+    top.f = std::max(top.f, sum());
+  }
+  for (size_t i = 0; i < count; i++)
+    if (!values[i].known) return false;
+  return top.f <= second && top.f < target;
+}
+
+/// Improves one decision. False if there is none left, at `most` expansions for each.
+bool Improvement::improve_one(u64 most) {
+  const double least = kLeastSaved * static_cast<double>(program_.back().cost);
+  for (size_t i = program_.size(); i-- > 0 && !search_.stopped();) {
+    const Step& step = program_[i];
+    const i64 target = step.cost - std::max(i64{1}, static_cast<i64>(least / step.runs));
+    if (step.count == 0 || problem_.lower_bound(step.pair.spec, step.pair.limits) >= target)
+      continue;
+    u64* tried = tried_.find(step.pair);
+    if (tried && *tried >= most) continue;
+    (tried ? *tried : tried_.add(step.pair, 0)) = most;
+    if (improve(step, target, most)) return true;
+  }
+  return false;
+}
+
+void Improvement::run(const Spec& spec, const Limits& limits) {
+  for (const u64 most : kMostForOne) do
+      if (!trace(spec, limits)) return;
+    while (improve_one(most) && !search_.stopped());
+}
+
+}  // namespace morello

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Improves a program decision by decision: each may become any action of the whole space, if what
+// that leads to is cheaper with the best programs of a narrower space.
+#ifndef MORELLO_SEARCH_IMPROVE_HH
+#define MORELLO_SEARCH_IMPROVE_HH
+
+#include <functional>
+#include <vector>
+
+#include "actions/decide.hh"
+#include "search/spec_problem.hh"
+
+namespace morello {
+
+/// Used by one thread. From the root of the program down, a pair whose cost is well above its lower
+/// bound lists the actions of the whole space; the best of them is found as in any search, with
+/// what is known of the children: the program's own decisions, and a search of a narrower space,
+/// which goes on as far as it is needed. A cheaper one takes the old one's place at once, so the
+/// program is never dearer than before, wherever this ends.
+class Improvement {
+ public:
+  /// Called with the number of actions that were listed for a pair: it counts as an expansion.
+  using Listed = std::function<void(size_t actions)>;
+
+  /// `start` decides what the search has not solved. All are referred to.
+  Improvement(SpecSearch& search, const SpecProblem& problem, SpecSearch::Worker& worker,
+              const ActionContext& whole, const Decisions& start, const Listed& listed)
+      : search_(search),
+        problem_(problem),
+        worker_(worker),
+        whole_(whole),
+        start_(start),
+        listed_(listed) {}
+
+  /// Until the search is stopped, or nothing is left to improve. REQUIRES: `start` or the search
+  /// has a program for the pair.
+  void run(const Spec& spec, const Limits& limits);
+  /// The best that is known, for decide().
+  std::optional<Action> action_of(const Spec& spec, const Limits& limits);
+
+ private:
+  struct Known {
+    Action action;
+    i64 cost = kInfinite;
+  };
+  /// A pair of the program, and what is decided for it.
+  struct Step {
+    Pair pair;
+    Action action;
+    i64 cost = 0;
+    double runs = 0;  // of the pair, in one of the program
+    size_t count = 0;
+    std::array<u32, kMaxChildren> child{};
+    std::array<u64, kMaxChildren> times{};
+  };
+  struct Candidate {
+    i64 f = 0;  // a lower bound of its cost, or that
+    Action action;
+  };
+  struct Value {
+    i64 cost = 0;  // or a lower bound
+    bool known = false;
+  };
+
+  bool trace(const Spec& spec, const Limits& limits);
+  bool improve_one(u64 most);
+  bool improve(const Step& step, i64 target, u64 most);
+  void list(const Step& step, i64 target);
+  bool raise(const Pair& pair, Candidate& top, i64 second, i64 target);
+  Value value(const Spec& spec, Limits limits, bool quick);
+
+  SpecSearch& search_;
+  const SpecProblem& problem_;
+  SpecSearch::Worker& worker_;
+  const ActionContext& whole_;
+  const Decisions& start_;
+  const Listed& listed_;
+  InsertionMap<Pair, Known> best_;  // of all pairs that were in the program
+  InsertionMap<Pair, u64> tried_;   // with so many expansions; ~0: nothing is cheaper
+  std::vector<Step> program_;       // children first
+  ActionList list_;
+  std::vector<Candidate> heap_;
+  Derivation derivation_;
+};
+
+}  // namespace morello
+
+#endif
