@@ -110,19 +110,23 @@ u32 outer_product_extra(const Spec& spec, const Target& t) {
   return outer_product_registers(r->rows, vecs, r->columns % lanes != 0, t) + dot.spare + sums;
 }
 
+/// Of runs of an operand, which fold into sets of L1, so many have room for a line of each.
+u64 room_in_sets(const Spec& spec, const Operand& x, u8 along, const Target& t) {
+  int fold = x.alias;
+  if (x.contig > 1) {  // runs are next to each other
+    const u64 lines = whole_lines(u64{spec.size[along]} * size_of(x.dtype));
+    fold = lines == 0 ? 0 : std::countr_zero(lines);
+  }
+  return (t.at(Level::kL1).bytes / kLineBytes) >> std::min<int>(fold, kMaxAliasL1);
+}
+
 /// So many runs are read in turns, `bytes` of each. Where these fold into sets of L1 that have no
 /// room for a line of each, a line is gone before its next part is read, and comes once for each of
 /// them.
 i64 refetch_units(const Spec& spec, const Operand& x, u8 along, u64 turns, u64 bytes,
                   const Target& t) {
   if (x.level <= Level::kL1 || bytes >= kLineBytes) return 0;
-  int fold = x.alias;
-  if (x.contig > 1) {  // runs are next to each other
-    const u64 lines = whole_lines(u64{spec.size[along]} * size_of(x.dtype));
-    fold = lines == 0 ? 0 : std::countr_zero(lines);
-  }
-  const u64 room = (t.at(Level::kL1).bytes / kLineBytes) >> std::min<int>(fold, kMaxAliasL1);
-  if (turns <= room) return 0;
+  if (turns <= room_in_sets(spec, x, along, t)) return 0;
   const u64 again = (kLineBytes / bytes - 1) * footprint(spec, x).lines;
   return saturating_mul(again, t.at(Level::kL2).line_units);
 }
@@ -146,13 +150,16 @@ i64 outer_product_cost(const Spec& spec, const Target& t) {
   return saturating_add(c, traffic_units(spec, spec.operand[r->b], t));
 }
 
-/// Rows that are read once, a line of each in turns: what is asked for ahead comes too late, or is
-/// gone. Rows of 2 KiB and more one after another were up to twice as fast as 7 in turns, and 3
-/// times as 24 (Zen 5, from any cache; from memory 1.2 times). A cycle for each line is the least
-/// that makes such programs win. Vectors of half a line did not gain as much, or lost.
+/// Rows that are read once, a line of each in turns, where sets have no room for as many as there
+/// are registers: what is asked for ahead is gone. Rows of 2, 4 and 8 KiB one after another
+/// were 1.2 to 3.9 times as fast as 24 in turns (Zen 5); others, of 700 or 1000 numbers, took up
+/// to 1.2 times as long. A cycle for each line is the least that makes such programs win. Vectors
+/// of half a line did not gain as much, or lost.
 i64 turn_units(const Spec& spec, const ContractionRoles& r, const Target& t) {
+  const Operand& x = spec.operand[r.b];
   if (r.rows > 1 || r.columns == 1 || t.vector_bytes < kLineBytes) return 0;
-  const u64 bytes = u64{r.depth} * size_of(spec.operand[r.b].dtype);
+  if (room_in_sets(spec, x, r.k, t) >= t.vector_registers) return 0;
+  const u64 bytes = u64{r.depth} * size_of(x.dtype);
   return saturating_mul(bytes / kLineBytes * r.columns, kUnitsPerCycle);
 }
 
