@@ -88,11 +88,20 @@ constexpr std::array<float, 3> kExpFactors = {1, 0x1.00087ep-1f, 0x1.555be4p-3f}
 /// With n the eighth nearest to v / ln(2), and r what is left, e^v = 2^n e^r. What scales takes any
 /// n; there it is enough that r is small, whatever v is. Multiplications take most of the time, of
 /// which there are few so, and registers are few enough for several vectors at once.
-constexpr Recipe exp_recipe() {
+///
+/// Of a v that is never above 0, as of what is left when a row's greatest number is subtracted,
+/// there is one limit, and without an instruction that scales all powers are 2^64 times larger than
+/// they are until the end.
+constexpr Recipe e_recipe(Powers powers) {
   RecipeCode c;
   const auto r = c.out, n = c.t(0), nearest = c.t(1), spare = c.t(2);
   c.on(Needs::kNoMaskRegisters);
-  clamp(c, r, c.x, n, nearest, -104, 89);
+  if (powers == Powers::kAll) {
+    clamp(c, r, c.x, n, nearest, -104, 89);
+  } else {
+    c.add(LaneOp::kCopy, nearest, c.number(-104));
+    c.add(LaneOp::kGreater, r, nearest, c.x);  // of NaN, that
+  }
   c.add(LaneOp::kCopy, nearest, c.number(kNearestEighth));
   c.add(LaneOp::kFmaInto, nearest, r, c.number(kLog2e));
   c.on(Needs::kMaskRegisters);
@@ -104,33 +113,11 @@ constexpr Recipe exp_recipe() {
   subtract_ln2(c, r, n, 1);
   c.on(Needs::kMaskRegisters);
   c.add(LaneOp::kNoLonger, r, r, c.number(0.05f));
-  scaled_power(c, c.out, r, n, nearest, spare, kExpFactors, Powers::kAll);
+  scaled_power(c, c.out, r, n, nearest, spare, kExpFactors, powers);
   return c.recipe();
 }
-
-/// e^v of a v that is never above 0, as of what is left when a row's greatest number is subtracted.
-/// Without an instruction that scales, all powers are 2^64 times larger than they are until the
-/// end, and there is one limit.
-constexpr Recipe decay_recipe() {
-  RecipeCode c;
-  const auto r = c.out, n = c.t(0), nearest = c.t(1), spare = c.t(2);
-  c.on(Needs::kNoMaskRegisters);
-  c.add(LaneOp::kCopy, nearest, c.number(-104));
-  c.add(LaneOp::kGreater, r, nearest, c.x);  // of NaN, that
-  c.add(LaneOp::kCopy, nearest, c.number(kNearestEighth));
-  c.add(LaneOp::kFmaInto, nearest, r, c.number(kLog2e));
-  c.on(Needs::kMaskRegisters);
-  c.add(LaneOp::kCopy, nearest, c.number(kNearestEighth));
-  c.add(LaneOp::kFmaInto, nearest, c.x, c.number(kLog2e));
-  c.add(LaneOp::kCopy, r, c.x);
-  c.on(Needs::kNothing);
-  c.add(LaneOp::kSub, n, nearest, c.number(kNearestEighth));
-  subtract_ln2(c, r, n, 1);
-  c.on(Needs::kMaskRegisters);
-  c.add(LaneOp::kNoLonger, r, r, c.number(0.05f));
-  scaled_power(c, c.out, r, n, nearest, spare, kExpFactors, Powers::kUpToOne);
-  return c.recipe();
-}
+constexpr Recipe exp_recipe() { return e_recipe(Powers::kAll); }
+constexpr Recipe decay_recipe() { return e_recipe(Powers::kUpToOne); }
 
 /// As above, of 2^v.
 constexpr Recipe exp2_recipe() {

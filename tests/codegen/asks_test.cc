@@ -7,27 +7,28 @@
 
 #include <set>
 
-#include "search/synthesize.hh"
-#include "spec/statement.hh"
+#include "harness.hh"
 
 namespace morello {
 namespace {
 
-/// Runs a plan without computing: which lines of operand `watched` copies read that calls asked for
-/// before, and which nobody reads.
+using testing::plan_of;
+
+/// Runs a plan without computing: which lines of operand `watched` copies read, and which calls
+/// asked for before.
 class DryRun {
  public:
   DryRun(const Plan& plan, u64 watched) : plan_(plan), watched_(watched) {
     run(plan.functions[0].body, start(plan.functions[0]));
   }
 
-  u64 read = 0;           // lines that copies without an `ahead` of their own read
-  u64 asked_before = 0;   // of these
-  u64 asks = 0;           // lines that calls asked for
-  u64 copies_asking = 0;  // calls that ask for what they copy themselves
-  std::set<i64> asked;    // lines, by their number from the start of the operand
+  u64 read = 0;          // lines that copies without an `ahead` of their own read
+  u64 asked_before = 0;  // of these
+  u64 asks = 0;          // lines that calls asked for
 
  private:
+  std::set<i64> asked_;  // lines, by their number from the start of the operand
+
   /// Addresses: of the watched operand from its beginning on; of others none.
   struct Address {
     bool watched = false;
@@ -73,17 +74,14 @@ class DryRun {
         for (u32 line = 0; line < ask.lines; line++) {
           const i64 at =
               frame[ask.cursor].bytes + ask.bytes + row * ask.pitch + i64{line} * i64{kLineBytes};
-          asked.insert(at / i64{kLineBytes});
+          asked_.insert(at / i64{kLineBytes});
           asks++;
         }
     if (can_ask(call.id)) return;
     for (int o = 0; o < call.spec.operand_count; o++) {
       const PlanOperand& x = call.operand[o];
       if (x.in_registers || !frame[x.cursor].watched) continue;
-      if (x.ahead != 0)
-        copies_asking++;
-      else
-        read_lines(call.spec, x, 0, frame[x.cursor].bytes);
+      if (x.ahead == 0) read_lines(call.spec, x, 0, frame[x.cursor].bytes);
     }
   }
 
@@ -92,7 +90,7 @@ class DryRun {
     if (dim == spec.rank) {
       if (at % i64{kLineBytes} != 0) return;  // its first element stands for a line
       read++;
-      asked_before += asked.count(at / i64{kLineBytes});
+      asked_before += asked_.count(at / i64{kLineBytes});
       return;
     }
     for (u32 i = 0; i < spec.size[dim]; i++) read_lines(spec, x, dim + 1, at + i * x.stride[dim]);
@@ -101,18 +99,6 @@ class DryRun {
   const Plan& plan_;
   u64 watched_;
 };
-
-Plan plan_of(const char* text, const Target& target) {
-  Result<Statement> statement = parse(text);
-  REQUIRE(statement.ok());
-  Result<Lowered> lowered = lower(*statement);
-  REQUIRE(lowered.ok());
-  Result<ImplTree> tree = synthesize(lowered->spec, target, {}, nullptr);
-  REQUIRE(tree.ok());
-  Result<Plan> plan = make_plan(*tree, lowered->view);
-  REQUIRE(plan.ok());
-  return std::move(*plan);
-}
 
 TEST_SUITE("codegen") {
   TEST_CASE("copies of far tiles find their lines asked for, each about once") {

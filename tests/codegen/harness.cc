@@ -13,6 +13,8 @@
 #include "../support/targets.hh"
 #include "cost/microkernel.hh"
 #include "runtime/code_memory.hh"
+#include "search/synthesize.hh"
+#include "spec/statement.hh"
 #include "target/isa.hh"
 
 namespace morello::testing {
@@ -113,6 +115,18 @@ std::vector<const Target*> targets() {
     if (usable(*t, read_machine().features, kAllFeatures)) all.push_back(t);
   REQUIRE_MESSAGE(!all.empty(), "no kernel can run here, so nothing would be tested");
   return all;
+}
+
+Plan plan_of(const char* text, const Target& target) {
+  Result<Statement> statement = parse(text);
+  REQUIRE(statement.ok());
+  Result<Lowered> lowered = lower(*statement);
+  REQUIRE(lowered.ok());
+  Result<ImplTree> tree = synthesize(lowered->spec, target, {}, nullptr);
+  REQUIRE(tree.ok());
+  Result<Plan> plan = make_plan(*tree, lowered->view);
+  REQUIRE(plan.ok());
+  return std::move(*plan);
 }
 
 Code code_of(const ImplTree& tree, const Views& views) {

@@ -34,6 +34,8 @@ class GuardedMemory {
 /// The instruction sets that this CPU can run.
 std::vector<const Target*> targets();
 
+/// Plan of the program that a search finds for a text; the errors go to doctest.
+Plan plan_of(const char* text, const Target& target);
 /// Plan and code of `tree`; the errors go to doctest.
 Code code_of(const ImplTree& tree, const Views& views);
 

@@ -11,23 +11,12 @@
 #include "codegen/emit.hh"
 #include "cost/microkernel.hh"
 #include "cost/model.hh"
-#include "search/synthesize.hh"
-#include "spec/statement.hh"
+#include "harness.hh"
 
 namespace morello {
 namespace {
 
-Plan plan_of(const char* text, const Target& target) {
-  Result<Statement> statement = parse(text);
-  REQUIRE(statement.ok());
-  Result<Lowered> lowered = lower(*statement);
-  REQUIRE(lowered.ok());
-  Result<ImplTree> tree = synthesize(lowered->spec, target, {}, nullptr);
-  REQUIRE(tree.ok());
-  Result<Plan> plan = make_plan(*tree, lowered->view);
-  REQUIRE(plan.ok());
-  return std::move(*plan);
-}
+using testing::plan_of;
 
 /// Bit o: some microkernel asks for operand o of the kernel ahead, as it reads it or for a copy.
 /// What the first adds is a step of a loop of its function.
