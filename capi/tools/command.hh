@@ -92,7 +92,8 @@ inline constexpr std::pair<const char*, int32_t> kTargets[] = {
     {"avx512", MORELLO_ISA_AVX512},
     {"avx2_vnni", MORELLO_ISA_AVX2_VNNI},
     {"avx512_vnni", MORELLO_ISA_AVX512_VNNI},
-    {"avx512_bf16", MORELLO_ISA_AVX512_BF16}};
+    {"avx512_bf16", MORELLO_ISA_AVX512_BF16},
+    {"avx512_amx", MORELLO_ISA_AVX512_AMX}};
 
 enum class JobKind {
   kRun,     // a kernel for this CPU

@@ -17,6 +17,7 @@ constexpr bool has_512_bits(int32_t isa) {
     case MORELLO_ISA_AVX512:
     case MORELLO_ISA_AVX512_VNNI:
     case MORELLO_ISA_AVX512_BF16:
+    case MORELLO_ISA_AVX512_AMX:
       return true;
     case MORELLO_ISA_AVX2:
     case MORELLO_ISA_AVX2_VNNI:

@@ -140,7 +140,10 @@ typedef enum morello_isa {
   MORELLO_ISA_AVX512 = 2,      /**< those, and AVX-512 F, BW, VL and DQ */
   MORELLO_ISA_AVX2_VNNI = 3,   /**< those of AVX2, and AVX-VNNI */
   MORELLO_ISA_AVX512_VNNI = 4, /**< those of AVX512, and AVX512-VNNI */
-  MORELLO_ISA_AVX512_BF16 = 5  /**< those of AVX512_VNNI, and AVX512-BF16 */
+  MORELLO_ISA_AVX512_BF16 = 5, /**< those of AVX512_VNNI, and AVX512-BF16 */
+  MORELLO_ISA_AVX512_AMX = 6   /**< those of AVX512_BF16, and AMX-TILE, AMX-BF16 and AMX-INT8. The
+                                    first call that makes or loads a kernel for it asks Linux for
+                                    the tile registers, for the whole process */
 } morello_isa;
 
 /** Facts read from this machine. Fill with morello_cpu_info_get(). */

@@ -10,6 +10,7 @@
 #include "codegen/asks.hh"
 #include "codegen/nest.hh"
 #include "codegen/routines.hh"
+#include "codegen/tile_sizes.hh"
 #include "cost/microkernel.hh"
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
@@ -69,6 +70,7 @@ class Planner {
     if (!add_node(0, places, body)) return std::move(*error_);
     plan_.functions[0].body = std::move(body);
     routines_.finish();
+    set_tile_sizes(plan_, target_);
     return std::move(plan_);
   }
 

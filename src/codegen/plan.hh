@@ -69,6 +69,7 @@ struct PlanCall {
   MicrokernelId id{};
   u16 first_free = 0;
   bool rare = false;  // takes so little of the time of the kernel that short code is better
+  bool sets_tiles = false;  // the sizes of tile registers, which may be others before
   Spec spec;
   std::array<PlanOperand, kMaxOperands> operand{};
   PlanAsk ask;

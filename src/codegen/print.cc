@@ -104,7 +104,7 @@ class Printer {
       s += ' ' + operand(spec, o, call.operand[o]);
     }
     return s + ask(call.ask) + " | r" + std::to_string(call.first_free) +
-           (call.rare ? " rare" : "");
+           (call.rare ? " rare" : "") + (call.sets_tiles ? " sets tiles" : "");
   }
 
   static std::string ask(const PlanAsk& ask) {

@@ -194,6 +194,9 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     return io_bound(q);
   };
   p.registers = target_.vector_registers * static_cast<double>(lanes);
+  const bool tiles = rates_.tiles_take(spec);
+  const TileUnit& unit = target_.tiles;
+  if (tiles) p.registers += unit.count * unit.rows * static_cast<double>(unit.row_bytes) / 4;
   const Contraction whole = p;
   // From memory to L2. A chain may keep its results in a new buffer, which nobody brings.
   auto far = [&](const Operand& x, Level level) { return x.level >= level; };
@@ -271,7 +274,9 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   auto together = [&](bool grouped) {
     double step = units(work.product(rate, grouped)) / static_cast<double>(lanes);
     auto price = [&](const MemoryWay& way) {
+      if (way.tiles && !tiles) return 1e18;
       if (!way.along_reduced) return units(way.group_units) / way.group;
+      if (way.tiles) return units(way.group_units) / (way.group * in_groups.products);
       return std::max(units(way.group_units) / (way.group * in_groups.products),
                       units(in_groups.units) / way.group);
     };

@@ -165,7 +165,7 @@ i64 ContractionBound::per_other_result() const {
   const bool rounded = out_.dtype != computed_dtype(spec_);
   i64 best = chain_ || rounded ? per_buffered_result() : kInfinite;
   for (const MemoryWay& way : rates_.memory_ways())
-    best = std::min(best, per_result_in_memory(way));
+    if (!way.tiles || rates_.tiles_take(spec_)) best = std::min(best, per_result_in_memory(way));
   const i64 products = sums(rates_.rate(results_, 1), true);
   if (products >= best) return best;
   // The only result of its tile.
@@ -198,7 +198,7 @@ i64 ContractionBound::per_result_in_memory(const MemoryWay& way) const {
   const u64 products = u64{way.group} * (way.along_reduced ? grouped_.products : 1);
   const u64 groups = products == 1 ? depth_ : ceil_div(depth_, products);
   i64 c = saturating_add(saturating_mul(groups, way.group_units), way.result);
-  if (way.group > 1 && !by_fma_)
+  if (way.group > 1 && !by_fma_ && !way.tiles)
     c = std::max(c, saturating_mul(depth_ / way.group, grouped_.units));
   if (packs != 0) c = saturating_add(c, share(fixed(packs), results_));
   return saturating_add(c, in_memory_);

@@ -58,6 +58,7 @@ struct Rate {
   bool along = false;          // what has the results' fastest dimension runs along it
   bool along_reduced = false;  // inputs run along a reduced dimension
   bool adds = false;           // kTile: the results were there before, and are added to
+  bool tiles = false;          // factors of types that tile registers take (target/tiles.hh)
   u8 rank = kMaxDims;          // at most so many dimensions, and stages of a chain
   u8 stages = kMaxStages;
 };

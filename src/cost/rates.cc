@@ -3,6 +3,7 @@
 
 #include "cost/shared.hh"
 #include "spec/roles.hh"
+#include "target/tiles.hh"
 
 namespace morello {
 namespace {
@@ -59,7 +60,7 @@ Rates::Rates(const Target& target, Microkernels kernels)
     for (const Rate& way : ways(duty)) fuses_ |= way.stages > 1;
   for (const Rate& way : ways(Duty::kContract)) {
     const i64 result = (way.element << kFraction) + (way.vector << kFraction) / most;
-    memory_ways_.push_back({way.group, way.group_units << kFraction, result, way.along_reduced});
+    memory_ways_.push_back({way.group, way.group_units << kFraction, result, way.along_reduced, way.tiles});
   }
   find_tiles(target);
   find_moves(target);
@@ -80,6 +81,8 @@ void Rates::find_takers() {
             t.products[grouped] = std::max(t.products[grouped], dot.products());
           }
         }
+        t.tiles = morello::tiles_take(target_, a, b, sum);
+        if (t.tiles) t.products[true] = std::max(t.products[true], lane_elements(a));
       }
 }
 
@@ -130,6 +133,12 @@ ProductPrice Rates::products(const Spec& spec, bool grouped, u64 rows) const {
   return price;
 }
 
+bool Rates::tiles_take(const Spec& spec) const {
+  const auto [first, second] = factors_of(spec);
+  if (!is_operand(first) || !is_operand(second)) return target_.tiles.count != 0;
+  return takers(spec.operand[first].dtype, spec.operand[second].dtype, computed_dtype(spec)).tiles;
+}
+
 double Rates::least_product(Dtype a, Dtype b, Dtype sum, u32 lanes) const {
   auto units = [](i64 fixed) { return static_cast<double>(fixed) / (1 << kFraction); };
   double vector = units(rate(~u64{0}, ~u64{0}));
@@ -144,7 +153,8 @@ double Rates::least_product(Dtype a, Dtype b, Dtype sum, u32 lanes) const {
   }
   double least = vector / lanes;
   for (const MemoryWay& way : memory_ways_)
-    least = std::min(least, units(way.group_units) / (way.group * together));
+    if (!way.tiles || takers(a, b, sum).tiles)
+      least = std::min(least, units(way.group_units) / (way.group * together));
   return least;
 }
 

@@ -40,6 +40,7 @@ struct MemoryWay {
   i64 group_units;  // of each started group
   i64 result;       // of each result
   bool along_reduced;
+  bool tiles;  // in tile registers, which take some types only
 };
 
 /// The least prices of a chain: on a vector of a tile, and on a result with a register of its own;
@@ -90,6 +91,9 @@ class Rates {
   /// @param rows     results that use each element of the factor that is read in vectors.
   ProductPrice products(const Spec& spec, bool grouped, u64 rows = ~u64{0}) const;
 
+  /// May the factors of the contraction that a Spec begins with come into tile registers?
+  bool tiles_take(const Spec& spec) const;
+
   /// Units of one product of factors of these types, in any way, in any layout; no fixed point.
   double least_product(Dtype a, Dtype b, Dtype sum, u32 lanes) const;
 
@@ -130,6 +134,7 @@ class Rates {
   struct Takers {
     std::array<u32, 2> rows{};  // without groups of neighbours, and with them
     std::array<u32, 2> products{1, 1};
+    bool tiles = false;  // tile registers do
   };
   const Takers& takers(Dtype a, Dtype b, Dtype sum) const {
     return takers_[static_cast<size_t>(a)][static_cast<size_t>(b)][is_integer(sum)];

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "target/tiles.hh"
+
 namespace morello {
 namespace {
 
@@ -83,6 +85,7 @@ u32 most_products(const Target& target, Dtype a, Dtype b, Dtype sum) {
   u32 most = 1;
   for (const Dot& dot : kDots)
     if (takes(dot, target, a, b, sum)) most = std::max(most, dot.products());
+  if (tiles_take(target, a, b, sum)) most = std::max(most, lane_elements(a));
   return most;
 }
 
@@ -94,12 +97,15 @@ bool are_alike(const Target& a, const Target& b, std::span<const Dtype> types) {
   like_b.name = b.name;
   like_b.number = b.number;
   like_b.required = b.required;
+  like_b.tiles = b.tiles;
   if (like_b != b) return false;
   for (Dtype x : types)
     for (Dtype y : types)
-      for (Dtype sum : {Dtype::kF32, Dtype::kI32})
+      for (Dtype sum : {Dtype::kF32, Dtype::kI32}) {
+        if (tile_dot_of(a, x, y, sum) != tile_dot_of(b, x, y, sum)) return false;
         for (u32 group : {1u, lane_elements(y)})
           if (dot_of(a, x, y, sum, group) != dot_of(b, x, y, sum, group)) return false;
+      }
   return true;
 }
 

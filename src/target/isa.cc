@@ -4,6 +4,7 @@
 
 #include <cpuid.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -37,6 +38,7 @@ u64 read_xcr0() {
 constexpr u64 kAvxState = 0x06;      // XMM and the upper halves of YMM
 constexpr u64 kAvx512State = 0xe6;   // and the mask registers, upper ZMM, ZMM16-31
 constexpr u64 kTileState = 0x60000;  // the configuration of tiles, and their data
+constexpr int kTileDataState = 18;   // which a process has to ask for
 
 enum CpuidRegister : u8 { eax, ebx, ecx, edx };  // as the rows write them
 
@@ -47,9 +49,19 @@ constexpr FeatureRow kRows[] = {
 #undef MORELLO_FEATURE
 };
 
+constexpr u64 kToAskFor = u64{1} << kTileDataState;
+
+/// Which states the kernel would give. Kernels that know of none to ask for have no such call.
+u64 supported_states() {
+  constexpr int kGetSupported = 0x1021;
+  u64 states = 0;
+  return syscall(SYS_arch_prctl, kGetSupported, &states) == 0 ? states : 0;
+}
+
 Features read_features() {
   constexpr int kOsxsave = 27;
-  const u64 saved = bit(cpuid(1).ecx, kOsxsave) ? read_xcr0() : 0;
+  u64 saved = bit(cpuid(1).ecx, kOsxsave) ? read_xcr0() : 0;
+  if (saved & kToAskFor) saved &= supported_states() | ~kToAskFor;
   Features found = kNoFeatures;
   for (const FeatureRow& row : kRows) {
     const CpuidRegisters r = cpuid(row.leaf, row.subleaf);
@@ -125,6 +137,14 @@ Machine read_machine() {
   machine.processors = read_processors();
   read_caches(machine);
   return machine;
+}
+
+bool request_states(Features wanted) {
+  constexpr int kRequest = 0x1023;
+  u64 states = 0;
+  for (const FeatureRow& row : kRows)
+    if (includes(wanted, features(row.feature))) states |= row.states;
+  return (states & kToAskFor) == 0 || syscall(SYS_arch_prctl, kRequest, kTileDataState) == 0;
 }
 
 std::string describe(Features features) {

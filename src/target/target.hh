@@ -86,6 +86,37 @@ constexpr void each_field(const Prices& p, F&& f) {
   for (const i64& units : scalar_op) f("scalar_op", units);
 }
 
+/// Registers of two dimensions, which one instruction multiplies as matrices (target/tiles.hh). All
+/// zeros: the target has none. Units where no other unit is named.
+struct TileUnit {
+  u32 count;          // registers
+  u32 rows;           // of one, at most
+  u32 row_bytes;      // of one row, at most
+  i64 configure;      // setting their sizes, which clears them
+  i64 product_row;    // of a product, each row of the result
+  i64 least_product;  // a product of few rows
+  i64 load_row;       // from L1
+  i64 split_row;      // added for a row that begins inside a line
+  i64 store_row;
+  friend bool operator==(const TileUnit&, const TileUnit&) = default;
+};
+
+/// Calls f("name", value) for every field. One that is missing here does not compile.
+template <class F>
+constexpr void each_field(const TileUnit& t, F&& f) {
+  const auto& [count, rows, row_bytes, configure, product_row, least_product, load_row, split_row,
+               store_row] = t;
+  f("count", count);
+  f("rows", rows);
+  f("row_bytes", row_bytes);
+  f("configure", configure);
+  f("product_row", product_row);
+  f("least_product", least_product);
+  f("load_row", load_row);
+  f("split_row", split_row);
+  f("store_row", store_row);
+}
+
 /// Throughputs are per cycle of one core. Immutable; shared freely between threads.
 struct Target {
   std::string_view name;  // "avx2", "avx512"
@@ -104,6 +135,7 @@ struct Target {
   u32 processors;
   i64 parallel_units;  // starting and joining one parallel loop
   Prices prices;
+  TileUnit tiles;
 
   u32 lanes(u32 element_bytes) const { return vector_bytes / element_bytes; }
   const LevelModel& at(Level l) const { return level[static_cast<int>(l)]; }
@@ -115,7 +147,7 @@ template <class F>
 constexpr void each_field(const Target& t, F&& f) {
   const auto& [name, number, machine, required, vector_bytes, vector_registers, has_masks,
                fma_per_cycle, fma_latency, loads_per_cycle, stores_per_cycle, level, processors,
-               parallel_units, prices] = t;
+               parallel_units, prices, tiles] = t;
   f("name", name);
   f("number", number);
   f("machine", machine);
@@ -131,6 +163,7 @@ constexpr void each_field(const Target& t, F&& f) {
   f("processors", processors);
   f("parallel_units", parallel_units);
   f("prices", prices);
+  f("tiles", tiles);
 }
 
 /// The fixed machine models, from the least to the most wanted.

@@ -18,7 +18,7 @@ from npy import npy, read_npy
 MORELLO = None
 SMALL = "matmul f32[5,7] f32[7,9] -> f32[5,9]"
 FUSED = "matmul f32[6,16] f32[16,24] + bias f32[24] -> relu -> f32[6,24]"
-TARGETS = ["avx2", "avx512", "avx2_vnni", "avx512_vnni", "avx512_bf16"]
+TARGETS = ["avx2", "avx512", "avx2_vnni", "avx512_vnni", "avx512_bf16", "avx512_amx"]
 OK, FAILED, USAGE, LIBRARY = 0, 1, 2, 3
 
 

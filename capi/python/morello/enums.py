@@ -41,6 +41,7 @@ class Isa(enum.IntEnum):
     AVX2_VNNI = 3
     AVX512_VNNI = 4
     AVX512_BF16 = 5
+    AVX512_AMX = 6
 
     @classmethod
     def of(cls, isa: Isa | str | None) -> Isa:

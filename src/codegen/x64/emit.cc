@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "codegen/emit.hh"
+#include "codegen/tile_sizes.hh"
 #include "codegen/x64/emitter.hh"
 #include "codegen/x64/vectors.hh"
 #include "morello/morello.h"
@@ -23,7 +24,7 @@ using Weight = double;
 class KernelEmitter {
  public:
   KernelEmitter(const Plan& plan, const Target& target)
-      : plan_(plan), as_(target), labels_(plan.functions.size()) {}
+      : plan_(plan), as_(target), labels_(plan.functions.size()), tiles_(uses_tiles(plan)) {}
 
   Code emit() {
     for (u32 f = 0; f < plan_.functions.size(); f++) emit_function(f);
@@ -192,6 +193,7 @@ class KernelEmitter {
 
   void leave(bool routine) {
     if ((as_.wide() || invokes_) && !routine) as_.vzeroupper();
+    if (tiles_ && !routine) as_.tilerelease();
     u32 frame = 8 * static_cast<u32>(1 + saved_.size());
     if (frame_bytes_) {
       as_.add(as_.rsp, frame_bytes_);
@@ -428,6 +430,7 @@ class KernelEmitter {
   Vectors as_;
   std::vector<Xbyak::Label> labels_;
   std::vector<CodeFunction> functions_;
+  const bool tiles_;  // callers and other functions find them as they were: not in use
   // Of the function at hand:
   std::vector<Weight> cursor_weight_, counter_weight_;
   std::vector<Home> homes_, counters_;

@@ -34,6 +34,7 @@ pub const MORELLO_ISA_AVX512: morello_isa = 2;
 pub const MORELLO_ISA_AVX2_VNNI: morello_isa = 3;
 pub const MORELLO_ISA_AVX512_VNNI: morello_isa = 4;
 pub const MORELLO_ISA_AVX512_BF16: morello_isa = 5;
+pub const MORELLO_ISA_AVX512_AMX: morello_isa = 6;
 
 pub type morello_effort = c_int;
 pub const MORELLO_EFFORT_EXACT: morello_effort = 0;

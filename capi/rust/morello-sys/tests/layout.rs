@@ -149,6 +149,7 @@ fn matches_the_header() {
         MORELLO_ISA_AVX2_VNNI,
         MORELLO_ISA_AVX512_VNNI,
         MORELLO_ISA_AVX512_BF16,
+        MORELLO_ISA_AVX512_AMX,
         MORELLO_MAX_RANK,
         MORELLO_MAX_OPERANDS,
         MORELLO_F32,

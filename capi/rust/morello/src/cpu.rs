@@ -20,10 +20,19 @@ pub enum Isa {
     Avx512Vnni,
     /// Those, and AVX512-BF16.
     Avx512Bf16,
+    /// Those, and AMX-TILE, AMX-BF16 and AMX-INT8.
+    Avx512Amx,
 }
 
 impl Isa {
-    const ALL: [Isa; 5] = [Isa::Avx2, Isa::Avx2Vnni, Isa::Avx512, Isa::Avx512Vnni, Isa::Avx512Bf16];
+    const ALL: [Isa; 6] = [
+        Isa::Avx2,
+        Isa::Avx2Vnni,
+        Isa::Avx512,
+        Isa::Avx512Vnni,
+        Isa::Avx512Bf16,
+        Isa::Avx512Amx,
+    ];
 
     pub(crate) fn to_raw(self) -> i32 {
         match self {
@@ -32,6 +41,7 @@ impl Isa {
             Isa::Avx512 => sys::MORELLO_ISA_AVX512,
             Isa::Avx512Vnni => sys::MORELLO_ISA_AVX512_VNNI,
             Isa::Avx512Bf16 => sys::MORELLO_ISA_AVX512_BF16,
+            Isa::Avx512Amx => sys::MORELLO_ISA_AVX512_AMX,
         }
     }
 

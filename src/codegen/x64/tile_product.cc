@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// out[m,v] (+)= a[m,k] * b[k,v], all in memory, groups of neighbours along k in the lanes of b:
+// products of matrices in tile registers.
+#include <array>
+#include <limits>
+
+#include "codegen/x64/emitter.hh"
+#include "codegen/x64/vectors.hh"
+#include "cost/tiles.hh"
+
+namespace morello::x64 {
+namespace {
+
+class TileProduct {
+ public:
+  using Reg64 = Assembler::Reg64;
+
+  TileProduct(Vectors& as, const PlanCall& call)
+      : as_(as),
+        call_(call),
+        roles_(*contraction_roles(call.spec)),
+        use_(tile_use_of(call.spec, as.target())),
+        unit_(as.target().tiles),
+        form_(tile_dot_of(as.target(), type(roles_.a), type(roles_.b),
+                          type(call.spec.out_index()))
+                  ->form) {}
+
+  void emit() {
+    if (call_.sets_tiles) set_sizes();
+    pitch_ = as_.take();
+    a_ = as_.moving_pointer(call_.operand[roles_.a].cursor);
+    b_ = as_.moving_pointer(call_.operand[roles_.b].cursor);
+    const int o = call_.spec.out_index();
+    out_ = as_.pointer(call_.operand[o].cursor);
+    const bool adds = call_.spec.out().access == Access::kInOut;
+    each_result([&](const Xbyak::Tmm& tile, i64 at) {
+      adds ? as_.tileloadd(tile, row(out_, at, stride(o, roles_.m))) : as_.tilezero(tile);
+    });
+    constexpr u64 kUnroll = 2;
+    const u64 steps = use_.steps();
+    as_.for_chunks(steps, kUnroll, {{a_, step(roles_.a)}, {b_, step(roles_.b)}}, [&](u64 count) {
+      known_pitch_ = kUnknown;
+      for (u64 k = 0; k < count; k++) emit_step(static_cast<i64>(k), false);
+    });
+    known_pitch_ = kUnknown;
+    const u64 here = steps >= 2 * kUnroll ? steps % kUnroll : steps;  // from the pointers
+    if (use_.rest_bytes() != 0) emit_step(static_cast<i64>(here), true);
+    each_result([&](const Xbyak::Tmm& tile, i64 at) {
+      as_.tilestored(row(out_, at, stride(o, roles_.m)), tile);
+    });
+  }
+
+ private:
+  static constexpr i64 kUnknown = std::numeric_limits<i64>::min();
+
+  Dtype type(int operand) const { return call_.spec.operand[operand].dtype; }
+  i64 stride(int operand, u8 dim) const {
+    return dim == kNoDim ? 0 : call_.operand[operand].stride[dim];
+  }
+  /// Bytes from one step along k to the next: of b, that has groups in its lanes, so many rows.
+  i64 step(int operand) const {
+    if (operand == roles_.a) return unit_.row_bytes;
+    return stride(operand, roles_.k) * (unit_.row_bytes / kElementBytes);
+  }
+  static Xbyak::Tmm tmm(u32 index) { return Xbyak::Tmm(static_cast<int>(index)); }
+
+  void set_sizes() {
+    const TileSizes sizes = use_.sizes();
+    std::array<u8, 64> bytes{};
+    bytes[0] = 1;  // the palette: 8 registers of 16 rows
+    for (u32 t = 0; t < kMostTiles; t++) {
+      bytes[16 + 2 * t] = sizes.row_bytes[t];
+      bytes[48 + t] = sizes.rows[t];
+    }
+    std::vector<u32> words(bytes.size() / 4);
+    for (size_t i = 0; i < bytes.size(); i++) words[i / 4] |= u32{bytes[i]} << 8 * (i % 4);
+    as_.ldtilecfg(as_.table_constant(words));
+  }
+
+  /// The rows of a tile, from base + bytes on.
+  Assembler::Address row(const Reg64& base, i64 bytes, i64 pitch) {
+    if (pitch != known_pitch_) as_.mov(pitch_, static_cast<u64>(pitch));
+    known_pitch_ = pitch;
+    if (bytes == static_cast<i32>(bytes))
+      return as_.ptr[base + pitch_ + static_cast<int>(bytes)];
+    as_.mov(as_.far_register(), static_cast<u64>(bytes));
+    as_.add(as_.far_register(), base);
+    return as_.ptr[as_.far_register() + pitch_];
+  }
+
+  /// f(register, bytes from the pointer of the results)
+  template <class F>
+  void each_result(F f) {
+    for (u32 i = 0; i < use_.row_tiles(); i++)
+      for (u32 j = 0; j < use_.column_tiles(); j++)
+        f(tmm(use_.result(i, j)), i * unit_.rows * stride(call_.spec.out_index(), roles_.m) +
+                                      j * i64{unit_.row_bytes});
+  }
+
+  void emit_step(i64 k, bool rest) {
+    use_.each_of_step(
+        [&](u32 i) {
+          const i64 pitch = stride(roles_.a, roles_.m);
+          as_.tileloadd(tmm(use_.a(i, rest)),
+                        row(a_, k * step(roles_.a) + i * unit_.rows * pitch, pitch));
+        },
+        [&](u32 j) {
+          as_.tileloadd(tmm(use_.b(j, rest)),
+                        row(b_, k * step(roles_.b) + j * i64{unit_.row_bytes},
+                            stride(roles_.b, roles_.k)));
+        },
+        [&](u32 i, u32 j) {
+          multiply(tmm(use_.result(i, j)), tmm(use_.a(i, rest)), tmm(use_.b(j, rest)));
+        });
+  }
+
+  void multiply(const Xbyak::Tmm& out, const Xbyak::Tmm& a, const Xbyak::Tmm& b) {
+    switch (form_) {
+      case TileForm::kBf16:
+        return as_.tdpbf16ps(out, a, b);
+      case TileForm::kI8I8:
+        return as_.tdpbssd(out, a, b);
+      case TileForm::kI8U8:
+        return as_.tdpbsud(out, a, b);
+      case TileForm::kU8I8:
+        return as_.tdpbusd(out, a, b);
+      case TileForm::kU8U8:
+        return as_.tdpbuud(out, a, b);
+    }
+  }
+
+  Vectors& as_;
+  const PlanCall& call_;
+  ContractionRoles roles_;
+  TileUse use_;
+  const TileUnit& unit_;
+  TileForm form_;
+  Reg64 a_, b_, out_, pitch_;
+  i64 known_pitch_ = kUnknown;  // what pitch_ holds
+};
+
+u32 registers(const PlanCall&) { return 5; }
+void emit(Vectors& as, const PlanCall& call) { TileProduct(as, call).emit(); }
+
+}  // namespace
+
+extern const Emitter kTileProduct = {MicrokernelId::kTileProduct, registers, emit};
+
+}  // namespace morello::x64
