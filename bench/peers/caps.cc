@@ -14,8 +14,10 @@ constexpr uint32_t kAll512 = kAvx2 | kAvx512;
 constexpr Cap kCaps[] = {
     {"avx2", kAvx2, "avx2", "AVX2", "AVX2", "Haswell", "hsw"},
     {"avx512", kAll512, "avx512", "AVX512_CORE", "AVX512", "SkylakeX", "skx"},
-    {"avx512_bf16", kAll512 | kAvx512Vnni | kAvx512Bf16, "", "AVX512_CORE_BF16", "AVX512_E3",
-     "Cooperlake", "cpx"},
+    {"avx512_bf16", kAll512 | kAvx512Vnni | kAvx512Bf16, "avx512_bf16", "AVX512_CORE_BF16",
+     "AVX512_E3", "Cooperlake", "cpx"},
+    {"avx512_amx", kAll512 | kAvx512Vnni | kAvx512Bf16 | kAmx, "", "AVX512_CORE_AMX", "AVX512_E4",
+     "SapphireRapids", "spr"},
 };
 
 bool bit(uint32_t value, int number) { return (value >> number & 1) != 0; }
@@ -40,6 +42,7 @@ uint32_t cpu_features() {
   if (avx2) features |= kAvx2;
   if (avx512) features |= kAvx512;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return features;
+  if (avx512 && bit(d, 22) && bit(d, 24) && bit(d, 25)) features |= kAmx;
   if (avx512 && bit(c, 11)) features |= kAvx512Vnni;
   if (a < 1 || __get_cpuid_count(7, 1, &a, &b, &c, &d) == 0) return features;
   if (avx2 && bit(a, 4)) features |= kAvxVnni;

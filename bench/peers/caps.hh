@@ -18,6 +18,7 @@ enum Feature : uint32_t {
   kAvx512 = 4,  // F, BW, VL and DQ
   kAvx512Vnni = 8,
   kAvx512Bf16 = 16,
+  kAmx = 32,  // AMX-TILE, AMX-BF16, AMX-INT8
 };
 
 struct Cap {

@@ -7,6 +7,7 @@
 #include "actions/placement.hh"
 #include "spec/border.hh"
 #include "spec/ladder.hh"
+#include "target/tiles.hh"
 
 namespace morello {
 namespace {
@@ -56,6 +57,13 @@ bool has_narrow_factor(const Spec& spec) {
   for (Ref in : contraction_of(spec)->in)
     if (is_operand(in) && size_of(spec.operand[in].dtype) < 4) return true;
   return false;
+}
+
+/// May the factors come into tile registers?
+bool takes_tiles(const Spec& spec, const Target& target) {
+  const auto [a, b] = factors_of(spec);
+  if (target.tiles.count == 0 || !is_operand(a) || !is_operand(b)) return false;
+  return tiles_take(target, spec.operand[a].dtype, spec.operand[b].dtype, computed_dtype(spec));
 }
 
 /// The tiles of one dimension.
@@ -141,6 +149,7 @@ class Tiles {
     const u8 v = unit_dim(spec_.out());
     const u32 lanes = computed_lanes(spec_, *context_.target);
     if (dim_ == v) return true;
+    if (size == context_.target->tiles.rows && takes_tiles(spec_, *context_.target)) return true;
     const u64 vecs = v == kNoDim ? 1 : ceil_div(spec_.size[v], lanes);
     return size * vecs <= context_.target->vector_registers;
   }

@@ -197,7 +197,7 @@ i64 ContractionBound::per_result_in_memory(const MemoryWay& way) const {
     }
   const u64 products = u64{way.group} * (way.along_reduced ? grouped_.products : 1);
   const u64 groups = products == 1 ? depth_ : ceil_div(depth_, products);
-  i64 c = saturating_add(saturating_mul(groups, way.group_units), way.result);
+  i64 c = saturating_add(saturating_mul(groups, rates_.group_units(way, spec_)), way.result);
   if (way.group > 1 && !by_fma_ && !way.tiles)
     c = std::max(c, saturating_mul(depth_ / way.group, grouped_.units));
   if (packs != 0) c = saturating_add(c, share(fixed(packs), results_));

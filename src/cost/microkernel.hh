@@ -49,6 +49,9 @@ struct Rate {
   /// kContract: of each started group of so many products of one result.
   u32 group = 1;
   i64 group_units = 0;
+  /// The same where so many rows and columns of results are summed at once: of each of them. Null:
+  /// group_units.
+  i64 (*block)(u64 rows, u64 columns, const Target&) = nullptr;
   /// kTile: of one step along the reduced dimensions with a tile of rows x vecs vectors; the
   /// registers that such a tile needs besides. Null: nothing.
   i64 (*step)(u64 rows, u64 vecs, const Target&) = nullptr;

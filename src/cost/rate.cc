@@ -55,7 +55,8 @@ i64 least_units(const Rate& rate, const Spec& leaf, const Target& t) {
       add(points, element);
       return c;
     case Duty::kContract:
-      add(results * ceil_div(depth, rate.group), rate.group_units);
+      add(results * ceil_div(depth, rate.group),
+          rate.block ? rate.block(rows, columns, t) : rate.group_units);
       [[fallthrough]];
     default:
       add(rows, rate.row + (columns % lanes && v != kNoDim ? rate.odd : 0));

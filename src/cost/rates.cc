@@ -60,7 +60,8 @@ Rates::Rates(const Target& target, Microkernels kernels)
     for (const Rate& way : ways(duty)) fuses_ |= way.stages > 1;
   for (const Rate& way : ways(Duty::kContract)) {
     const i64 result = (way.element << kFraction) + (way.vector << kFraction) / most;
-    memory_ways_.push_back({way.group, way.group_units << kFraction, result, way.along_reduced, way.tiles});
+    memory_ways_.push_back(
+        {way.group, way.group_units << kFraction, result, way.along_reduced, way.tiles, way.block});
   }
   find_tiles(target);
   find_moves(target);
@@ -137,6 +138,18 @@ bool Rates::tiles_take(const Spec& spec) const {
   const auto [first, second] = factors_of(spec);
   if (!is_operand(first) || !is_operand(second)) return target_.tiles.count != 0;
   return takers(spec.operand[first].dtype, spec.operand[second].dtype, computed_dtype(spec)).tiles;
+}
+
+i64 Rates::group_units(const MemoryWay& way, const Spec& spec) const {
+  if (!way.block) return way.group_units;
+  i64 least = kInfinite;
+  u64 results = 1;
+  for (int d = 0; d < spec.rank; d++)
+    if (!has_dim(spec.reduced(), d)) results *= spec.size[d];
+  for (int d = 0; d < spec.rank; d++)
+    if (!has_dim(spec.reduced(), d))
+      least = std::min(least, way.block(results / spec.size[d], spec.size[d], target_));
+  return least >= kInfinite >> kFraction ? kInfinite : least << kFraction;
 }
 
 double Rates::least_product(Dtype a, Dtype b, Dtype sum, u32 lanes) const {

@@ -41,6 +41,7 @@ struct MemoryWay {
   i64 result;       // of each result
   bool along_reduced;
   bool tiles;  // in tile registers, which take some types only
+  i64 (*block)(u64 rows, u64 columns, const Target&);
 };
 
 /// The least prices of a chain: on a vector of a tile, and on a result with a register of its own;
@@ -93,6 +94,9 @@ class Rates {
 
   /// May the factors of the contraction that a Spec begins with come into tile registers?
   bool tiles_take(const Spec& spec) const;
+
+  /// Of one group of products of each result, whatever dimension columns run along. Fixed point.
+  i64 group_units(const MemoryWay& way, const Spec& spec) const;
 
   /// Units of one product of factors of these types, in any way, in any layout; no fixed point.
   double least_product(Dtype a, Dtype b, Dtype sum, u32 lanes) const;

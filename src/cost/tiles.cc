@@ -22,9 +22,10 @@ std::optional<TileUse> TileUse::of(const ContractionRoles& r, u32 bytes, const T
   use.last_row_bytes_ = (r.columns - (use.column_tiles_ - 1) * lanes) * kElementBytes;
   const u64 depth_bytes = u64{r.depth} * bytes;
   use.steps_ = static_cast<u32>(depth_bytes / unit.row_bytes);
-  use.rest_bytes_ = static_cast<u32>(depth_bytes % unit.row_bytes);
+  use.rest_bytes_ = static_cast<u32>(round_up(depth_bytes % unit.row_bytes, kElementBytes));
+  use.lacking_ = static_cast<u32>((round_up(depth_bytes, kElementBytes) - depth_bytes) / bytes);
   use.first_a_ = use.row_tiles_ * use.column_tiles_;
-  const u32 along_k = (use.steps_ != 0) + (use.rest_bytes_ != 0);
+  const u32 along_k = use.rest_bytes_ != 0 && use.both(true) ? 2 : 1;
   const u32 sizes_of_a = use.row_tiles_ > 1 && use.last_rows_ != unit.rows ? 2 : 1;
   const u32 sizes_of_b = use.column_tiles_ > 1 && use.last_row_bytes_ != unit.row_bytes ? 2 : 1;
   // As many as there is room for, of the factor first that has fewer.
@@ -73,8 +74,7 @@ std::optional<ContractionRoles> roles_of(const Spec& spec, const Target& t) {
   if (a.layout.packed() || out.layout.packed() || out.dtype != computed_dtype(spec))
     return std::nullopt;
   if (!tile_dot_of(t, a.dtype, b.dtype, out.dtype)) return std::nullopt;
-  if (r->group == 1 || r->depth % r->group != 0 || lane_dim(b) != r->v || unit_dim(a) != r->k)
-    return std::nullopt;
+  if (r->group == 1 || lane_dim(b) != r->v || unit_dim(a) != r->k) return std::nullopt;
   if (b.layout.count() != std::popcount(b.dims) + 1) return std::nullopt;
   return r;
 }
@@ -88,7 +88,10 @@ bool applies(const Spec& spec, const Target& t) {
   return r && use_of(spec, *r, t);
 }
 
-u32 registers(const Spec&, const Target&) { return 0; }
+/// What is copied goes through a vector register.
+u32 registers(const Spec& spec, const Target& t) {
+  return use_of(spec, *roles_of(spec, t), t)->lacking() != 0;
+}
 
 i64 cost(const Spec& spec, const Target& t) {
   const ContractionRoles r = *roles_of(spec, t);
@@ -98,15 +101,25 @@ i64 cost(const Spec& spec, const Target& t) {
   // Rows of a next to each other begin where they end; others may begin at lines.
   const u64 a_row = u64{r.depth} * size_of(a.dtype);
   const bool splits = r.rows > 1 && a.contig > 1 && a_row % kLineBytes != 0;
-  i64 loads = 0, products = 0;
+  // Rows that are copied with zeros behind them; they wait to be read again.
+  const bool copies_b = spec.operand[r.b].dtype == Dtype::kBf16;
+  const i64 copied_row = unit.store_row + unit.split_row;
+  i64 loads = 0, products = 0, copies = 0;
   use.each_of_step(
-      [&](u32 i) { loads += use.rows(i) * (unit.load_row + (splits ? unit.split_row : 0)); },
-      [&](u32) { loads += unit.rows * unit.load_row; },
+      [&](u32 i) {
+        loads += use.rows(i) * (unit.load_row + (splits ? unit.split_row : 0));
+        copies += use.rows(i) * copied_row;
+      },
+      [&](u32) {
+        loads += unit.rows * unit.load_row;
+        copies += copies_b ? use.rest_bytes() / kElementBytes * copied_row : 0;
+      },
       [&](u32 i, u32) {
         products += std::max(use.rows(i) * unit.product_row, unit.least_product);
       });
   const u64 steps = use.steps() + (use.rest_bytes() != 0);
   i64 c = saturating_mul(steps, std::max(loads, products));
+  if (use.lacking() != 0) c = saturating_add(c, copies);
   const bool adds = spec.out().access == Access::kInOut;
   const u64 result_rows = u64{r.rows} * use.column_tiles();
   c = saturating_add(c, saturating_mul(result_rows, unit.store_row + (adds ? unit.load_row : 0)));
@@ -119,6 +132,15 @@ i64 cost(const Spec& spec, const Target& t) {
   return c;
 }
 
+/// Results in one register, or as many as one has.
+i64 block(u64 rows, u64 columns, const Target& t) {
+  const TileUnit& unit = t.tiles;
+  const u64 of_rows = std::min<u64>(rows, unit.rows);
+  const i64 product = std::max(static_cast<i64>(of_rows) * unit.product_row, unit.least_product);
+  const u64 results = of_rows * std::min<u64>(columns, unit.row_bytes / kElementBytes);
+  return product / static_cast<i64>(results);
+}
+
 Rate rate(Duty duty, const Target& t) {
   const TileUnit& unit = t.tiles;
   if (duty != Duty::kContract || unit.count == 0) return kNever;
@@ -127,6 +149,7 @@ Rate rate(Duty duty, const Target& t) {
           .element = unit.store_row / lanes,
           .group = lanes,
           .group_units = unit.product_row / lanes,
+          .block = block,
           .along_reduced = true,
           .tiles = true,
           .stages = 1};

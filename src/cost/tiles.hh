@@ -34,9 +34,12 @@ class TileUse {
 
   u32 row_tiles() const { return row_tiles_; }
   u32 column_tiles() const { return column_tiles_; }
-  /// Along k: whole steps, and bytes of a row of `a` that are left.
+  /// Along k: whole steps, and bytes of a row of `a` that are left, in whole groups.
   u32 steps() const { return steps_; }
   u32 rest_bytes() const { return rest_bytes_; }
+  /// Elements that the last group lacks. What is left is copied then, with zeros for them: rows of
+  /// `a` end before, and `b` has anything there.
+  u32 lacking() const { return lacking_; }
   /// Of a row of tiles: rows.
   u32 rows(u32 i) const { return i + 1 == row_tiles_ ? last_rows_ : unit_.rows; }
 
@@ -63,14 +66,14 @@ class TileUse {
   }
 
  private:
-  /// Is something left along k, and behind whole steps?
-  bool both(bool rest) const { return rest && steps_ != 0; }
+  /// Is something left along k, and smaller than whole steps before it?
+  bool both(bool rest) const { return rest && steps_ != 0 && rest_bytes_ != unit_.row_bytes; }
   u32 kind_of_a(u32 i) const { return a_each_ ? i : i + 1 == row_tiles_ && a_kinds_ == 2; }
   u32 kind_of_b(u32 j) const { return b_each_ ? j : j + 1 == column_tiles_ && b_kinds_ == 2; }
 
   TileUnit unit_{};
   u32 row_tiles_ = 1, column_tiles_ = 1, last_rows_ = 0, last_row_bytes_ = 0;
-  u32 steps_ = 0, rest_bytes_ = 0;
+  u32 steps_ = 0, rest_bytes_ = 0, lacking_ = 0;
   bool a_each_ = false, b_each_ = false;  // a register for each tile, or for each size
   u32 a_kinds_ = 1, b_kinds_ = 1, first_a_ = 0, first_b_ = 0;
 };

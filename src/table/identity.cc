@@ -44,6 +44,7 @@ constexpr std::string_view kProbes[] = {
     "reduce_sum f32[12,40] axis=0 -> f32[40]",
     "matmul bf16[6,40] bf16[40,35] + bias f32[35] -> bf16[6,35]",
     "matmul bf16[24,40] bf16[40,80]{*} -> f32[24,80]",
+    "matmul bf16[20,64] bf16[64,24]{*} -> f32[20,24]",
     "matmul u8[5,70] i8[70,40]{*} -> i32[5,40]",
     "matmul i8[3,64] i8[64,5]{0,1} += i32[3,5]",
     "matmul i8[5,70] i8[70,40]{*} -> i32[5,40]",

@@ -98,6 +98,7 @@ bool are_alike(const Target& a, const Target& b, std::span<const Dtype> types) {
   like_b.number = b.number;
   like_b.required = b.required;
   like_b.tiles = b.tiles;
+  like_b.level = b.level;
   if (like_b != b) return false;
   for (Dtype x : types)
     for (Dtype y : types)

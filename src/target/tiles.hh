@@ -19,8 +19,8 @@ struct TileDot {
   Dtype a, b, sum;
 };
 
-/// The row for factors of types `a` and `b`, in this order, summed in `sum`. Nothing where no row of
-/// the target takes them.
+/// The row for factors of types `a` and `b`, in this order, summed in `sum`. Nothing where no row
+/// of the target takes them.
 const TileDot* tile_dot_of(const Target& target, Dtype a, Dtype b, Dtype sum);
 /// The same in either order.
 inline bool tiles_take(const Target& target, Dtype a, Dtype b, Dtype sum) {

@@ -351,8 +351,9 @@ TEST_SUITE("search") {
 #include "impl/microkernels.def"
 #undef MORELLO_MICROKERNEL
     };
-    const Target& t = *fixed_target(Isa::kAvx2);
     for (const Microkernel*& one : all) {
+      const bool tiles = &one - all + 1 == static_cast<long>(MicrokernelId::kTileProduct);
+      const Target& t = *find_target(tiles ? "avx512_amx" : "avx2");
       size_t checked = 0, wrong = 0;
       auto check = [&](const Spec& spec) {
         for (const Spec& s : {spec, on_register_tile(spec)})
@@ -367,6 +368,11 @@ TEST_SUITE("search") {
       for (const char* wide :
            {"reduce_sum f32[30,80] axis=0 -> f32[80]", "reduce_sum f32[30,300] axis=1 -> f32[30]"})
         check(lower(*parse(wide))->spec);
+      const Spec free = lower(*parse("matmul bf16[32,512] bf16[512,32]{*} -> f32[32,32]"))->spec;
+      ActionList layouts;
+      list_actions(free, limits_of(t), context, layouts);
+      for (const Action& action : layouts)
+        if (Derivation d; preview(free, limits_of(t), action, context, d)) check(d.child[0].spec);
       INFO("microkernel " << &one - all + 1);
       CHECK(checked > 0);
       CHECK(wrong > 0);

@@ -108,8 +108,11 @@ TEST_CASE("AUTO asks for no feature that makes no difference to the element type
   const Target *vnni = find_target("avx512_vnni"), *bf16 = find_target("avx512_bf16");
   CHECK(best(kAllFeatures, {Dtype::kF32}) == avx512);
   CHECK(best(kAllFeatures, {Dtype::kF32, Dtype::kF16}) == avx512);
-  CHECK(best(kAllFeatures, {Dtype::kF32, Dtype::kBf16}) == bf16);
-  CHECK(best(kAllFeatures, {Dtype::kI8, Dtype::kF32}) == vnni);
+  const Target* amx = find_target("avx512_amx");
+  CHECK(best(kAllFeatures, {Dtype::kF32, Dtype::kBf16}) == amx);
+  CHECK(best(kAllFeatures, {Dtype::kI8, Dtype::kF32}) == amx);
+  CHECK(best(bf16->required, {Dtype::kF32, Dtype::kBf16}) == bf16);
+  CHECK(best(bf16->required, {Dtype::kI8, Dtype::kF32}) == vnni);
   CHECK(best(vnni->required, {Dtype::kBf16}) == avx512);
   CHECK(best(find_target("avx2_vnni")->required, {Dtype::kF32}) == avx2);
   CHECK(best(find_target("avx2_vnni")->required, {Dtype::kU8, Dtype::kI8}) ==

@@ -49,6 +49,9 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
 
   // -- Addresses
   void set_homes(std::vector<Home> homes) { homes_ = std::move(homes); }
+  /// Room on the stack that a microkernel asked for: Emitter::room.
+  void set_room(u32 slot) { room_ = slot; }
+  Address room() { return slot(room_); }
   Address slot(u32 index) { return qword[rsp + static_cast<int>(8 * index)]; }
   /// A register with the address of a cursor, not to be changed.
   Reg64 pointer(CursorId cursor);
@@ -98,6 +101,7 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
   std::vector<Reg64> free_;
   size_t taken_ = 0;
   std::vector<Home> homes_;
+  u32 room_ = 0;
   std::map<u32, Xbyak::Label> constants_, lanes_constants_;
   std::map<u64, Xbyak::Label> wide_lanes_constants_;
   std::map<std::vector<u32>, Xbyak::Label> tables_;

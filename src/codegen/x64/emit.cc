@@ -61,7 +61,9 @@ class KernelEmitter {
         for (int o = 0; o < call.spec.operand_count; o++)
           if (!call.operand[o].in_registers) cursor_weight_[call.operand[o].cursor] += times;
         if (call.ask.rows != 0) cursor_weight_[call.ask.cursor] += times;
-        most_registers_ = std::max(most_registers_, find_emitter(call.id)->registers(call));
+        const Emitter& emitter = *find_emitter(call.id);
+        most_registers_ = std::max(most_registers_, emitter.registers(call));
+        if (emitter.room) room_ = std::max(room_, emitter.room(call, as_.target()));
       }
     }
   }
@@ -126,7 +128,7 @@ class KernelEmitter {
     if (f != 0 && function.body.empty()) return;  // a routine that nothing needs any more
     cursor_weight_.assign(function.cursors.size(), 0);
     counter_weight_.clear();
-    most_registers_ = 0;
+    most_registers_ = room_ = 0;
     has_calls_ = false;
     invokes_ = false;
     constexpr Weight kManyTrips = 1000;
@@ -174,6 +176,8 @@ class KernelEmitter {
       as_.push(r);
       note_frame(frame += 8, &r);
     }
+    as_.set_room(slots_);
+    slots_ += static_cast<u32>(ceil_div(room_, 8));
     executor_slot_ = slots_;
     argument_slot_ = slots_ + has_calls_;
     u32 slots = argument_slot_ + (has_calls_ ? most_arguments() : 0);
@@ -435,7 +439,7 @@ class KernelEmitter {
   std::vector<Weight> cursor_weight_, counter_weight_;
   std::vector<Home> homes_, counters_;
   std::vector<Reg64> saved_;
-  u32 most_registers_ = 0, slots_ = 0, frame_bytes_ = 0, executor_slot_ = 0, argument_slot_ = 0;
+  u32 most_registers_ = 0, room_ = 0, slots_ = 0, frame_bytes_ = 0, executor_slot_ = 0, argument_slot_ = 0;
   bool has_calls_ = false;
   bool invokes_ = false;  // a routine, which may have used wide vectors
 };

@@ -14,6 +14,8 @@ struct Emitter {
   /// General registers that the code takes at most.
   u32 (*registers)(const PlanCall& call);
   void (*emit)(Vectors& as, const PlanCall& call);
+  /// Bytes of the stack that the code takes, at Vectors::room(). Null: none.
+  u32 (*room)(const PlanCall& call, const Target& target) = nullptr;
 };
 
 /// nullptr if there is none.

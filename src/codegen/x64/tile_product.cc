@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // out[m,v] (+)= a[m,k] * b[k,v], all in memory, groups of neighbours along k in the lanes of b:
 // products of matrices in tile registers.
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -10,6 +11,8 @@
 
 namespace morello::x64 {
 namespace {
+
+constexpr u32 kRoomAlignment = 64;
 
 class TileProduct {
  public:
@@ -21,8 +24,7 @@ class TileProduct {
         roles_(*contraction_roles(call.spec)),
         use_(tile_use_of(call.spec, as.target())),
         unit_(as.target().tiles),
-        form_(tile_dot_of(as.target(), type(roles_.a), type(roles_.b),
-                          type(call.spec.out_index()))
+        form_(tile_dot_of(as.target(), type(roles_.a), type(roles_.b), type(call.spec.out_index()))
                   ->form) {}
 
   void emit() {
@@ -44,6 +46,7 @@ class TileProduct {
     });
     known_pitch_ = kUnknown;
     const u64 here = steps >= 2 * kUnroll ? steps % kUnroll : steps;  // from the pointers
+    if (use_.lacking() != 0) start_copies();
     if (use_.rest_bytes() != 0) emit_step(static_cast<i64>(here), true);
     each_result([&](const Xbyak::Tmm& tile, i64 at) {
       as_.tilestored(row(out_, at, stride(o, roles_.m)), tile);
@@ -81,8 +84,7 @@ class TileProduct {
   Assembler::Address row(const Reg64& base, i64 bytes, i64 pitch) {
     if (pitch != known_pitch_) as_.mov(pitch_, static_cast<u64>(pitch));
     known_pitch_ = pitch;
-    if (bytes == static_cast<i32>(bytes))
-      return as_.ptr[base + pitch_ + static_cast<int>(bytes)];
+    if (bytes == static_cast<i32>(bytes)) return as_.ptr[base + pitch_ + static_cast<int>(bytes)];
     as_.mov(as_.far_register(), static_cast<u64>(bytes));
     as_.add(as_.far_register(), base);
     return as_.ptr[as_.far_register() + pitch_];
@@ -93,25 +95,80 @@ class TileProduct {
   void each_result(F f) {
     for (u32 i = 0; i < use_.row_tiles(); i++)
       for (u32 j = 0; j < use_.column_tiles(); j++)
-        f(tmm(use_.result(i, j)), i * unit_.rows * stride(call_.spec.out_index(), roles_.m) +
-                                      j * i64{unit_.row_bytes});
+        f(tmm(use_.result(i, j)),
+          i * unit_.rows * stride(call_.spec.out_index(), roles_.m) + j * i64{unit_.row_bytes});
   }
 
   void emit_step(i64 k, bool rest) {
+    const bool copies = rest && use_.lacking() != 0;
     use_.each_of_step(
         [&](u32 i) {
           const i64 pitch = stride(roles_.a, roles_.m);
-          as_.tileloadd(tmm(use_.a(i, rest)),
-                        row(a_, k * step(roles_.a) + i * unit_.rows * pitch, pitch));
+          const i64 from = k * step(roles_.a) + i * unit_.rows * pitch;
+          if (copies) copy_a(from, use_.rows(i));
+          as_.tileloadd(tmm(use_.a(i, rest)), copies ? copied() : row(a_, from, pitch));
         },
         [&](u32 j) {
+          const i64 from = k * step(roles_.b) + j * i64{unit_.row_bytes};
+          const bool copies_b = copies && type(roles_.b) == Dtype::kBf16;
+          if (copies_b) copy_b(from, j);
           as_.tileloadd(tmm(use_.b(j, rest)),
-                        row(b_, k * step(roles_.b) + j * i64{unit_.row_bytes},
-                            stride(roles_.b, roles_.k)));
+                        copies_b ? copied() : row(b_, from, stride(roles_.b, roles_.k)));
         },
         [&](u32 i, u32 j) {
           multiply(tmm(use_.result(i, j)), tmm(use_.a(i, rest)), tmm(use_.b(j, rest)));
+          if (i == 0) fetch_ahead(k, j, rest);
         });
+  }
+
+  // -- What is left along k, where its last group lacks elements
+
+  Assembler::Address copied() { return row(room_, 0, unit_.row_bytes); }
+
+  void start_copies() {
+    room_ = as_.take();
+    as_.lea(room_, as_.room());
+    as_.add(room_, kRoomAlignment - 1);
+    as_.and_(room_, -static_cast<int>(kRoomAlignment));
+    const u32 bytes = use_.rest_bytes() - use_.lacking() * size_of(type(roles_.a));
+    as_.mov(as_.far_register(), ~u64{0} >> (64 - bytes));
+    as_.kmovq(as_.k1, as_.far_register());
+  }
+
+  void copy_a(i64 from, u32 rows) {
+    const Xbyak::Zmm line(static_cast<int>(as_.full(call_.first_free).getIdx()));
+    for (u32 r = 0; r < rows; r++) {
+      as_.vmovdqu8(line | as_.k1 | Xbyak::util::T_z,
+                   as_.at(a_, from + r * stride(roles_.a, roles_.m)));
+      as_.vmovups(as_.ptr[room_ + static_cast<int>(r * unit_.row_bytes)], line);
+    }
+  }
+
+  /// The second one of the last pair may be anything, NaN included.
+  void copy_b(i64 from, u32 j) {
+    const u32 rows = use_.rest_bytes() / kElementBytes, lanes = unit_.row_bytes / kElementBytes;
+    const u32 left = std::min(lanes, roles_.columns - j * lanes);
+    const Xbyak::Zmm line(static_cast<int>(as_.full(call_.first_free).getIdx()));
+    as_.mov(as_.far_register().cvt32(), (1u << left) - 1);
+    as_.kmovw(as_.k2, as_.far_register().cvt32());
+    for (u32 r = 0; r < rows; r++) {
+      as_.vmovups(line | as_.k2 | Xbyak::util::T_z,
+                  as_.at(b_, from + r * stride(roles_.b, roles_.k)));
+      if (r + 1 == rows) {
+        as_.vpslld(line, line, 16);
+        as_.vpsrld(line, line, 16);
+      }
+      as_.vmovups(as_.ptr[room_ + static_cast<int>(r * unit_.row_bytes)], line);
+    }
+  }
+
+  /// The lines of a tile of b, in the next one.
+  void fetch_ahead(i64 k, u32 j, bool rest) {
+    const i64 ahead = call_.operand[roles_.b].ahead, pitch = stride(roles_.b, roles_.k);
+    if (ahead == 0) return;
+    const u32 rows = (rest ? use_.rest_bytes() : unit_.row_bytes) / kElementBytes;
+    const i64 from = k * step(roles_.b) + j * i64{unit_.row_bytes} + ahead;
+    for (u32 row = 0; row < rows; row++) as_.prefetch(b_, from + row * pitch);
   }
 
   void multiply(const Xbyak::Tmm& out, const Xbyak::Tmm& a, const Xbyak::Tmm& b) {
@@ -135,15 +192,19 @@ class TileProduct {
   TileUse use_;
   const TileUnit& unit_;
   TileForm form_;
-  Reg64 a_, b_, out_, pitch_;
+  Reg64 a_, b_, out_, pitch_, room_;
   i64 known_pitch_ = kUnknown;  // what pitch_ holds
 };
 
-u32 registers(const PlanCall&) { return 5; }
+u32 registers(const PlanCall&) { return 6; }
+u32 room(const PlanCall& call, const Target& target) {
+  if (tile_use_of(call.spec, target).lacking() == 0) return 0;
+  return target.tiles.rows * target.tiles.row_bytes + kRoomAlignment;
+}
 void emit(Vectors& as, const PlanCall& call) { TileProduct(as, call).emit(); }
 
 }  // namespace
 
-extern const Emitter kTileProduct = {MicrokernelId::kTileProduct, registers, emit};
+extern const Emitter kTileProduct = {MicrokernelId::kTileProduct, registers, emit, room};
 
 }  // namespace morello::x64
