@@ -121,6 +121,8 @@ bool is_chain_tile(const Spec& spec, ActionKind kind, u8 dim, u32 size,
     return std::has_single_bit(size) && (widths(context).reduced & size) != 0;
   }
   if (size == 1) return true;
+  const u32 rows = context.target->tiles.rows;
+  if (takes_tiles(spec, *context.target) && (size == rows || size == 2 * rows)) return true;
   if (dim == unit_dim(spec.out())) {
     if (is_vector_tile(spec, size, context)) return true;
   } else if (size <= 16) {

@@ -7,7 +7,6 @@
 #include "actions/placement.hh"
 #include "spec/border.hh"
 #include "spec/ladder.hh"
-#include "target/tiles.hh"
 
 namespace morello {
 namespace {
@@ -59,13 +58,6 @@ bool has_narrow_factor(const Spec& spec) {
   return false;
 }
 
-/// May the factors come into tile registers?
-bool takes_tiles(const Spec& spec, const Target& target) {
-  const auto [a, b] = factors_of(spec);
-  if (target.tiles.count == 0 || !is_operand(a) || !is_operand(b)) return false;
-  return tiles_take(target, spec.operand[a].dtype, spec.operand[b].dtype, computed_dtype(spec));
-}
-
 /// The tiles of one dimension.
 class Tiles {
  public:
@@ -98,6 +90,9 @@ class Tiles {
       in_l1_ = reduced_ && is_in_l1(spec);
       narrow_ = !reduced_ && has_narrow_factor(spec);
     }
+    whole_tiles_ = !one_only && !parallel && is_chain(spec) &&
+                   context.restricts(Restriction::kWholeTiles) &&
+                   takes_tiles(spec, *context.target);
     chain_only_ = !one_only && context.restricts(Restriction::kChainTiles);
     blocks_only_ = !parallel && !combines(spec) && context.restricts(Restriction::kCopyTiles);
   }
@@ -118,6 +113,7 @@ class Tiles {
   /// Some microkernel or cache: without a contraction these are blocks of transposes, panels, and
   /// slices.
   bool serves(u32 size) const {
+    if (whole_tiles_ && !fills_tiles(size) && !is_panel(size)) return false;
     if (few_only_ && !is_near_divisor(size)) return false;
     if (blocks_only_ && size != 1 && size % 8 != 0 && !is_panel(size)) return false;
     if (chain_only_ && !is_panel(size) && !is_chain_tile(spec_, kind_, dim_, size, context_))
@@ -125,6 +121,14 @@ class Tiles {
     if (few_remainders_ && !leaves_few_sizes(size) && !is_panel(size) && !is_in_chain(size))
       return false;
     return may_tile(spec_, dim_, size);
+  }
+  /// Whole rows of tile registers, or all of them; slices of what has many dimensions.
+  bool fills_tiles(u32 size) const {
+    const TileUnit& unit = context_.target->tiles;
+    if (size == 1) return spec_.rank > 3;
+    if (!has_dim(spec_.reduced(), dim_)) return size % unit.rows == 0;
+    const auto [a, b] = factors_of(spec_);
+    return size * size_of(spec_.operand[a].dtype) % unit.row_bytes == 0;
   }
   /// What is left over is cut again, in each of three dimensions, at each level. So sizes of the
   /// ladder, which are tiles, are cut for caches into equal tiles; other sizes, which are the
@@ -189,6 +193,7 @@ class Tiles {
   bool few_remainders_ = false;
   bool reduced_ = false, in_l1_ = false;  // the dimension; every operand
   bool narrow_ = false;                   // a factor
+  bool whole_tiles_ = false;
 };
 
 template <ActionKind kKind>

@@ -254,6 +254,17 @@ TEST_SUITE("search") {
         costs_at_most(text, target, 1u << static_cast<int>(Restriction::kFewRemainders), 1);
   }
 
+  TEST_CASE("tile registers: what it costs that other tiles do not fill them") {
+    for (const char* text :
+         {"matmul bf16[40,70] bf16[70,100] -> f32[40,100]",
+          "matmul bf16[33,129] bf16[129,65]{*} -> f32[33,65]",
+          "matmul u8[70,100] i8[100,50]{0,1} -> i32[70,50]",
+          "matmul i8[20,300] i8[300,90]{*} -> i32[20,90]",
+          "matmul bf16[100,64] bf16[64,48]{*} + f32[48] -> relu -> bf16[100,48]"})
+      CHECK(costs_at_most(text, *find_target("avx512_amx"),
+                          1u << static_cast<int>(Restriction::kWholeTiles), 1));
+  }
+
   TEST_CASE(
       "weights by columns: groups are transposed in one pass, not first elements, then rows") {
     for (const Target& target : fixed_targets()) {
