@@ -122,13 +122,18 @@ class Tiles {
       return false;
     return may_tile(spec_, dim_, size);
   }
-  /// Whole rows of tile registers, or all of them; slices of what has many dimensions.
+  /// Whole tile registers, for caches in powers of two where something is left over; slices of what
+  /// has many dimensions.
   bool fills_tiles(u32 size) const {
+    constexpr u32 kMostInRegisters = 64, kLeastSteps = 4;
     const TileUnit& unit = context_.target->tiles;
     if (size == 1) return spec_.rank > 3;
-    if (!has_dim(spec_.reduced(), dim_)) return size % unit.rows == 0;
-    const auto [a, b] = factors_of(spec_);
-    return size * size_of(spec_.operand[a].dtype) % unit.row_bytes == 0;
+    const bool even = spec_.size[dim_] % size == 0, power = std::has_single_bit(size);
+    if (!has_dim(spec_.reduced(), dim_))
+      return size % unit.rows == 0 && (even || power || size <= kMostInRegisters);
+    const u32 bytes = size * size_of(spec_.operand[factors_of(spec_)[0]].dtype);
+    return bytes % unit.row_bytes == 0 &&
+           (even || (power && bytes >= kLeastSteps * unit.row_bytes));
   }
   /// What is left over is cut again, in each of three dimensions, at each level. So sizes of the
   /// ladder, which are tiles, are cut for caches into equal tiles; other sizes, which are the
