@@ -409,7 +409,7 @@ class Planner {
       const bool asked = asking_ && asking_->from == at.cursor;
       if (operand.access == Access::kIn && places[o].passes > 0 &&
           places[o].passes <= kMostPasses && !asked)
-        at.ahead = loops_.ahead(at.cursor);
+        at.ahead = loops_.ahead(at.cursor, footprint(spec, operand).lines);
     }
     if (asking_ && can_ask(call.id)) {
       call.ask = asking_->asks.of(id);
