@@ -11,6 +11,7 @@
 #include "codegen/nest.hh"
 #include "codegen/routines.hh"
 #include "cost/microkernel.hh"
+#include "cost/model.hh"
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
 #include "spec/roles.hh"
@@ -46,8 +47,6 @@ Spec in_code(const Spec& spec) {
 
 /// What loops read more often than this is asked for too often.
 constexpr u64 kMostPasses = 4;
-/// Of an element, below which nothing but its arrival takes time.
-constexpr u64 kFewUses = 4;
 
 class Planner {
  public:

@@ -16,10 +16,7 @@ u64 late_lines(u64 runs, u64 lines, i64 streams) {
   return (lines / runs - early) * (runs - followed);
 }
 
-/// Of uses of an element, below which nothing takes time but its arrival.
-constexpr u64 kFewUses = 4;
-
-/// Does a contraction stream the operand through, rows of it in turns?
+/// Does a contraction stream the operand through, rows of it in turns, and wait for nothing else?
 bool streams_rows(const Spec& spec, const Operand& x) {
   if (!contraction_of(spec) || x.access != Access::kIn || x.windows || x.layout.packed())
     return false;
@@ -34,8 +31,9 @@ u64 slow_lines(const Spec& spec, const Operand& x, const Footprint& f, i64 strea
   // Rows that follow one another are read in turns as well.
   const u64 runs = rows ? elements(spec, x) / spec.size[unit_dim(x)] : f.runs;
   u64 late = x.far || rows ? late_lines(runs, f.lines, streams) : 0;
-  // Pages, and rows of memory chips, that are opened for a part of what is there. Pieces of rows of
-  // 32 KiB cost as much more as so many lines, from 128 bytes to 16 KiB (Intel; from L3 less).
+  // Pages, and rows of memory chips, are opened for a part of what they have. Pieces of 128 bytes
+  // to 16 KiB of rows of 32 KiB took longer by the time of so many lines (Intel; from L3 half of
+  // it).
   if (x.far && rows) late += std::min(f.lines, 8 * f.runs + f.lines / 4);
   return late;
 }
