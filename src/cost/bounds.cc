@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost/held.hh"
 #include "cost/io_bound.hh"
 #include "cost/recipe.hh"
 #include "cost/shared.hh"
@@ -55,6 +56,11 @@ i64 Bounds::map(const Spec& spec) const {
   auto on_element = [&](Op op, Dtype type) { return scalar_op_units(op, type, target_); };
   Form form{units_of_all(spec, on_vector), units_of_all(spec, on_element), true, true};
   if (duty == Duty::kRelayout || duty == Duty::kNarrowRelayout) return relayout(spec, form, duty);
+  // What a copy converts it converts at least once, whatever the element types between.
+  if (is_single(spec)) {
+    const i64 conversion = conversion_units(spec, target_);
+    form.ops += conversion, form.scalar_ops += conversion;
+  }
   // Single elements, which have any layout there is, but a loop and a start each.
   i64 alone = saturating_add(rates_.lone(duty, form), rates_.call(duty) + target_.prices.loop);
   form.fastest = v != kNoDim || spec.rank == 0;
