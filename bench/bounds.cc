@@ -31,6 +31,8 @@ std::string kind_of(const Spec& spec) {
       return "move of a register tile";
     case Duty::kRelayout:
     case Duty::kNarrowRelayout:
+    case Duty::kPairs:
+    case Duty::kQuads:
       return "transpose";
     case Duty::kMap:
       return "map, copy or fill";

@@ -3,6 +3,7 @@
 #ifndef MORELLO_CODEGEN_NEST_HH
 #define MORELLO_CODEGEN_NEST_HH
 
+#include <algorithm>
 #include <vector>
 
 #include "codegen/plan.hh"
@@ -26,11 +27,16 @@ class Nest {
   void enter_rest() { loops_.back().in_rest = true; }
   void leave() { loops_.pop_back(); }
 
-  /// What the innermost loop that moves the cursor adds to it.
-  i64 ahead(CursorId cursor) const {
+  /// What the innermost loop that moves the cursor adds to it before so many lines have come, of
+  /// which each trip reads `lines`; but no more than few of its trips are for what is behind it.
+  i64 ahead(CursorId cursor, u64 lines) const {
+    constexpr u64 kOnTheirWay = 64, kFewTrips = 16;
     for (auto loop = loops_.rbegin(); loop != loops_.rend(); ++loop)
       if (!loop->in_rest && loop->trips > 1)
-        if (const i64 bytes = step_of(loop->steps, cursor)) return bytes;
+        if (const i64 bytes = step_of(loop->steps, cursor)) {
+          const u64 trips = ceil_div(kOnTheirWay, std::max<u64>(1, lines));
+          return bytes * static_cast<i64>(std::clamp<u64>(loop->trips / kFewTrips, 1, trips));
+        }
     return 0;
   }
 

@@ -12,6 +12,7 @@
 #include "codegen/routines.hh"
 #include "codegen/tile_sizes.hh"
 #include "cost/microkernel.hh"
+#include "cost/model.hh"
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
 #include "spec/roles.hh"
@@ -47,8 +48,6 @@ Spec in_code(const Spec& spec) {
 
 /// What loops read more often than this is asked for too often.
 constexpr u64 kMostPasses = 4;
-/// Of an element, below which nothing but its arrival takes time.
-constexpr u64 kFewUses = 4;
 
 class Planner {
  public:
@@ -411,7 +410,7 @@ class Planner {
       const bool asked = asking_ && asking_->from == at.cursor;
       if (operand.access == Access::kIn && places[o].passes > 0 &&
           places[o].passes <= kMostPasses && !asked)
-        at.ahead = loops_.ahead(at.cursor);
+        at.ahead = loops_.ahead(at.cursor, footprint(spec, operand).lines);
     }
     if (asking_ && can_ask(call.id)) {
       call.ask = asking_->asks.of(id);

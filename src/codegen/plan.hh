@@ -49,8 +49,9 @@ struct PlanOperand {
   /// Bytes; 0 along dimensions that do not index the operand. Along the one of which lanes hold
   /// groups: from one group to the next.
   std::array<i64, kMaxDims> stride{};
-  /// Bytes from here to what the next trip of a loop reads of it, if that is in memory and should
-  /// be asked for now; else 0. In whole tiles, so every line that is read here has one there.
+  /// Bytes from here to what a trip of a loop, the next one or a few later, reads of it, if that is
+  /// in memory and should be asked for now; else 0. In whole tiles, so every line that is read here
+  /// has one there.
   i64 ahead = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost/held.hh"
 #include "cost/io_bound.hh"
 #include "cost/recipe.hh"
 #include "cost/shared.hh"
@@ -54,7 +55,12 @@ i64 Bounds::map(const Spec& spec) const {
   auto on_vector = [&](Op op, Dtype type) { return op_units(op, type, target_); };
   auto on_element = [&](Op op, Dtype type) { return scalar_op_units(op, type, target_); };
   Form form{units_of_all(spec, on_vector), units_of_all(spec, on_element), true, true};
-  if (duty == Duty::kRelayout || duty == Duty::kNarrowRelayout) return relayout(spec, form, duty);
+  if (is_relayout(duty)) return relayout(spec, form, duty);
+  // What a copy converts it converts at least once, whatever the element types between.
+  if (is_single(spec)) {
+    const i64 conversion = conversion_units(spec, target_);
+    form.ops += conversion, form.scalar_ops += conversion;
+  }
   // Single elements, which have any layout there is, but a loop and a start each.
   i64 alone = saturating_add(rates_.lone(duty, form), rates_.call(duty) + target_.prices.loop);
   form.fastest = v != kNoDim || spec.rank == 0;
@@ -91,6 +97,12 @@ i64 Bounds::relayout(const Spec& spec, const Form& form, Duty duty) const {
     slice = std::min(slice, way.rank <= 2 ? saturating_add(c, way.call + loop) : c);
   }
   i64 call = std::min(rates_.call(duty), rates_.call(Duty::kMap));
+  if (duty == Duty::kPairs || duty == Duty::kQuads) {
+    // Or by way of another layout.
+    const i64 twice = saturating_mul(2 * area, rates_.relayout(spec.out().dtype));
+    slice = std::min(slice, twice);
+    call = std::min(call, rates_.call(Duty::kNarrowRelayout));
+  }
   return std::max(call, saturating_mul(points / area, slice) - loop);
 }
 

@@ -235,7 +235,10 @@ i64 ContractionBound::repack(u8 along, bool grouped) const {
     if (x.free_layout || x.windows != 0 || !has_dim(x.dims, along)) continue;
     if (lane_dim(x) == along && (!grouped || lane_group(x) > 1)) continue;
     if (x.level <= Level::kL1) return kInfinite;
-    c = saturating_add(c, saturating_mul(elements(spec_, x), rates_.relayout(x.dtype)));
+    const bool from_rows =
+        grouped && size_of(x.dtype) < kElementBytes && unit_dim(x) == along && !x.layout.packed();
+    const i64 element = from_rows ? rates_.grouping(x.dtype) : rates_.relayout(x.dtype);
+    c = saturating_add(c, saturating_mul(elements(spec_, x), element));
   }
   return c;
 }

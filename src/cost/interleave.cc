@@ -43,10 +43,12 @@ i64 cost(const Spec& spec, const Target& t) {
 }
 
 Rate rate(Duty duty, const Target& t) {
-  if (duty != Duty::kNarrowRelayout) return kNever;
-  const i64 lanes = t.lanes(kElementBytes);
-  return {
-      .call = t.prices.call, .element = vector_units(4, t) / (4 * lanes), .rank = 2, .stages = 1};
+  if (!is_relayout(duty) || duty == Duty::kRelayout) return kNever;
+  const u32 group = duty == Duty::kPairs ? 2 : 4;  // of four an element costs less
+  return {.call = t.prices.call,
+          .element = vector_units(group, t) / (group * t.lanes(kElementBytes)),
+          .rank = 2,
+          .stages = 1};
 }
 
 }  // namespace

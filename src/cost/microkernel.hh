@@ -28,10 +28,16 @@ enum class Duty : u8 {
   kStore,           // begins with operand 0 in registers, and ends in memory
   kRelayout,        // a copy in memory that changes the fastest dimension
   kNarrowRelayout,  // the same of elements of less than 4 bytes
+  kPairs,           // a copy whose neighbours in a lane of 4 bytes are 2 rows apart in its source
+  kQuads,           // 4 rows
   kMap,             // anything else in memory
 };
-inline constexpr int kDuties = 9;
+inline constexpr int kDuties = 11;
 Duty duty_of(const Spec& leaf);
+constexpr bool is_relayout(Duty duty) {
+  return duty == Duty::kRelayout || duty == Duty::kNarrowRelayout || duty == Duty::kPairs ||
+         duty == Duty::kQuads;
+}
 
 /// The admissible rate: what a microkernel costs at least on any Spec of a duty that it computes,
 /// lines aside. Lower bounds are made of these and of nothing else that a microkernel knows, so

@@ -1,30 +1,54 @@
 // SPDX-License-Identifier: MIT
 #include "cost/model.hh"
 
+#include <algorithm>
+
+#include "spec/roles.hh"
+
 namespace morello {
 namespace {
 
 /// Of so many runs, which are far apart and read in turns, prefetchers follow some. Lines of the
 /// others are late, but for those of the first kFarBytes of each, which come with its beginning.
-u64 late_lines(const Footprint& f, i64 streams) {
+u64 late_lines(u64 runs, u64 lines, i64 streams) {
   const u64 early = kFarBytes / kLineBytes, followed = static_cast<u64>(streams);
-  if (streams == 0 || f.runs <= followed || f.lines <= early * f.runs) return 0;
-  return (f.lines / f.runs - early) * (f.runs - followed);
+  if (runs <= followed || lines <= early * runs) return 0;
+  return (lines / runs - early) * (runs - followed);
 }
 
-i64 price(const Footprint& f, const Operand& operand, const LevelModel& level) {
-  i64 units = saturating_mul(f.lines, level.line_units);
-  if (operand.far) {
-    units = saturating_add(units, saturating_mul(f.runs, level.run_units));
-    units = saturating_add(units, saturating_mul(late_lines(f, level.streams), level.line_units));
-  }
+/// Does a contraction stream the operand through, rows of it in turns, and wait for nothing else?
+bool streams_rows(const Spec& spec, const Operand& x) {
+  if (!contraction_of(spec) || x.access != Access::kIn || x.windows || x.layout.packed())
+    return false;
+  const u8 d = unit_dim(x);
+  return d != kNoDim && !has_dim(spec.reduced(), d) && volume(spec) < kFewUses * elements(spec, x);
+}
+
+/// Lines that come late.
+u64 slow_lines(const Spec& spec, const Operand& x, const Footprint& f, i64 streams) {
+  if (streams == 0) return 0;
+  const bool rows = streams_rows(spec, x);
+  // Rows that follow one another are read in turns as well.
+  const u64 runs = rows ? elements(spec, x) / spec.size[unit_dim(x)] : f.runs;
+  u64 late = x.far || rows ? late_lines(runs, f.lines, streams) : 0;
+  // Pages, and rows of memory chips, are opened for a part of what they have. Pieces of 128 bytes
+  // to 16 KiB of rows of 32 KiB took longer by the time of so many lines (Intel; from L3 half of
+  // it).
+  if (x.far && rows) late += std::min(f.lines, 8 * f.runs + f.lines / 4);
+  return late;
+}
+
+i64 price(const Spec& spec, const Footprint& f, const Operand& operand, const LevelModel& level) {
+  const u64 lines = f.lines + slow_lines(spec, operand, f, level.streams);
+  i64 units = saturating_mul(lines, level.line_units);
+  if (operand.far) units = saturating_add(units, saturating_mul(f.runs, level.run_units));
   return operand.access == Access::kIn ? units : saturating_mul(2, units);
 }
 
 }  // namespace
 
 i64 step_units(const Spec& spec, const Operand& operand, const Target& target) {
-  return price(footprint(spec, operand), operand, target.at(operand.level));
+  return price(spec, footprint(spec, operand), operand, target.at(operand.level));
 }
 
 i64 traffic_units(const Spec& spec, const Operand& operand, const Target& target) {
@@ -32,7 +56,7 @@ i64 traffic_units(const Spec& spec, const Operand& operand, const Target& target
   Footprint f = footprint(spec, operand);
   i64 units = 0;
   for (int l = static_cast<int>(Level::kL2); l <= static_cast<int>(operand.level); l++)
-    units = saturating_add(units, price(f, operand, target.at(static_cast<Level>(l))));
+    units = saturating_add(units, price(spec, f, operand, target.at(static_cast<Level>(l))));
   return units;
 }
 

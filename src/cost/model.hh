@@ -24,6 +24,9 @@ constexpr i64 saturating_mul(u64 times, i64 cost) {
   return product < kInfinite ? product : kInfinite;
 }
 
+/// Uses of each element of an operand, below which nothing takes time but its arrival.
+inline constexpr u64 kFewUses = 4;
+
 /// Bringing the operand from its level to the next nearer one: the price of a view move. Outputs
 /// pay twice, for the lines come and go.
 i64 step_units(const Spec& spec, const Operand& operand, const Target& target);

@@ -21,6 +21,9 @@ Duty duty_of(const Spec& leaf) {
   if (v != kNoDim && lane_group(leaf.out()) > 1 && !in.layout.packed() && unit_dim(in) == v)
     return Duty::kNarrowRelayout;
   if (v == kNoDim || !has_dim(in.dims, v) || unit_dim(in) == v) return Duty::kMap;
+  if (in.dtype == leaf.out().dtype && lane_group(leaf.out()) > 1 && !in.layout.packed() &&
+      unit_dim(in) != kNoDim && unit_dim(in) == lane_dim(leaf.out()))
+    return lane_group(leaf.out()) == 2 ? Duty::kPairs : Duty::kQuads;
   return size_of(in.dtype) < kElementBytes ? Duty::kNarrowRelayout : Duty::kRelayout;
 }
 
@@ -51,6 +54,8 @@ i64 least_units(const Rate& rate, const Spec& leaf, const Target& t) {
     case Duty::kReduce:
     case Duty::kRelayout:
     case Duty::kNarrowRelayout:
+    case Duty::kPairs:
+    case Duty::kQuads:
       add(points / lanes, vector);
       add(points, element);
       return c;

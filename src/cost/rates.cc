@@ -50,6 +50,14 @@ Rates::Rates(const Target& target, Microkernels kernels)
     for (const Rate& way : ways(Duty::kMap))
       least = std::min(least, way.element + (narrow ? way.vector / together : way.vector) +
                                   (way.fastest && !narrow ? way.call + target.prices.loop : 0));
+    if (!narrow) continue;
+    // In one step, or in two by way of another layout.
+    i64& grouping = grouping_[std::countr_zero(bytes)];
+    grouping = 2 * least;
+    for (const Rate& way : ways(bytes == 2 ? Duty::kPairs : Duty::kQuads))
+      grouping = std::min(grouping, way.element + way.vector / most);
+    for (const Rate& way : ways(Duty::kMap))
+      grouping = std::min(grouping, way.element + way.vector / together);
   }
   for (const Rate& way : ways(Duty::kTile)) {
     tiles_along_ &= way.along;

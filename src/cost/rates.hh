@@ -105,6 +105,8 @@ class Rates {
   const TileMoves& moves(bool loads) const { return moves_[loads]; }
   /// Of an element that changes the dimension which vectors run along.
   i64 relayout(Dtype type) const { return relayout_[std::countr_zero(size_of(type))]; }
+  /// Of one that comes into a lane with neighbours from other rows.
+  i64 grouping(Dtype type) const { return grouping_[std::countr_zero(size_of(type))]; }
   /// Units of a vector that a reduction reads.
   i64 reduced_vector(const Form& form, u64 lanes) const;
 
@@ -152,6 +154,7 @@ class Rates {
   mutable std::vector<std::array<std::vector<i64>, 2>> product_;
   i64 loop_;
   std::array<i64, 3> relayout_{kInfinite, kInfinite, kInfinite};  // of 1, 2, 4 bytes
+  std::array<i64, 2> grouping_{kInfinite, kInfinite};             // of 1, 2 bytes
   bool tiles_along_ = true, tiles_add_ = true, fuses_ = false;
   u64 registers_;
   std::vector<i64> rate_;

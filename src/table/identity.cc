@@ -37,6 +37,7 @@ constexpr std::string_view kProbes[] = {
     "matmul f32[100,72] f32[72,200] + bias f32[200] -> relu -> f32[100,200]",
     "matmul f32[3,64] f32[64,5]{0,1} -> f32[3,5]",
     "matmul f32[1,512] f32[512,5]{0,1} -> f32[1,5]",
+    "matmul f32[1,40] f32[40,1200] -> f32[1,1200]",  // rows that are read once, and pieces of them
     "matmul f32[6,40]{strides=1,9} f32[40,35]{*} += f32[6,35]",
     "transpose f32[24,17,9] perm=2,1,0 -> f32[9,17,24]",
     "reduce_max f32[30,70] axis=0 -> sqrt -> f32[70]",

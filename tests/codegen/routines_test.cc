@@ -19,17 +19,23 @@ namespace {
 using testing::plan_of;
 
 /// Bit o: some microkernel asks for operand o of the kernel ahead, as it reads it or for a copy.
-/// What the first adds is a step of a loop of its function.
+/// What the first adds is some steps of a loop of its function, and no more than one if a step is
+/// 64 lines or the loop has few trips.
 u32 asked_ahead(const Plan& plan) {
+  struct Step {
+    CursorId cursor;
+    i64 bytes;
+    u64 trips;
+  };
   u32 asked = 0;
   const PlanFunction& kernel = plan.functions[0];
-  const auto find = [&](const auto& self, const std::vector<PlanId>& list,
-                        std::vector<CursorStep> steps, const std::vector<Cursor>& at) -> void {
+  const auto find = [&](const auto& self, const std::vector<PlanId>& list, std::vector<Step> steps,
+                        const std::vector<Cursor>& at) -> void {
     for (PlanId id : list) {
       const PlanNode& node = plan.nodes[id];
       if (const auto* loop = std::get_if<PlanLoop>(&node)) {
-        std::vector<CursorStep> inside = steps;
-        inside.insert(inside.end(), loop->steps.begin(), loop->steps.end());
+        std::vector<Step> inside = steps;
+        for (const CursorStep& s : loop->steps) inside.push_back({s.cursor, s.bytes, loop->trips});
         self(self, loop->body, inside, at);
         self(self, loop->rest, steps, at);
       } else if (const auto* invoke = std::get_if<PlanInvoke>(&node)) {
@@ -48,8 +54,11 @@ u32 asked_ahead(const Plan& plan) {
           CHECK(at[x.cursor].base == Cursor::Base::kOperand);
           asked |= 1u << at[x.cursor].value;
           if (&at == &kernel.cursors)
-            CHECK(std::any_of(steps.begin(), steps.end(), [&](const CursorStep& s) {
-              return s.cursor == x.cursor && s.bytes == x.ahead;
+            CHECK(std::any_of(steps.begin(), steps.end(), [&](const Step& s) {
+              if (s.cursor != x.cursor || x.ahead % s.bytes != 0) return false;
+              const u64 trips = static_cast<u64>(x.ahead / s.bytes);
+              const u64 lines = footprint(call->spec, call->spec.operand[o]).lines;
+              return trips == 1 || (trips * 16 <= s.trips && (trips - 1) * lines < 64);
             }));
         }
       }
@@ -198,6 +207,7 @@ TEST_SUITE("codegen") {
       // Used once each: only what is far larger than L2.
       CHECK(asked_ahead(plan_of("matmul f32[1,1024] f32[1024,1024]", target)) == 0);
       CHECK(asked_ahead(plan_of("matmul f32[1,2048] f32[2048,4096]", target)) == 1u << 1);
+      CHECK(asked_ahead(plan_of("matmul f32[1,512] f32[512,16384]", target)) == 1u << 1);
     }
   }
 

@@ -65,6 +65,38 @@ TEST_SUITE("cost") {
     }
   }
 
+  TEST_CASE(
+      "traffic: what a contraction reads once costs more in pieces of rows, and in many rows") {
+    for (const Target& target : fixed_targets()) {
+      const u64 followed = static_cast<u64>(target.at(Level::kMemory).streams);
+      auto lines = [&](u64 m, u64 rows, u64 columns, u64 pitch, Level level = Level::kMemory) {
+        const std::string n = std::to_string(columns), k = std::to_string(rows);
+        Spec spec = lower(*parse("matmul f32[" + std::to_string(m) + "," + k + "] f32[" + k + "," +
+                                 n + "]{strides=" + std::to_string(pitch) + ",1} -> f32[" +
+                                 std::to_string(m) + "," + n + "]"))
+                        ->spec;
+        spec.operand[1].level = level;
+        i64 units = step_units(spec, spec.operand[1], target);
+        if (spec.operand[1].far) units -= static_cast<i64>(rows) * target.at(level).run_units;
+        CHECK(units % target.at(level).line_units == 0);
+        return static_cast<u64>(units / target.at(level).line_units);
+      };
+      // Pieces cost as many lines more as they have, but for long ones; whole rows none.
+      CHECK(lines(1, 4, 64, 65536) == 4 * (4 + 4));
+      CHECK(lines(1, 4, 256, 65536) == 4 * (16 + 8 + 4));
+      CHECK(lines(1, 4, 2048, 65536) == 4 * (128 + 8 + 32));
+      CHECK(lines(1, 4, 2048, 2048) == 4 * 128);
+      CHECK(lines(1, 4, 2048, 65536, Level::kL2) == 4 * 128);
+      // With more rows in turns than prefetchers follow, lines are late, wherever rows begin.
+      CHECK(lines(1, followed + 3, 2048, 2048) == (followed + 3) * 128 + 3 * (128 - 16));
+      CHECK(lines(1, 2 * followed, 256, 256) == 2 * followed * 16);
+      // What is used more often is computed with meanwhile.
+      CHECK(lines(3, 4, 2048, 65536) == 4 * (128 + 8 + 32));
+      CHECK(lines(4, 4, 2048, 65536) == 4 * 128);
+      CHECK(lines(4, followed + 3, 2048, 2048) == (followed + 3) * 128);
+    }
+  }
+
   TEST_CASE("dot products: lines of columns that share too few sets of L1 come for each vector") {
     const Target& target = *fixed_target(Isa::kAvx2);
     auto cost = [&](const std::string& factor, u64 depth, u64 columns, u64 pitch) {

@@ -10,6 +10,7 @@
 #include "actions/clamp.hh"
 #include "actions/placement.hh"
 #include "cost/microkernel.hh"
+#include "cost/model.hh"
 #include "cost/shared.hh"
 
 namespace morello {
@@ -61,6 +62,24 @@ TEST_SUITE("table") {
       CHECK(far > 0);
       CHECK(aliases == std::set<int>{0, 4, kMaxAliasL1, 8, kMaxAlias});
       CHECK(crowded.size() == 2);
+    }
+  }
+
+  TEST_CASE("the fingerprints ask about rows that are read once, and about pieces of them") {
+    for (const Target* target : testing::targets_of({Dtype::kF32})) {
+      bool many = false, pieces = false;
+      each_probe(*target, [&](const Spec& spec) {
+        if (!contraction_of(spec)) return;
+        const Operand& x = spec.operand[1];
+        const u8 along = unit_dim(x);
+        if (x.level != Level::kMemory || along == kNoDim || has_dim(spec.reduced(), along)) return;
+        if (volume(spec) >= kFewUses * elements(spec, x)) return;
+        const u64 rows = elements(spec, x) / spec.size[along];
+        pieces |= x.far && rows > 1;
+        many |= !x.far && rows > 12 && spec.size[along] > 1024 / 4;
+      });
+      CHECK(pieces);
+      CHECK(many);
     }
   }
 

@@ -100,7 +100,6 @@ class OuterProduct {
   /// @param elements  of the group that there are.
   void emit_step(i64 k, u32 elements) {
     elements_ = elements;
-    fetch_ahead(k);
     for (pass_ = 0; pass_ < code_.passes(elements); pass_++) {
       if (rows_ == 1)
         one_row(k);
@@ -113,11 +112,12 @@ class OuterProduct {
     }
   }
 
-  /// Of each line of b one place, in the next tile.
-  void fetch_ahead(i64 k) {
+  /// Of each line of b one place, in the next tile. In turns with the loads: all asks of a step at
+  /// once have what it reads wait for them.
+  void fetch_ahead(u32 j, i64 k) {
     const i64 ahead = call_.operand[roles_.b].ahead;
-    for (u32 j = 0; ahead != 0 && j < vecs_; j++)
-      if (b_at(j, 0) % kLineBytes == 0) as_.prefetch(b_, b_at(j, k) + ahead);
+    if (ahead != 0 && pass_ == 0 && b_at(j, 0) % kLineBytes == 0)
+      as_.prefetch(b_, b_at(j, k) + ahead);
   }
 
   /// Lines are asked for a few at a time, for what a core can have under way is needed for the
@@ -168,6 +168,7 @@ class OuterProduct {
                       elements_);
   }
   void load_b(u32 index, u32 j, i64 k) {
+    fetch_ahead(j, k);
     code_.load(index, part(j), type(roles_.b), b_, b_at(j, k), pass_, elements_);
     if (!dot_.corrects) return;
     const u32 width = part(j).width;
@@ -189,8 +190,10 @@ class OuterProduct {
       Lanes l = part(j);
       Assembler::Vec acc = as_.vec(tile(0, j), l.width), x = as_.vec(a, l.width);
       if (code_.folds_b(l) && elements_ == dot_.group) {
+        fetch_ahead(j, k);
         code_.add(acc, x, as_.at(b_, b_at(j, k)));
       } else if (fold_tail(l)) {
+        fetch_ahead(j, k);
         code_.add(acc | as_.k1, x, as_.at(b_, b_at(j, k)));
       } else {
         load_b(b, j, k);
