@@ -115,6 +115,8 @@ class Detection : public Writer {
       without(isas, [&](const Xbyak::Label& has) { je(has); });
     }
     for (const auto& [leaf, bits] : bits_) read_leaf(leaf, bits);
+    for (const auto& [mask, isas] : states_)
+      if (mask & kTileData) request_tiles(isas);
     mov(dword[rip + 0], esi);
     relocate(kUsableIsas);
     mov(eax, esi);
@@ -125,6 +127,7 @@ class Detection : public Writer {
   }
 
  private:
+  static constexpr uint32_t kTileData = 1u << 18;  // of XCR0
   using Leaf = std::pair<uint32_t, uint32_t>;                      // with subleaf
   using Bits = std::map<std::pair<uint32_t, uint32_t>, uint32_t>;  // register and bit: who needs it
 
@@ -145,6 +148,23 @@ class Detection : public Writer {
     xor_(ecx, ecx);
     xgetbv();
     mov(r8d, eax);
+    L(none);
+  }
+
+  /// Linux gives tile registers to processes that ask for them.
+  void request_tiles(uint32_t isas) {
+    constexpr int kArchPrctl = 158, kRequest = 0x1023, kTileDataState = 18;
+    Xbyak::Label none;
+    test(esi, isas);
+    jz(none);
+    mov(r8d, esi);
+    mov(edi, kRequest);
+    mov(esi, kTileDataState);
+    mov(eax, kArchPrctl);
+    syscall();  // overwrites rcx and r11
+    mov(esi, r8d);
+    test(eax, eax);
+    without(isas, [&](const Xbyak::Label& has) { jz(has); });
     L(none);
   }
 
