@@ -98,9 +98,11 @@ class Parts {
     SearchPart few{Breadth::kFew, kMostStart - used_, &*best_};
     few.improvements = kLeastImproving;
     few.improves_until = kMostImproved - used_;
+    bool ended = false;
+    few.ended = &ended;
     *error = search(few);
     note(*error);
-    if (failed_ || all_.budget_ended || used_ < kMostStart) return;
+    if (failed_ || all_.budget_ended || ended) return;
     // What few actions would have found was not; `part` has not improved what it found.
     part.improves_from = part.improves_until = 0;
     part.best = &*best_;
