@@ -309,10 +309,11 @@ i64 Bounds::leaf(const Spec& spec) const {
 i64 Bounds::stages(const Spec& spec) const {
   const u64 lanes = computed_lanes(spec, target_);
   i64 all = 0;
+  const std::array<DimMask, kMaxStages> dims_of_all = dims_of_stages(spec);
   for (int s = 0; s < spec.stage_count; s++) {
     const Stage& stage = spec.stage[s];
     if (stage.op == Op::kKeep) continue;  // of what is kept, nothing
-    const DimMask dims = dims_of(spec, stage);
+    const DimMask dims = dims_of_all[s];
     const u64 points = spec.diagonal.used() ? kept_points(spec, dims) : inside_points(spec, dims);
     if (stage.op == Op::kMulAdd) {
       auto type = [&](Ref in) {
