@@ -259,7 +259,13 @@ void keep_first_move(const Spec& spec, const ActionContext& context, ActionList&
     const Level to = x.level == Level::kMemory ? Level::kL2 : Level::kL1;
     const u32 part = to == Level::kL2 ? w.part_of_l2 : w.part_of_l1;
     const u64 lines = lines_of_code(limits_of(*context.target).at(to));
-    return part != 0 && resident_lines(spec, x, to) <= lines / part;
+    const u64 own = resident_lines(spec, x, to);
+    if (part == 0 || own > lines / part) return false;
+    // Beside what is there already: what has no room left would have to come all the same.
+    u64 all = own;
+    for (int o = 0; o < spec.operand_count; o++)
+      if (spec.operand[o].level == to) all += resident_lines(spec, spec.operand[o], to);
+    return all <= lines;
   };
   const auto first = std::find_if(list.begin(), list.end(), is_first);
   if (first == list.end()) return;
