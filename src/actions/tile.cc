@@ -185,7 +185,7 @@ class Tiles {
   bool few_only_ = false;
   bool chain_only_ = false;
   bool few_remainders_ = false;
-  std::optional<ChainTiles> chain_;  // of the first, else of the second
+  std::optional<ChainTiles> chain_;       // of the first, else of the second
   bool reduced_ = false, in_l1_ = false;  // the dimension; every operand
   bool narrow_ = false;                   // a factor
 };

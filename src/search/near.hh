@@ -19,8 +19,8 @@ class NearDecisions {
 
   /// Sets `out` to what the table decides for the Spec and for each combination of the next smaller
   /// and larger sizes of the ladder, tiles cut to the sizes at hand: those actions that are listed
-  /// for the Spec and fit the limits, the two with the lowest bounds; and to few actions, as without
-  /// a table (search/effort.hh), for much of what tiles leave over is near nothing.
+  /// for the Spec and fit the limits, the two with the lowest bounds; and to few actions, as
+  /// without a table (search/effort.hh), for much of what tiles leave over is near nothing.
   /// REQUIRES: clamped.
   void list(const Spec& spec, const Limits& limits, ActionList& out) const;
   /// Is there something to begin with?
