@@ -14,37 +14,46 @@ void clamp_limits(const Spec& spec, Limits& limits) {
   // in whole or in parts that no power of two spreads out, and a chain may have one buffer of the
   // size of the output. Rounding down after these few allocations loses less than half of what is
   // left.
+  constexpr u64 kAny = u64{1} << 40;
   u64 l1 = 0, l2 = 0;
   auto lines_of = [&](const Operand& x) -> u64 {
-    Footprint f = footprint(spec, x);
-    bool spreads = x.alias > 0 || f.bytes >= 8 * kLineBytes;
-    return spreads ? u64{1} << 40 : f.lines + f.runs;
+    if (x.alias > 0) return kAny;
+    const Footprint f = footprint(spec, x);
+    return f.bytes >= 8 * kLineBytes ? kAny : f.lines + f.runs;
   };
+  limits.at(Bank::kTile) = 0;  // no action puts an operand there yet
+  const bool may_buffer = !is_single(spec) && combines(spec);
   for (int o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];
-    u64 lines = lines_of(x);
+    const bool buffers = may_buffer && o == spec.out_index();
+    if (x.level <= Level::kL1 && !buffers) continue;
+    const u64 lines = lines_of(x);
+    if (lines == kAny && x.level > Level::kL2) return;  // in both caches
     if (x.level > Level::kL1) l1 += lines;
     if (x.level > Level::kL2) l2 += lines;
     // As near as the output itself, if that is read after the sums.
-    if (o == spec.out_index() && !is_single(spec) && combines(spec) &&
-        (x.level > Level::kL1 || reads_output_late(spec))) {
+    if (buffers && (x.level > Level::kL1 || reads_output_late(spec))) {
       l1 += lines;
       l2 += lines;
     }
   }
+  if (l1 >= kAny && l2 >= kAny) return;
   // Of values of a graph each may have a buffer, which may come nearer; of those of an elementwise
   // chain one that is broadcast.
   const bool chain = is_chain(spec);
   const int broadcast = chain && !combines(spec) ? broadcast_stage(spec) : -1;
-  if (!chain || broadcast >= 0)
+  if (!chain || broadcast >= 0) {
+    const std::array<DimMask, kMaxStages> dims = dims_of_stages(spec);
     for (int s = 0; s < spec.stage_count; s++) {
       if (chain && s != broadcast) continue;
-      const u64 elements = points_of(spec, dims_of(spec, value_of(s)));
+      const DimMask of_value = static_cast<DimMask>(dims[s] & ~spec.stage[s].reduce);
+      const u64 elements = points_of(spec, of_value);
       const u64 most = 8 * kLineBytes / 4;
-      const u64 lines = elements < most ? ceil_div(4 * elements, kLineBytes) + 1 : u64{1} << 40;
+      const u64 lines = elements < most ? ceil_div(4 * elements, kLineBytes) + 1 : kAny;
       l1 += lines;
       l2 += lines;
     }
+  }
   if (const int o = bordered_operand(spec); o >= 0) {
     const Operand padded = padded_operand(spec, o, Level::kL1);
     const u64 lines = footprint(with_borders_inside(spec, o), padded).lines;
@@ -54,11 +63,10 @@ void clamp_limits(const Spec& spec, Limits& limits) {
   if (spec.diagonal.used()) {
     const Operand mask = mask_operand(spec, Level::kL1);
     const u64 lines =
-        footprint(spec, mask).bytes < 8 * kLineBytes ? 2 * elements(spec, mask) : u64{1} << 40;
+        footprint(spec, mask).bytes < 8 * kLineBytes ? 2 * elements(spec, mask) : kAny;
     l1 += 2 * lines;  // there it may come nearer
     l2 += 2 * lines;
   }
-  limits.at(Bank::kTile) = 0;  // no action puts an operand there yet
   limits.at(Level::kL1) = std::min(limits.at(Level::kL1), code_at_least(2 * l1));
   limits.at(Level::kL2) = std::min(limits.at(Level::kL2), code_at_least(2 * l2));
 }

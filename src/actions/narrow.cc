@@ -57,41 +57,9 @@ u64 rows_of(const Spec& spec) {
   return points_of(spec, rows);
 }
 
-bool is_row_tile(const Spec& spec, u32 size, const ActionContext& context) {
-  const u8 v = unit_dim(spec.out());
-  const u32 lanes = computed_lanes(spec, *context.target);
-  const u32 vectors = v == kNoDim ? 1 : static_cast<u32>(ceil_div(spec.size[v], lanes));
-  // Rows are cut after vectors, so that there is one order, unless all of a row is written at once.
-  if (vectors > kMostRowVectors)
-    return points_of(spec, spec.reduced()) <= kShallow && (size == 4 || size == 6);
-  const u32 most = (context.target->vector_registers - 2) / vectors;
-  return size == most || size + 1 == most || 2 * size == most;
-}
-
 bool nothing_in_memory(const Spec& spec) {
   for (int o = 0; o < spec.operand_count; o++)
     if (spec.operand[o].level == Level::kMemory) return false;
-  return true;
-}
-
-bool is_vector_tile(const Spec& spec, u32 size, const ActionContext& context) {
-  const u32 lanes = computed_lanes(spec, *context.target), vectors = size / lanes;
-  const u64 rows = rows_of(spec);
-  if (rows == 1 && size == 12) return true;  // results of dot products
-  if (size % lanes != 0) return false;
-  if (rows == 1 && (vectors == 8 || vectors == 12)) return true;
-  if (rows == 2 && vectors == 6) return true;
-  if (rows <= 3 && vectors == 4) return true;
-  if (vectors == 6 && widths(context).six_vectors && nothing_in_memory(spec)) return true;
-  return vectors >= widths(context).least_vectors && vectors <= widths(context).most_vectors;
-}
-
-/// For a cache: 48 times a power of two, of the longest sides.
-bool is_block(const Spec& spec, u8 dim, u32 size, const ActionContext& context) {
-  if (size % kLeastBlock != 0 || !std::has_single_bit(size / kLeastBlock)) return false;
-  if ((widths(context).blocks >> std::countr_zero(size / kLeastBlock) & 1) == 0) return false;
-  for (u8 d = 0; d < spec.rank; d++)
-    if (!has_dim(spec.reduced(), d) && spec.size[d] > spec.size[dim]) return false;
   return true;
 }
 
@@ -101,34 +69,91 @@ bool is_in_l1(const Spec& spec) {
   return false;
 }
 
-/// The largest that gives all processors something to do.
-bool is_share(const Spec& spec, u8 dim, u32 size, const ActionContext& context) {
-  const u64 share = ceil_div(spec.size[dim], context.target->processors);
-  return size <= share && share < next_on_ladder(size);
-}
-
 }  // namespace
 
-bool is_chain_tile(const Spec& spec, ActionKind kind, u8 dim, u32 size,
-                   const ActionContext& context) {
-  if (!context.restricts(Restriction::kChainTiles)) return true;
-  if (kind == ActionKind::kParallelTile && is_share(spec, dim, size, context)) return true;
-  const u32 lanes = computed_lanes(spec, *context.target);
-  if (!combines(spec)) return size == 1 || size == 2 * lanes || size == 64 || size == 512;
-  if (size >= kLeastBlock && is_in_l1(spec)) return false;
-  if (has_dim(spec.reduced(), dim)) {
-    if (size == 1) return std::popcount(spec.reduced()) > 1;
-    return std::has_single_bit(size) && (widths(context).reduced & size) != 0;
+ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionContext& context)
+    : all_(!context.restricts(Restriction::kChainTiles)),
+      parallel_(kind == ActionKind::kParallelTile) {
+  if (all_) return;
+  whole_ = spec.size[dim];
+  processors_ = context.target->processors;
+  lanes_ = computed_lanes(spec, *context.target);
+  combines_ = combines(spec);
+  if (!combines_) return;
+  in_l1_ = is_in_l1(spec);
+  const DimMask reduced = spec.reduced();
+  const Widths& w = widths(context);
+  reduced_ = has_dim(reduced, dim);
+  if (reduced_) {
+    reduces_more_ = std::popcount(reduced) > 1;
+    reduced_tiles_ = w.reduced;
+    return;
+  }
+  longest_ = true;
+  for (u8 d = 0; d < spec.rank; d++)
+    if (!has_dim(reduced, d) && spec.size[d] > whole_) longest_ = false;
+  blocks_ = w.blocks;
+  if (takes_tiles(spec, *context.target)) tile_rows_ = context.target->tiles.rows;
+  const u8 v = unit_dim(spec.out());
+  along_vectors_ = dim == v;
+  if (along_vectors_) {
+    rows_ = rows_of(spec);
+    least_vectors_ = w.least_vectors;
+    most_vectors_ = w.most_vectors;
+    six_vectors_ = w.six_vectors && nothing_in_memory(spec);
+  } else {
+    vectors_ = v == kNoDim ? 1 : static_cast<u32>(ceil_div(spec.size[v], lanes_));
+    most_rows_ = (context.target->vector_registers - 2) / vectors_;
+    shallow_ = points_of(spec, reduced) <= kShallow;
+  }
+}
+
+bool ChainTiles::has(u32 size) const {
+  if (all_ || (parallel_ && is_share(size))) return true;
+  if (!combines_) return size == 1 || size == 2 * lanes_ || size == 64 || size == 512;
+  if (size >= kLeastBlock && in_l1_) return false;
+  if (reduced_) {
+    if (size == 1) return reduces_more_;
+    return std::has_single_bit(size) && (reduced_tiles_ & size) != 0;
   }
   if (size == 1) return true;
-  const u32 rows = context.target->tiles.rows;
-  if (takes_tiles(spec, *context.target) && (size == rows || size == 2 * rows)) return true;
-  if (dim == unit_dim(spec.out())) {
-    if (is_vector_tile(spec, size, context)) return true;
+  if (tile_rows_ != 0 && (size == tile_rows_ || size == 2 * tile_rows_)) return true;
+  if (along_vectors_) {
+    if (is_vector_tile(size)) return true;
   } else if (size <= 16) {
-    return is_row_tile(spec, size, context);
+    return is_row_tile(size);
   }
-  return is_block(spec, dim, size, context);
+  return is_block(size);
+}
+
+bool ChainTiles::is_row_tile(u32 size) const {
+  // Rows are cut after vectors, so that there is one order, unless all of a row is written at once.
+  if (vectors_ > kMostRowVectors) return shallow_ && (size == 4 || size == 6);
+  return size == most_rows_ || size + 1 == most_rows_ || 2 * size == most_rows_;
+}
+
+bool ChainTiles::is_vector_tile(u32 size) const {
+  const u32 vectors = size / lanes_;
+  if (rows_ == 1 && size == 12) return true;  // results of dot products
+  if (size % lanes_ != 0) return false;
+  if (rows_ == 1 && (vectors == 8 || vectors == 12)) return true;
+  if (rows_ == 2 && vectors == 6) return true;
+  if (rows_ <= 3 && vectors == 4) return true;
+  if (vectors == 6 && six_vectors_) return true;
+  return vectors >= least_vectors_ && vectors <= most_vectors_;
+}
+
+/// For a cache: 48 times a power of two, of the longest sides.
+bool ChainTiles::is_block(u32 size) const {
+  if (!longest_ || size % kLeastBlock != 0 || !std::has_single_bit(size / kLeastBlock))
+    return false;
+  return (blocks_ >> std::countr_zero(size / kLeastBlock) & 1) != 0;
+}
+
+/// The largest that gives all processors something to do.
+bool ChainTiles::is_share(u32 size) const {
+  const u64 share = ceil_div(whole_, processors_);
+  return size <= share && share < next_on_ladder(size);
 }
 
 bool is_usual_panel(u32 vectors, const ActionContext& context) {
@@ -236,7 +261,13 @@ void keep_first_move(const Spec& spec, const ActionContext& context, ActionList&
     const Level to = x.level == Level::kMemory ? Level::kL2 : Level::kL1;
     const u32 part = to == Level::kL2 ? w.part_of_l2 : w.part_of_l1;
     const u64 lines = lines_of_code(limits_of(*context.target).at(to));
-    return part != 0 && resident_lines(spec, x, to) <= lines / part;
+    const u64 own = resident_lines(spec, x, to);
+    if (part == 0 || own > lines / part) return false;
+    // Beside what is there already: what has no room left would have to come all the same.
+    u64 all = own;
+    for (int o = 0; o < spec.operand_count; o++)
+      if (spec.operand[o].level == to) all += resident_lines(spec, spec.operand[o], to);
+    return all <= lines;
   };
   const auto first = std::find_if(list.begin(), list.end(), is_first);
   if (first == list.end()) return;

@@ -10,10 +10,31 @@
 
 namespace morello {
 
-/// Dimension `dim` in tiles of `size`: is it one of the few that caches and register tiles suggest?
-/// Those for caches divide one another, so that what they leave over are few sizes.
-bool is_chain_tile(const Spec& spec, ActionKind kind, u8 dim, u32 size,
-                   const ActionContext& context);
+/// The tiles of one dimension: the few that caches and register tiles suggest. Those for caches
+/// divide one another, so that what they leave over are few sizes.
+class ChainTiles {
+ public:
+  ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionContext& context);
+  bool has(u32 size) const;
+
+ private:
+  bool is_vector_tile(u32 size) const;
+  bool is_row_tile(u32 size) const;
+  bool is_block(u32 size) const;
+  bool is_share(u32 size) const;
+
+  bool all_ = false;  // not restricted
+  bool parallel_ = false, combines_ = false, in_l1_ = false;
+  bool reduced_ = false, reduces_more_ = false;  // the dimension; another one
+  bool along_vectors_ = false;                   // the dimension
+  bool longest_ = false;                         // no side of the results is longer
+  bool six_vectors_ = false, shallow_ = false;
+  u32 lanes_ = 1, whole_ = 1, processors_ = 1;
+  u32 blocks_ = 0, reduced_tiles_ = 0, least_vectors_ = 1, most_vectors_ = 1;
+  u32 tile_rows_ = 0;  // of tile registers that take the factors; 0: none
+  u64 rows_ = 1;                     // along vectors: of results besides
+  u32 vectors_ = 1, most_rows_ = 1;  // else: of a row; of registers
+};
 
 /// Panels of so many vectors.
 bool is_usual_panel(u32 vectors, const ActionContext& context);

@@ -69,45 +69,40 @@ class Part {
     u8 parent = 0;
   };
 
-  /// What stage `s` writes to; nothing if its value stays inside.
-  bool writes(int s, Place& place) const {
+  /// What stage `s` writes to, by the number in the whole or of a buffer; kNoRef: its value stays
+  /// inside.
+  u8 target_of(int s) const {
     if (!targets_.empty()) {
       const KeptValue* value = find(targets_, s);
-      if (!value) return false;
-      place = {value->operand, value->place};
-    } else {
-      const Ref out = whole_.stage[s].out;
-      if (out == kNoRef || find(kept_, s)) return false;
-      place = {whole_.operand[out], out};
+      return value ? value->place : kNoRef;
     }
-    return true;
+    const Ref out = whole_.stage[s].out;
+    return out == kNoRef || find(kept_, s) ? kNoRef : out;
+  }
+  const Operand& operand_written(int s) const {
+    return targets_.empty() ? whole_.operand[whole_.stage[s].out] : find(targets_, s)->operand;
   }
 
-  bool reads(Ref in, Place& place) const {
+  /// What is read for `in`, likewise; kNoRef: a value that is inside, or nothing.
+  u8 source_of(Ref in) const {
+    if (is_operand(in)) return in;
     const KeptValue* value = is_value(in) ? find(kept_, stage_of(in)) : nullptr;
-    if (is_operand(in)) {
-      place = {whole_.operand[in], in};
-    } else if (value && value->readable) {
-      place = {value->operand, value->place};
-    } else {
-      return false;
-    }
-    place.operand.access = Access::kIn;
-    return true;
+    return value && value->readable ? value->place : kNoRef;
+  }
+  const Operand& operand_read(Ref in) const {
+    return is_operand(in) ? whole_.operand[in] : find(kept_, stage_of(in))->operand;
   }
 
-  bool is_written(u8 parent) const {
-    Place place;
-    for (int s = 0; s < whole_.stage_count; s++)
-      if (has_stage(stages_, s) && writes(s, place) && place.parent == parent) return true;
-    return false;
+  /// A bit for each operand of the whole, and each buffer.
+  static u32 bit_of(u8 parent) {
+    return 1u << (is_new_buffer(parent) ? kMaxOperands + parent - new_buffer(0) : parent);
   }
 
-  void add(const Place& place) {
-    for (int o = 0; o < part_.operand_count; o++)
-      if (binding_[o] == place.parent) return;
-    binding_[part_.operand_count] = place.parent;
-    part_.operand[part_.operand_count++] = place.operand;
+  void add(const Operand& operand, u8 parent) {
+    if (added_ & bit_of(parent)) return;
+    added_ |= bit_of(parent);
+    binding_[part_.operand_count] = parent;
+    part_.operand[part_.operand_count++] = operand;
   }
   Ref number_of(u8 parent) const {
     Ref o = 0;
@@ -116,26 +111,34 @@ class Part {
   }
 
   void add_operands() {
-    Place place;
-    u8 read = 0;  // of what is written as well: bit o
+    u32 written = 0, read = 0;  // read: of what is written as well
+    for (int s = 0; s < whole_.stage_count; s++)
+      if (has_stage(stages_, s))
+        if (const u8 parent = target_of(s); parent != kNoRef) written |= bit_of(parent);
     for (int s = 0; s < whole_.stage_count; s++) {
       if (!has_stage(stages_, s)) continue;
       for (Ref in : whole_.stage[s].in) {
-        if (!reads(in, place)) continue;
-        if (!is_written(place.parent))
-          add(place);
-        else if (!is_new_buffer(place.parent))
-          read = static_cast<u8>(read | 1u << place.parent);
+        const u8 parent = source_of(in);
+        if (parent == kNoRef) continue;
+        if (written & bit_of(parent)) {
+          read |= bit_of(parent);
+        } else if (!(added_ & bit_of(parent))) {
+          add(operand_read(in), parent);
+          part_.operand[part_.operand_count - 1].access = Access::kIn;
+        }
       }
     }
     for (int s = 0; s < whole_.stage_count; s++) {
-      if (!has_stage(stages_, s) || !writes(s, place)) continue;
+      if (!has_stage(stages_, s)) continue;
+      const u8 parent = target_of(s);
+      if (parent == kNoRef) continue;
       // What another part reads of it is not what this one adds to.
-      const bool reads = !is_new_buffer(place.parent) && read >> place.parent & 1;
+      const bool reads = !is_new_buffer(parent) && (read & bit_of(parent));
       const Stage& stage = whole_.stage[s];
-      const bool adds = place.parent == stage.out && accumulates(whole_, stage);
+      const bool adds = parent == stage.out && accumulates(whole_, stage);
+      Place& place = outputs_[output_count_++];
+      place = {operand_written(s), parent};
       place.operand.access = reads || adds ? Access::kInOut : Access::kOut;
-      outputs_[output_count_++] = place;
     }
     // Buffers in the order of the stages, as outputs are where they are some, and all others as in
     // the whole: the last one gives the dimensions their numbers.
@@ -143,7 +146,7 @@ class Part {
     for (int i = 0; i < output_count_; i++) buffers |= is_new_buffer(outputs_[i].parent);
     for (int o = 0; o < (buffers ? 1 : kMaxOperands); o++)
       for (int i = 0; i < output_count_; i++)
-        if (buffers || outputs_[i].parent == o) add(outputs_[i]);
+        if (buffers || outputs_[i].parent == o) add(outputs_[i].operand, outputs_[i].parent);
   }
 
   void add_diagonal() {
@@ -153,17 +156,17 @@ class Part {
 
   void add_stages() {
     std::array<Ref, kMaxStages> now{};
-    Place place;
     for (int s = 0; s < whole_.stage_count; s++) {
       if (!has_stage(stages_, s)) continue;
       Stage stage = whole_.stage[s];
       for (Ref& in : stage.in) {
-        if (reads(in, place))
-          in = number_of(place.parent);
+        if (const u8 parent = source_of(in); parent != kNoRef)
+          in = number_of(parent);
         else if (is_value(in))
           in = now[stage_of(in)];
       }
-      stage.out = writes(s, place) ? number_of(place.parent) : kNoRef;
+      const u8 parent = target_of(s);
+      stage.out = parent == kNoRef ? kNoRef : number_of(parent);
       now[s] = value_of(number_of(stage));
     }
   }
@@ -248,6 +251,7 @@ class Part {
   StageMask stages_;
   std::span<const KeptValue> kept_, targets_;
   Spec part_;
+  u32 added_ = 0;  // operands of the part, by bit_of()
   std::array<u8, kMaxOperands> binding_{};
   std::array<Place, kMaxOperands> outputs_{};
   int output_count_ = 0;

@@ -2,6 +2,7 @@
 // Loops: a dimension cut into equal tiles and a remainder, one after the other or on several
 // threads.
 #include <bit>
+#include <optional>
 
 #include "actions/narrow.hh"
 #include "actions/placement.hh"
@@ -94,6 +95,10 @@ class Tiles {
                    context.restricts(Restriction::kWholeTiles) &&
                    takes_tiles(spec, *context.target);
     chain_only_ = !one_only && context.restricts(Restriction::kChainTiles);
+    if (chain_only_)
+      chain_.emplace(spec, kind, dim, context);
+    else if (few_remainders_)
+      chain_.emplace(of_narrower());
     blocks_only_ = !parallel && !combines(spec) && context.restricts(Restriction::kCopyTiles);
   }
 
@@ -116,8 +121,7 @@ class Tiles {
     if (whole_tiles_ && !fills_tiles(size) && !is_panel(size)) return false;
     if (few_only_ && !is_near_divisor(size)) return false;
     if (blocks_only_ && size != 1 && size % 8 != 0 && !is_panel(size)) return false;
-    if (chain_only_ && !is_panel(size) && !is_chain_tile(spec_, kind_, dim_, size, context_))
-      return false;
+    if (chain_only_ && !chain_->has(size) && !is_panel(size)) return false;
     if (few_remainders_ && !leaves_few_sizes(size) && !is_panel(size) && !is_in_chain(size))
       return false;
     return may_tile(spec_, dim_, size);
@@ -164,9 +168,12 @@ class Tiles {
   }
   /// Is it one of a narrower space? Those are parts of this one.
   bool is_in_chain(u32 size) const {
+    return chain_only_ ? of_narrower().has(size) : chain_->has(size);
+  }
+  ChainTiles of_narrower() const {
     ActionContext narrower = context_;
     narrower.breadth = Breadth::kMiddle;
-    return is_chain_tile(spec_, kind_, dim_, size, narrower);
+    return {spec_, kind_, dim_, narrower};
   }
   /// A divisor; or, where there is none within a factor of two, a power of two. What is left over
   /// breeds other leftovers, stage by stage.
@@ -196,6 +203,7 @@ class Tiles {
   bool few_only_ = false;
   bool chain_only_ = false;
   bool few_remainders_ = false;
+  std::optional<ChainTiles> chain_;       // of the first, else of the second
   bool reduced_ = false, in_l1_ = false;  // the dimension; every operand
   bool narrow_ = false;                   // a factor
   bool whole_tiles_ = false;

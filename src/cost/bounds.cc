@@ -6,7 +6,6 @@
 
 #include "cost/held.hh"
 #include "cost/io_bound.hh"
-#include "cost/recipe.hh"
 #include "cost/shared.hh"
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
@@ -29,7 +28,7 @@ template <class Units>
 i64 units_of_all(const Spec& spec, Units units) {
   i64 all = 0;
   for (int s = 0; s < spec.stage_count; s++)
-    if (!is_few(spec, s)) all += units(spec.stage[s].op, spec.stage[s].dtype);
+    if (!is_few(spec, s)) all += units(spec.stage[s]);
   return all;
 }
 
@@ -52,8 +51,8 @@ i64 Bounds::map(const Spec& spec) const {
   Duty duty = duty_of(spec);
   u8 v = unit_dim(out);
   u64 lanes = computed_lanes(spec, target_), points = volume(spec);
-  auto on_vector = [&](Op op, Dtype type) { return op_units(op, type, target_); };
-  auto on_element = [&](Op op, Dtype type) { return scalar_op_units(op, type, target_); };
+  auto on_vector = [&](const Stage& stage) { return rates_.vector_op(stage); };
+  auto on_element = [&](const Stage& stage) { return rates_.scalar_op(stage); };
   Form form{units_of_all(spec, on_vector), units_of_all(spec, on_element), true, true};
   if (is_relayout(duty)) return relayout(spec, form, duty);
   // What a copy converts it converts at least once, whatever the element types between.
@@ -327,10 +326,11 @@ i64 Bounds::leaf(const Spec& spec) const {
 i64 Bounds::stages(const Spec& spec) const {
   const u64 lanes = computed_lanes(spec, target_);
   i64 all = 0;
+  const std::array<DimMask, kMaxStages> dims_of_all = dims_of_stages(spec);
   for (int s = 0; s < spec.stage_count; s++) {
     const Stage& stage = spec.stage[s];
     if (stage.op == Op::kKeep) continue;  // of what is kept, nothing
-    const DimMask dims = dims_of(spec, stage);
+    const DimMask dims = dims_of_all[s];
     const u64 points = spec.diagonal.used() ? kept_points(spec, dims) : inside_points(spec, dims);
     if (stage.op == Op::kMulAdd) {
       auto type = [&](Ref in) {
@@ -341,9 +341,8 @@ i64 Bounds::stages(const Spec& spec) const {
       all = saturating_add(all, floor_units(price * static_cast<double>(points)));
       continue;
     }
-    const i64 ops = op_units(stage.op, stage.dtype, target_);
-    const i64 scalar = scalar_op_units(stage.op, stage.dtype, target_);
-    const i64 vector = std::min(ops, static_cast<i64>(lanes) * scalar);
+    const i64 scalar = rates_.scalar_op(stage);
+    const i64 vector = std::min(rates_.vector_op(stage), static_cast<i64>(lanes) * scalar);
     all = saturating_add(all, saturating_mul(points / lanes, vector));
   }
   return all;
@@ -375,8 +374,7 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
                                        : blocked(spec, limits, work, once);
   } else if (spec.reduced() != 0) {
     const Stage& head = head_of(spec);
-    const Form form{op_units(head.op, head.dtype, target_),
-                    scalar_op_units(head.op, head.dtype, target_), true, true};
+    const Form form{rates_.vector_op(head), rates_.scalar_op(head), true, true};
     c = saturating_add(c, saturating_mul(volume(spec) / lanes, rates_.reduced_vector(form, lanes)));
   } else {
     c = saturating_add(c, map(spec));

@@ -134,8 +134,12 @@ i64 ContractionBound::share_of(i64 units, u64 columns) const {
 
 void ContractionBound::find_steps() {
   const u64 row = ceil_div(columns_, lanes_);
-  const StepPrices p =
-      rates_.steps(stage_units(spec_, 1, target_), scalar_ops(spec_, 1, target_), row, lanes_);
+  i64 ops = 0, scalar = 0;
+  for (int s = 1; s < spec_.stage_count; s++) {
+    ops += rates_.vector_op(spec_.stage[s]);
+    scalar += rates_.scalar_op(spec_.stage[s]);
+  }
+  const StepPrices p = rates_.steps(ops, scalar, row, lanes_);
   // What an output that is read late held is met where sums are stored, with the steps.
   late_ = reads_output_late(spec_);
   on_tile_ = fixed(late_ ? std::max<i64>(0, std::min(p.on_tile, p.stored)) : p.on_tile);

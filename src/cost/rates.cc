@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "cost/rates.hh"
 
+#include <algorithm>
+
+#include "cost/recipe.hh"
 #include "cost/shared.hh"
 #include "spec/roles.hh"
 #include "target/tiles.hh"
@@ -68,12 +71,27 @@ Rates::Rates(const Target& target, Microkernels kernels)
     for (const Rate& way : ways(duty)) fuses_ |= way.stages > 1;
   for (const Rate& way : ways(Duty::kContract)) {
     const i64 result = (way.element << kFraction) + (way.vector << kFraction) / most;
-    memory_ways_.push_back(
-        {way.group, way.group_units << kFraction, result, way.along_reduced, way.tiles, way.block});
+    const MemoryWay one{
+        way.group, way.group_units << kFraction, result, way.along_reduced, way.tiles, way.block};
+    const auto is_no_better = [&](const MemoryWay& known) {
+      return known.group == one.group && known.along_reduced == one.along_reduced &&
+             known.tiles == one.tiles && known.block == one.block &&
+             known.group_units <= one.group_units && known.result <= one.result;
+    };
+    if (std::none_of(memory_ways_.begin(), memory_ways_.end(), is_no_better))
+      memory_ways_.push_back(one);
   }
   find_tiles(target);
   find_moves(target);
   find_takers();
+  find_ops();
+}
+
+void Rates::find_ops() {
+  for (size_t op = 1; op < ops_.size(); op++)
+    for (Dtype type : kAllDtypes)
+      ops_[op][static_cast<size_t>(type)] = {op_units(static_cast<Op>(op), type, target_),
+                                             scalar_op_units(static_cast<Op>(op), type, target_)};
 }
 
 void Rates::find_takers() {

@@ -101,6 +101,10 @@ class Rates {
   /// Units of one product of factors of these types, in any way, in any layout; no fixed point.
   double least_product(Dtype a, Dtype b, Dtype sum, u32 lanes) const;
 
+  /// op_units(), and scalar_op_units(), of one stage.
+  i64 vector_op(const Stage& stage) const { return ops_of(stage).vector; }
+  i64 scalar_op(const Stage& stage) const { return ops_of(stage).scalar; }
+
   std::span<const MemoryWay> memory_ways() const { return memory_ways_; }
   const TileMoves& moves(bool loads) const { return moves_[loads]; }
   /// Of an element that changes the dimension which vectors run along.
@@ -122,10 +126,17 @@ class Rates {
 
  private:
   static size_t index(Duty duty) { return static_cast<size_t>(duty); }
+  struct OpPrice {
+    i64 vector = 0, scalar = 0;
+  };
+  const OpPrice& ops_of(const Stage& stage) const {
+    return ops_[static_cast<size_t>(stage.op)][static_cast<size_t>(stage.dtype)];
+  }
   size_t tile_index(u64 rows, u64 vecs) const {
     return static_cast<size_t>(std::min(rows, registers_) * (registers_ + 1) +
                                std::min(vecs, registers_));
   }
+  void find_ops();
   void find_tiles(const Target& target);
   void find_moves(const Target& target);
   void find_takers();
@@ -152,6 +163,8 @@ class Rates {
   /// searches in f32 never do.
   mutable std::once_flag found_;
   mutable std::vector<std::array<std::vector<i64>, 2>> product_;
+  /// Recipes are added up once: bounds ask for each stage of each Spec.
+  std::array<std::array<OpPrice, kTypes>, static_cast<size_t>(Op::kDecay) + 1> ops_{};
   i64 loop_;
   std::array<i64, 3> relayout_{kInfinite, kInfinite, kInfinite};  // of 1, 2, 4 bytes
   std::array<i64, 2> grouping_{kInfinite, kInfinite};             // of 1, 2 bytes

@@ -50,8 +50,17 @@ bool keep_loops(const Spec& spec, ActionList& list) {
         points_of(spec, spec.reduced()) <= kShallow)
       continue;
     const auto loops = [&](const Action& action) { return is_loop(action, dim); };
+    // Lines of results that loops write parts of should stay near.
+    const bool shares = dim == unit_dim(spec.out()) && spec.out().level == Level::kMemory;
+    const auto gathers = [&](const Action& a) {
+      if (!shares) return false;
+      if (a.kind == ActionKind::kTile) return has_dim(spec.out().dims, a.arg);
+      return (a.kind == ActionKind::kView || a.kind == ActionKind::kPack) &&
+             a.arg == spec.out_index();
+    };
     const auto keep = [&](const Action& action) {
-      return loops(action) || action.kind == ActionKind::kParallelTile || packs_batch(spec, action);
+      return loops(action) || gathers(action) || action.kind == ActionKind::kParallelTile ||
+             packs_batch(spec, action);
     };
     bool has_loop = false;
     for (const Action& action : list) has_loop = has_loop || loops(action);

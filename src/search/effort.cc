@@ -15,14 +15,11 @@ namespace {
 constexpr u64 price_of(Breadth breadth) { return breadth == Breadth::kWhole ? 4 : 1; }
 
 /// Of what is searched whatever the effort, until there is a program: the fewest actions, few, and
-/// improving what these find. Only where that is no program, or one far from the lower bound, a
-/// narrow space.
+/// improving what these find. Only where that is no program, a narrow space.
 constexpr u64 kMostFewest = 4096, kMostStart = 3000, kMostAnyway = 4096;
-constexpr u64 kLeastImproving = 700, kMostImproved = 3500;
+constexpr u64 kLeastImproving = 1500, kMostImproved = 3500;
 /// Where the fewest actions take so many, few are too many.
 constexpr u64 kLarge = 1000;
-/// Times the lower bound from which a program is far from it.
-constexpr i64 kFar = 2;
 /// Of what is near.
 constexpr u64 kMostNear = 2048;
 /// What is near suffices if it costs no more than this many times what is expected: the best of its
@@ -46,7 +43,7 @@ class Parts {
     for (Breadth breadth : {Breadth::kNarrow, Breadth::kMiddle, Breadth::kWhole}) {
       if (is_exact() && breadth != Breadth::kWhole) continue;
       if (failed_ || all_.budget_ended) break;
-      if (breadth == Breadth::kNarrow && best_ && !is_far()) continue;
+      if (breadth == Breadth::kNarrow && best_) continue;
       u64 most = kMostAnyway;
       if (breadth == Breadth::kWhole && (!best_ || is_exact()))
         most = 0;  // until there is one
@@ -67,7 +64,6 @@ class Parts {
   }
 
  private:
-  bool is_far() const { return best_->nodes[0].cost / kFar > all_.bound; }
   bool is_exact() const { return options_.effort == kExactEffort; }
 
   void note(const std::optional<Error>& error) {
@@ -98,9 +94,11 @@ class Parts {
     SearchPart few{Breadth::kFew, kMostStart - used_, &*best_};
     few.improvements = kLeastImproving;
     few.improves_until = kMostImproved - used_;
+    bool ended = false;
+    few.ended = &ended;
     *error = search(few);
     note(*error);
-    if (failed_ || all_.budget_ended || used_ < kMostStart) return;
+    if (failed_ || all_.budget_ended || ended) return;
     // What few actions would have found was not; `part` has not improved what it found.
     part.improves_from = part.improves_until = 0;
     part.best = &*best_;
@@ -124,7 +122,7 @@ class Parts {
     };
     const auto [root, limits] = start();
     if (!near.has(root, limits)) return false;
-    *error = search({Breadth::kNarrow, kMostNear, best_ ? &*best_ : nullptr, &guide});
+    *error = search({Breadth::kFew, kMostNear, best_ ? &*best_ : nullptr, &guide});
     note(*error);
     used_ = 0;  // an effort is for the other parts: without a table, they are searched as far
     if (failed_) return true;

@@ -21,6 +21,7 @@ struct SearchPart {
   /// Expansions for improving what is found (search/improve.hh), at most, if it took no fewer than
   /// `improves_from` to find it: `improvements`, or what is left of `improves_until`.
   u64 improvements = 0, improves_until = 0, improves_from = 0;
+  bool* ended = nullptr;  // set to whether all of the space was searched, unless it is null
 };
 
 /// The cheapest program of a part, or the best one that is known if something ends it: the effort,

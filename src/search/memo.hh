@@ -53,7 +53,8 @@ class Memo {
     typename Memo::KeyRecord& record_;
   };
 
-  /// `monotone`: what costs so much with more memory costs no less with less.
+  /// `monotone`: what costs so much with more memory costs no less with less. Else each entry
+  /// answers for its own limits alone.
   explicit Memo(bool monotone = true) : monotone_(monotone) {}
 
   /// The entry that answers `key` at `limits`: a solved one whose box contains them, or the one
@@ -72,7 +73,7 @@ class Memo {
     const u32 index = shard.slots.empty() ? 0 : shard.slot_of(key, hash).index;
     if (index == 0) return nullptr;
     i64 low = 0;
-    return shard.find(shard.keys[index - 1], limits, low);
+    return shard.find(shard.keys[index - 1], limits, low, monotone_);
   }
   /// find_or_add() for the key of an entry.
   Entry& find_or_add(Entry& sibling, const Limits& limits, bool& found) {
@@ -170,10 +171,10 @@ class Memo {
 
     /// The entry that answers, or else the one of these limits. Raises `low` to what looser limits
     /// are known to cost if there is none.
-    Entry* find(const KeyRecord& record, const Limits& limits, i64& low) {
+    Entry* find(const KeyRecord& record, const Limits& limits, i64& low, bool monotone) {
       Entry* same = nullptr;
       for (const Item& item : record.newest_first()) {
-        if (!limits.within(item.limits)) continue;
+        if (monotone ? !limits.within(item.limits) : limits != item.limits) continue;
         if (item.entry->answers(limits)) return item.entry;
         if (limits == item.limits) same = item.entry;
         low = std::max(low, item.entry->low());
@@ -183,7 +184,7 @@ class Memo {
 
     Entry& find_or_add(KeyRecord& record, const Limits& limits, bool& found, bool monotone) {
       i64 low = 0;
-      Entry* known = find(record, limits, low);
+      Entry* known = find(record, limits, low, monotone);
       found = known != nullptr;
       if (found) return *known;
       Entry& entry = entries.emplace_back(record, limits);

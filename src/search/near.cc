@@ -15,8 +15,6 @@ namespace {
 /// or all up.
 constexpr int kMostCombined = 3;
 
-/// What is decided for near sizes suffices where it may lead to this many times the lower bound.
-constexpr double kNearBound = 1.05;
 /// Of what is decided, those with the lowest bounds: a third one makes searches of large sizes
 /// longer, and programs no better.
 constexpr size_t kMostListed = 2;
@@ -51,13 +49,12 @@ NearDecisions::NearDecisions(const Table& table, const Target& target)
     : table_(table),
       target_(with_machine(target, 0, 0, table.identity().processors)),
       context_{&target_},
-      narrow_{&target_},
+      few_{&target_},
       bounds_(target_, context_.microkernels) {
-  narrow_.breadth = Breadth::kNarrow;
+  few_.breadth = Breadth::kFew;
 }
 
-/// Returns a lower bound of what the best of them leads to.
-i64 NearDecisions::list_decided(const Spec& spec, const Limits& limits, ActionList& out) const {
+void NearDecisions::list_decided(const Spec& spec, const Limits& limits, ActionList& out) const {
   out.clear();
   ActionList scratch;
   Derivation d;
@@ -91,23 +88,21 @@ i64 NearDecisions::list_decided(const Spec& spec, const Limits& limits, ActionLi
   std::stable_sort(found.begin(), found.end(),
                    [](const Candidate& a, const Candidate& b) { return a.bound < b.bound; });
   for (size_t i = 0; i < std::min(kMostListed, found.size()); i++) out.add(found[i].action);
-  return found.empty() ? kInfinite : found.front().bound;
 }
 
 void NearDecisions::list(const Spec& spec, const Limits& limits, ActionList& out) const {
-  const i64 least = list_decided(spec, limits, out);
-  if (static_cast<double>(least) <= kNearBound * static_cast<double>(bounds_.of(spec, limits)))
-    return;
+  list_decided(spec, limits, out);
   ActionList decided;
   std::swap(decided, out);
-  list_actions(spec, limits, narrow_, out);
+  list_actions(spec, limits, few_, out);
   for (const Action& action : decided)
     if (std::find(out.begin(), out.end(), action) == out.end()) out.add(action);
 }
 
 bool NearDecisions::has(const Spec& spec, const Limits& limits) const {
   ActionList list;
-  return list_decided(spec, limits, list) < kInfinite;
+  list_decided(spec, limits, list);
+  return list.size() != 0;
 }
 
 i64 NearDecisions::lower_bound(const Spec& spec) const {

@@ -19,8 +19,8 @@ class NearDecisions {
 
   /// Sets `out` to what the table decides for the Spec and for each combination of the next smaller
   /// and larger sizes of the ladder, tiles cut to the sizes at hand: those actions that are listed
-  /// for the Spec and fit the limits, the few with the lowest bounds. Where none of them may lead
-  /// near the Spec's lower bound, all actions of the narrow space are added (search/effort.hh).
+  /// for the Spec and fit the limits, the two with the lowest bounds; and to few actions, as
+  /// without a table (search/effort.hh), for much of what tiles leave over is near nothing.
   /// REQUIRES: clamped.
   void list(const Spec& spec, const Limits& limits, ActionList& out) const;
   /// Is there something to begin with?
@@ -33,11 +33,11 @@ class NearDecisions {
   i64 lower_bound(const Spec& spec) const;
 
  private:
-  i64 list_decided(const Spec& spec, const Limits& limits, ActionList& out) const;
+  void list_decided(const Spec& spec, const Limits& limits, ActionList& out) const;
 
   const Table& table_;
   Target target_;  // with the table's processors
-  ActionContext context_, narrow_;
+  ActionContext context_, few_;
   Bounds bounds_;
 };
 

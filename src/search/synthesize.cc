@@ -43,6 +43,7 @@ class Synthesis {
   Result<ImplTree> run(SearchStats* stats) {
     SpecSearch::Solution solution;
     bool done = search(solution);
+    if (part_.ended) *part_.ended = done;
     std::optional<ImplTree> tree;
     if (done && solution.feasible)
       tree = solved_tree();

@@ -67,6 +67,21 @@ DimMask dims_of(const Spec& spec, const Stage& stage) {
   return dims;
 }
 
+std::array<DimMask, kMaxStages> dims_of_stages(const Spec& spec) {
+  std::array<DimMask, kMaxStages> all{};
+  for (int s = 0; s < spec.stage_count; s++) {
+    DimMask dims = spec.stage[s].reduce;
+    for (Ref in : spec.stage[s].in) {
+      if (is_operand(in)) dims = static_cast<DimMask>(dims | spec.operand[in].dims);
+      if (!is_value(in)) continue;
+      const int from = stage_of(in);
+      dims = static_cast<DimMask>(dims | (all[from] & ~spec.stage[from].reduce));
+    }
+    all[s] = dims;
+  }
+  return all;
+}
+
 u64 points_of(const Spec& spec, DimMask dims) {
   u64 points = 1;
   for (int d = 0; d < spec.rank; d++)
@@ -85,8 +100,8 @@ DimMask parallel_dims(const Spec& spec) {
 
 DimMask inner_dims(const Spec& spec) {
   DimMask all = spec.all_dims();
-  for (int s = 0; s < spec.stage_count; s++)
-    all = static_cast<DimMask>(all & dims_of(spec, spec.stage[s]));
+  const std::array<DimMask, kMaxStages> dims = dims_of_stages(spec);
+  for (int s = 0; s < spec.stage_count; s++) all = static_cast<DimMask>(all & dims[s]);
   return all;
 }
 

@@ -75,6 +75,8 @@ inline u32 computed_lanes(const Spec& spec, const Target& target) {
 
 /// The dimensions that a stage runs over: those of what it reads, and those that it combines.
 DimMask dims_of(const Spec& spec, const Stage& stage);
+/// The same of all stages.
+std::array<DimMask, kMaxStages> dims_of_stages(const Spec& spec);
 /// Points of some of its dimensions, saturating.
 u64 points_of(const Spec& spec, DimMask dims);
 

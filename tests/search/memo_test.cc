@@ -57,6 +57,21 @@ TEST_SUITE("search") {
     }
     CHECK(memo.keys() == 4992);
   }
+
+  TEST_CASE("where less memory may cost less, an entry answers its own limits only") {
+    Memo<int, ToyLimits, ToyState> memo(/*monotone=*/false);
+    bool found = true;
+    auto& e = memo.find_or_add(1, 11, {8}, found);
+    e.bound = 40;
+    e.solved = e.feasible = true;
+    e.peaks = {4};
+    auto& tighter = memo.find_or_add(1, 11, {5}, found);  // which has a list of its own
+    CHECK(!found);
+    CHECK(&tighter != &e);
+    CHECK(tighter.low() == 0);
+    CHECK(memo.find(1, 11, {6}) == nullptr);
+    CHECK(memo.find(1, 11, {8}) == &e);
+  }
 }
 
 }  // namespace morello
