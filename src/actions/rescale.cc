@@ -64,8 +64,10 @@ void list_sizes(const Spec& spec, u8 most, const ActionContext& context, ActionL
     u32 kept = cut->rescaled.left;
     if (cut->rescaled.held >= 0) kept |= 1u << cut->rescaled.held;
     if (!fits_cut(cut->rescaled.whole, kept, true)) return;
+    bool nearest = true;
     each_level(lines_of(*cut), context, [&](Level level) {
-      out.add({ActionKind::kRescale, most, level, {}, best});
+      if (nearest || !few) out.add({ActionKind::kRescale, most, level, {}, best});
+      nearest = false;
     });
   };
   for (u32 blocks = 2; blocks <= kMostBlocks && row / blocks >= kLeastElements; blocks++) {
@@ -104,7 +106,7 @@ bool is_worth_it(const Spec& spec, u8 dim, const ActionContext& context) {
   }
   for (u8 d = 0; d < spec.rank; d++)
     if (has_dim(shared, d) && may_tile(spec, d, 1)) return false;
-  return bytes_of_row(spec, dim, inner_dims(spec) & parallel_dims(spec)) >
+  return bytes_of_row(spec, dim, inner_dims(spec) & parallel_dims(spec)) >=
          context.target->at(Level::kL2).bytes;
 }
 

@@ -16,6 +16,10 @@ bool reads(const Stage& stage, Ref ref) {
   return std::find(stage.in.begin(), stage.in.end(), ref) != stage.in.end();
 }
 
+u32 least_number() {
+  return bits_of_number(Dtype::kF32, std::numeric_limits<float>::lowest());
+}
+
 /// What a Spec has to do with the greatest elements of rows.
 struct Roles {
   int most = 0, difference = -1, exponential = -1;
@@ -154,7 +158,7 @@ class Writer {
     const DimMask row = static_cast<DimMask>(1u << r_.dim);
     most_ = add(made(greatest().op, now(greatest().in[0]), kNoRef, row));
     Stage number = made(Op::kFastMax, most_, kConstant);
-    number.constant = bits_of_number(Dtype::kF32, std::numeric_limits<float>::lowest());
+    number.constant = least_number();
     const Ref difference = add(made(Op::kSub, now(greatest().in[0]), add(number)));
     exponentials_ = add(made(Op::kDecay, difference));
     r_.left = bit_of(most_);
@@ -249,6 +253,27 @@ u8 rescaled_dim(const Spec& spec, int most) {
 std::optional<Rescaled> rescaled(const Spec& spec, int most, u32 size, Ref held_in) {
   const std::optional<Roles> roles = roles_of(spec, most);
   return Writer(spec, *roles, size, held_in).run();
+}
+
+u8 dim_of_blocks(const Spec& spec) {
+  for (int s = 1; s < spec.stage_count; s++) {
+    const Stage& number = spec.stage[s];
+    if (number.op != Op::kFastMax || number.in[1] != kConstant ||
+        number.constant != least_number() || !is_value(number.in[0]))
+      continue;
+    const Stage& most = spec.stage[stage_of(number.in[0])];
+    if (!is_greatest(most.op) || std::popcount(most.reduce) != 1) continue;
+    const int dim = std::countr_zero(most.reduce);
+    DimMask slower = parallel_dims(spec);
+    for (int o = 0; o < spec.operand_count; o++) {
+      const Layout& l = spec.operand[o].layout;
+      const auto at = std::find(l.dim.begin(), l.dim.end(), dim);
+      if (at == l.dim.end()) continue;
+      slower = static_cast<DimMask>(slower & (at == l.dim.begin() ? 0 : 1u << at[-1]));
+    }
+    return std::popcount(slower) == 1 ? static_cast<u8>(std::countr_zero(slower)) : kNoDim;
+  }
+  return kNoDim;
 }
 
 RescaleBuffers rescale_buffers(const Rescaled& r, Level level) {

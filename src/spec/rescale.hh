@@ -36,6 +36,9 @@ u8 rescaled_dim(const Spec& spec, int most);
 /// REQUIRES: rescaled_exponentials() >= 0.
 std::optional<Rescaled> rescaled(const Spec& spec, int most, u32 size, Ref held_in);
 
+/// The dimension of blocks, of what computes them; kNoDim: there is none.
+u8 dim_of_blocks(const Spec& spec);
+
 /// Of what the blocks leave, in the order of the stages, over the dimensions of the whole.
 struct RescaleBuffers {
   int count = 0;
