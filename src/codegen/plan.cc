@@ -315,8 +315,7 @@ class Planner {
     const Spec& spec = tree_.nodes[id].spec;
     const Rescaled r = *rescaled(spec, x.most, x.size, x.held_in);
     Places split = places;
-    for (int o = 0; o < spec.operand_count; o++)
-      split[o].view = view_of_blocks(r, places[o].view);
+    for (int o = 0; o < spec.operand_count; o++) split[o].view = view_of_blocks(r, places[o].view);
     return add_with_buffers(id, r.whole, rescale_buffers(r, x.level).all(), split, out);
   }
 

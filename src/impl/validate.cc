@@ -2,7 +2,6 @@
 // Checks an Impl tree against the rules that its readers rely on. A child is compared with what its
 // parent's decision makes of the parent's Spec, both in the parent's numbering.
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "impl/impl.hh"
@@ -217,8 +216,7 @@ class Validator {
     const int rank = node.spec.rank + std::holds_alternative<Rescale>(node.kind);
     for (int d = 0; d < child.rank; d++) {
       u8 to = binding.dim[d];
-      if (!require(to < rank && !has_dim(dims, to),
-                   name + " is bound to wrong dimensions"))
+      if (!require(to < rank && !has_dim(dims, to), name + " is bound to wrong dimensions"))
         return false;
       dims = static_cast<DimMask>(dims | 1u << to);
     }
@@ -240,7 +238,7 @@ class Validator {
   static int buffers_of(const ImplNode& node) {
     if (const auto* move = std::get_if<Move>(&node.kind)) return move->view ? 0 : 1;
     if (std::holds_alternative<Pad>(node.kind) || std::holds_alternative<Mask>(node.kind)) return 1;
-    if (std::holds_alternative<Rescale>(node.kind)) return kMaxBuffers;
+    if (std::holds_alternative<Rescale>(node.kind)) return kMaxBuffers;  // at most
     const auto* block = std::get_if<Block>(&node.kind);
     return block ? block->buffer_count : 0;
   }
@@ -452,20 +450,17 @@ class Validator {
     for (int c = 0; c < 3; c++) check_child(node, c, parts[c].spec, parts[c].binding);
   }
 
-  /// A block of what has all stages.
   void check_kind(const ImplNode& node, const Rescale& x) {
     const Spec& spec = node.spec;
-    if (!require(x.most < spec.stage_count && rescaled_exponentials(spec, x.most) >= 0,
-                 "rescales what has no greatest elements of rows"))
+    const bool has_rows = x.most < spec.stage_count && rescaled_exponentials(spec, x.most) >= 0;
+    const u32 row = has_rows ? spec.size[rescaled_dim(spec, x.most)] : 0;
+    const bool held = x.held_in == kNoRef || x.held_in < spec.operand_count;
+    if (!require(held && x.size > 0 && x.size < row && row % x.size == 0, "rescales no blocks"))
       return;
-    const u32 row = spec.size[rescaled_dim(spec, x.most)];
-    require(x.size > 0 && x.size < row && row % x.size == 0, "the blocks are not parts of the row");
-    require(x.held_in == kNoRef || x.held_in < spec.operand_count, "no operand holds exponentials");
-    if (!problem_.empty()) return;
-    const std::optional<Rescaled> r = rescaled(spec, x.most, x.size, x.held_in);
+    const auto r = rescaled(spec, x.most, x.size, x.held_in);
     if (!require(r.has_value(), "the blocks have too many stages")) return;
-    const RescaleBuffers buffers = rescale_buffers(*r, x.level);
-    ImplNode whole{r->whole, Block{static_cast<u8>(buffers.count), buffers.buffer}, node.children, 0, {}};
+    const RescaleBuffers b = rescale_buffers(*r, x.level);
+    const ImplNode whole{r->whole, Block{static_cast<u8>(b.count), b.buffer}, node.children, 0, {}};
     check_kind(whole, std::get<Block>(whole.kind));
   }
 

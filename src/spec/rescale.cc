@@ -16,9 +16,7 @@ bool reads(const Stage& stage, Ref ref) {
   return std::find(stage.in.begin(), stage.in.end(), ref) != stage.in.end();
 }
 
-u32 least_number() {
-  return bits_of_number(Dtype::kF32, std::numeric_limits<float>::lowest());
-}
+u32 least_number() { return bits_of_number(Dtype::kF32, std::numeric_limits<float>::lowest()); }
 
 /// What a Spec has to do with the greatest elements of rows.
 struct Roles {
@@ -118,8 +116,7 @@ class Writer {
     whole_.rank++;
     whole_.size[r_.dim] = size;
     whole_.size[r_.block_dim] = spec.size[r_.dim] / size;
-    for (int o = 0; o < spec.operand_count; o++)
-      split(r_.dim, r_.block_dim, whole_.operand[o]);
+    for (int o = 0; o < spec.operand_count; o++) split(r_.dim, r_.block_dim, whole_.operand[o]);
   }
 
   std::optional<Rescaled> run() {

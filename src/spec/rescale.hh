@@ -2,7 +2,8 @@
 // Exponentials of a row below the greatest element of each of its blocks, instead of that of the
 // whole row: e^(x - m) of a block is e^(m - M) times too large, and so is all that is summed of it.
 // So blocks of a row are computed apart, in any order, each from one part of what is read, and what
-// they leave is merged: the greatest, sums of exponentials, and sums of what these are multiplied by.
+// they leave is merged: the greatest, sums of exponentials, and sums of what these are multiplied
+// by.
 #ifndef MORELLO_SPEC_RESCALE_HH
 #define MORELLO_SPEC_RESCALE_HH
 
@@ -19,8 +20,8 @@ struct Rescaled {
   /// block's elements. Not canonical: its parts are.
   Spec whole;
   u8 dim = 0, block_dim = 0;
-  u32 left = 0;      // what each block leaves: the values of these stages, bit s
-  int held = -1;     // the exponentials of the blocks, a stage, where an output holds them
+  u32 left = 0;   // what each block leaves: the values of these stages, bit s
+  int held = -1;  // the exponentials of the blocks, a stage, where an output holds them
   Ref held_in = kNoRef;
 };
 
