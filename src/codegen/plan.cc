@@ -417,7 +417,8 @@ class Planner {
       }
       const bool asked = asking_ && asking_->from == at.cursor;
       if (operand.access == Access::kIn && places[o].passes > 0 &&
-          places[o].passes <= kMostPasses && !asked)
+          places[o].passes <= kMostPasses && !asked &&
+          footprint(spec, operand).bytes <= target_.at(Level::kL2).bytes / 4)
         at.ahead = loops_.ahead(at.cursor);
     }
     if (asking_ && can_ask(call.id)) {
