@@ -51,11 +51,27 @@ u64 lines_of(const Cut& cut) {
   return lines;
 }
 
+/// Of everything that has the dimension, what one row, or all that share it, meet.
+u64 bytes_of_row(const Spec& spec, u8 dim) {
+  const DimMask batches = static_cast<DimMask>(inner_dims(spec) & parallel_dims(spec));
+  u64 bytes = 0;
+  for (int o = 0; o < spec.operand_count; o++) {
+    const Operand& x = spec.operand[o];
+    if (has_dim(x.dims, dim))
+      bytes += points_of(spec, static_cast<DimMask>(x.dims & ~batches)) * size_of(x.dtype);
+  }
+  return bytes;
+}
+
 /// Sizes that divide the row; of those within a factor of two the largest, and one of whole lines
-/// first.
+/// first. Blocks that L1 holds end before what is asked for of memory has come, so that they wait
+/// at each beginning.
 void list_sizes(const Spec& spec, u8 most, const ActionContext& context, ActionList& out) {
-  const u32 row = spec.size[rescaled_dim(spec, most)];
+  const u8 dim = rescaled_dim(spec, most);
+  const u32 row = spec.size[dim];
   const bool few = context.restricts(Restriction::kFewBlocks);
+  const u64 bytes = bytes_of_row(spec, dim);
+  const u64 least = few ? 2 * context.target->at(Level::kL1).bytes : 0;  // of a block
   u32 best = 0;
   auto add = [&] {
     if (best == 0) return;
@@ -71,7 +87,7 @@ void list_sizes(const Spec& spec, u8 most, const ActionContext& context, ActionL
     });
   };
   for (u32 blocks = 2; blocks <= kMostBlocks && row / blocks >= kLeastElements; blocks++) {
-    if (row % blocks != 0) continue;
+    if (row % blocks != 0 || bytes / blocks < least) continue;
     const u32 size = row / blocks;
     if (few && best != 0 && std::bit_width(size) == std::bit_width(best)) {
       if (best % kLine != 0 && size % kLine == 0) best = size;
@@ -81,17 +97,6 @@ void list_sizes(const Spec& spec, u8 most, const ActionContext& context, ActionL
     best = size;
   }
   add();
-}
-
-/// Of everything that has the dimension, what one row, or all that share it, meet.
-u64 bytes_of_row(const Spec& spec, u8 dim, DimMask batches) {
-  u64 bytes = 0;
-  for (int o = 0; o < spec.operand_count; o++) {
-    const Operand& x = spec.operand[o];
-    if (has_dim(x.dims, dim))
-      bytes += points_of(spec, static_cast<DimMask>(x.dims & ~batches)) * size_of(x.dtype);
-  }
-  return bytes;
 }
 
 /// What L2 holds is there as fast as exponentials take it, so blocks of it only add their starts:
@@ -106,8 +111,7 @@ bool is_worth_it(const Spec& spec, u8 dim, const ActionContext& context) {
   }
   for (u8 d = 0; d < spec.rank; d++)
     if (has_dim(shared, d) && may_tile(spec, d, 1)) return false;
-  return bytes_of_row(spec, dim, inner_dims(spec) & parallel_dims(spec)) >=
-         context.target->at(Level::kL2).bytes;
+  return bytes_of_row(spec, dim) >= context.target->at(Level::kL2).bytes;
 }
 
 void list_rescale(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
