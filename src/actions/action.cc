@@ -3,6 +3,8 @@
 
 #include "actions/narrow.hh"
 #include "spec/border.hh"
+#include "spec/rescale.hh"
+#include "spec/roles.hh"
 
 namespace morello {
 
@@ -19,6 +21,22 @@ constexpr bool in_order() {
 static_assert(in_order());
 
 const Rewrite& rewrite_of(ActionKind kind) { return *rewrites()[static_cast<size_t>(kind) - 1]; }
+
+/// Blocks of rows come one after the other, and what each needs comes near for it alone
+/// (Restriction::kFewBlocks).
+bool list_blocks(const Spec& spec, const Limits& limits, const ActionContext& context,
+                 ActionList& out) {
+  if (is_chain(spec) || !context.restricts(Restriction::kFewBlocks)) return false;
+  const u8 dim = dim_of_blocks(spec);
+  if (dim == kNoDim) return false;
+  for (ActionKind kind : {ActionKind::kTile, ActionKind::kParallelTile}) {
+    const Action one{kind, dim, {}, {}, 1};
+    const Rewrite& rewrite = rewrite_of(kind);
+    if (may_be_listed(rewrite, 0, context) && rewrite.lists(spec, limits, one, context))
+      out.add(one);
+  }
+  return out.size() > 0;
+}
 
 }  // namespace
 
@@ -53,6 +71,7 @@ void list_actions(const Spec& spec, const Limits& limits, const ActionContext& c
   const u8 specials = specials_of(spec);
   if (specials == 0)
     if (const std::optional<Action> sure = sure_action(spec, context)) return out.add(*sure);
+  if (list_blocks(spec, limits, context, out)) return;
   for (const Rewrite* rewrite : rewrites())
     if (may_be_listed(*rewrite, specials, context)) rewrite->list(spec, limits, context, out);
   keep_first_move(spec, context, out);

@@ -82,16 +82,17 @@ enum class Restriction : u8 {
   kFewRemainders = 7,  // of contractions, tiles that leave few sizes over
   kFewPanels = 8,      // of even width, and only of what cache sets would not hold as it is
   kWideSumsLast = 9,   // sums wider than a register tile come to L1 when something else is there
-  kWholeTiles = 10,     // of what tile registers take, tiles fill them
+  kWholeTiles = 10,    // of what tile registers take, tiles fill them
+  kFewBlocks = 11,     // of rows, one size of blocks within a factor of two
   // In narrower spaces only (actions/narrow.hh):
-  kChainTiles = 11,  // tiles that divide one another, or are those of registers
-  kNearLast = 12,    // to L1 comes what is a register tile wide
-  kFewLayouts = 13,  // one width of panels
-  kStepsFirst = 14,  // small operands of steps come nearer before all else, others not at all
-  kOneBuffer = 15,   // a chain's sums are in the output, where they can be
-  kFirstMoves = 16   // what a cache has room for comes there before all else; of the fewest only
+  kChainTiles = 12,  // tiles that divide one another, or are those of registers
+  kNearLast = 13,    // to L1 comes what is a register tile wide
+  kFewLayouts = 14,  // one width of panels
+  kStepsFirst = 15,  // small operands of steps come nearer before all else, others not at all
+  kOneBuffer = 16,   // a chain's sums are in the output, where they can be
+  kFirstMoves = 17   // what a cache has room for comes there before all else; of the fewest only
 };
-inline constexpr int kRestrictions = 17;
+inline constexpr int kRestrictions = 18;
 inline constexpr Restriction kFirstNarrow = Restriction::kChainTiles;
 
 /// How much of the space of programs is searched: all spaces are parts of the whole one. Few and

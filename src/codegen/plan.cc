@@ -15,6 +15,7 @@
 #include "cost/model.hh"
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
+#include "spec/rescale.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -112,13 +113,13 @@ class Planner {
   bool add_kind(NodeId id, const Move& move, const Places& places, std::vector<PlanId>& out) {
     if (move.view) return add_children(id, places, nullptr, out);
     const bool asks = start_asking(id, move, places);
-    const bool ok = add_with_buffers(id, {&move.placed, 1}, places, out);
+    const bool ok = add_with_buffers(id, tree_.nodes[id].spec, {&move.placed, 1}, places, out);
     if (asks) asking_.reset();
     return ok;
   }
 
   bool add_kind(NodeId id, const Block& block, const Places& places, std::vector<PlanId>& out) {
-    return add_with_buffers(id, block.buffers(), places, out);
+    return add_with_buffers(id, tree_.nodes[id].spec, block.buffers(), places, out);
   }
 
   bool add_kind(NodeId id, const Pad& pad, const Places& places, std::vector<PlanId>& out) {
@@ -226,21 +227,21 @@ class Planner {
   }
 
   /// Registers and scratch memory are stacks: a node's buffers live as long as its children run.
-  bool add_with_buffers(NodeId id, std::span<const Operand> operands, const Places& places,
-                        std::vector<PlanId>& out) {
+  /// @param spec  over whose dimensions the buffers are described.
+  bool add_with_buffers(NodeId id, const Spec& spec, std::span<const Operand> operands,
+                        const Places& places, std::vector<PlanId>& out) {
     const u16 registers_before = registers_used_;
     const u64 scratch_before = scratch_used_;
     Buffers buffers;
     for (size_t i = 0; i < operands.size(); i++)
-      if (!make_buffer(id, operands[i], buffers[i])) return false;
+      if (!make_buffer(id, spec, operands[i], buffers[i])) return false;
     bool ok = add_children(id, places, &buffers, out);
     registers_used_ = registers_before;
     scratch_used_ = scratch_before;
     return ok;
   }
 
-  bool make_buffer(NodeId id, const Operand& operand, Place& place) {
-    const Spec& spec = tree_.nodes[id].spec;
+  bool make_buffer(NodeId id, const Spec& spec, const Operand& operand, Place& place) {
     place.view = dense_view(spec, operand);
     const u32 element_bytes = size_of(operand.dtype);
     if (operand.level != Level::kRegister) {
@@ -309,6 +310,14 @@ class Planner {
     }
     scratch_used_ = before;
     return ok;
+  }
+
+  bool add_kind(NodeId id, const Rescale& x, const Places& places, std::vector<PlanId>& out) {
+    const Spec& spec = tree_.nodes[id].spec;
+    const Rescaled r = *rescaled(spec, x.most, x.size, x.held_in);
+    Places split = places;
+    for (int o = 0; o < spec.operand_count; o++) split[o].view = view_of_blocks(r, places[o].view);
+    return add_with_buffers(id, r.whole, rescale_buffers(r, x.level).all(), split, out);
   }
 
   bool add_kind(NodeId id, const Loop& loop, const Places& places, std::vector<PlanId>& out) {
@@ -409,7 +418,8 @@ class Planner {
       }
       const bool asked = asking_ && asking_->from == at.cursor;
       if (operand.access == Access::kIn && places[o].passes > 0 &&
-          places[o].passes <= kMostPasses && !asked)
+          places[o].passes <= kMostPasses && !asked &&
+          footprint(spec, operand).bytes <= target_.at(Level::kL2).bytes / 4)
         at.ahead = loops_.ahead(at.cursor, footprint(spec, operand).lines);
     }
     if (asking_ && can_ask(call.id)) {

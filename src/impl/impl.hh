@@ -72,6 +72,16 @@ struct Mask {
   Operand mask;  // as the body sees it, over this node's dimensions
 };
 
+/// Rows are cut into blocks of `size`, of which each has exponentials below its own greatest
+/// element: see spec/rescale.hh, which makes of this a Spec with one dimension more. children =
+/// {blocks, merge} are parts of that one, and bound to it; they share new buffers.
+struct Rescale {
+  u8 most = 0;           // the stage of the greatest elements of rows
+  Ref held_in = kNoRef;  // the output that holds exponentials of blocks until they are scaled
+  Level level{};         // of the buffers
+  u32 size = 0;
+};
+
 /// A leaf: one microkernel does the whole Spec.
 struct Select {
   u16 microkernel = 0;  // MicrokernelId
@@ -85,7 +95,7 @@ struct Choose {
 
 struct ImplNode {
   Spec spec;
-  std::variant<Loop, Move, Block, Select, Choose, Pad, Divide, Mask> kind;
+  std::variant<Loop, Move, Block, Select, Choose, Pad, Divide, Mask, Rescale> kind;
   std::vector<Edge> children;
   i64 cost = 0;  // units; of the whole subtree, once
   Limits peaks;

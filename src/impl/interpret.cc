@@ -9,6 +9,7 @@
 
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
+#include "spec/rescale.hh"
 #include "support/number.hh"
 
 namespace morello {
@@ -149,12 +150,12 @@ class Interpreter {
   bool run_kind(NodeId id, const Move& move, const Places& places) {
     const ImplNode& node = tree_.nodes[id];
     if (move.view) return run_children(node, places, nullptr);
-    return run_with_buffers(node, {&move.placed, 1}, places);
+    return run_with_buffers(node, node.spec, {&move.placed, 1}, places);
   }
 
   bool run_kind(NodeId id, const Block& block, const Places& places) {
     const ImplNode& node = tree_.nodes[id];
-    return run_with_buffers(node, block.buffers(), places);
+    return run_with_buffers(node, node.spec, block.buffers(), places);
   }
 
   bool run_kind(NodeId id, const Choose&, const Places& places) {
@@ -205,6 +206,16 @@ class Interpreter {
     return ok;
   }
 
+  bool run_kind(NodeId id, const Rescale& rescale, const Places& places) {
+    const ImplNode& node = tree_.nodes[id];
+    const Rescaled r = *rescaled(node.spec, rescale.most, rescale.size, rescale.held_in);
+    const RescaleBuffers buffers = rescale_buffers(r, rescale.level);
+    Places split = places;
+    for (int o = 0; o < node.spec.operand_count; o++)
+      split[o].view = view_of_blocks(r, places[o].view);
+    return run_with_buffers(node, r.whole, buffers.all(), split);
+  }
+
   bool run_kind(NodeId id, const Loop& loop, const Places& places) {
     const ImplNode& node = tree_.nodes[id];
     for (u64 t = 0; t < loop.trips; t++) {
@@ -223,13 +234,14 @@ class Interpreter {
     return places;
   }
 
-  bool run_with_buffers(const ImplNode& node, std::span<const Operand> operands,
+  /// @param spec  over whose dimensions the buffers are described.
+  bool run_with_buffers(const ImplNode& node, const Spec& spec, std::span<const Operand> operands,
                         const Places& places) {
     std::array<Buffer, kMaxBuffers> memory;
     Buffers buffers;
     for (size_t i = 0; i < operands.size(); i++) {
-      memory[i] = new_buffer_of(node.spec, operands[i]);
-      buffers[i] = {&memory[i], 0, dense_view(node.spec, operands[i])};
+      memory[i] = new_buffer_of(spec, operands[i]);
+      buffers[i] = {&memory[i], 0, dense_view(spec, operands[i])};
       begin_life(operands[i].level, memory[i].elements);
     }
     bool ok = run_children(node, places, &buffers);

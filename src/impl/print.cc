@@ -7,6 +7,7 @@
 #include "impl/impl.hh"
 #include "impl/microkernel_id.hh"
 #include "spec/names.hh"
+#include "spec/rescale.hh"
 
 namespace morello {
 namespace {
@@ -124,8 +125,10 @@ class Lines {
     for (size_t c = 0; c < node.children.size(); c++) {
       const Edge& edge = node.children[c];
       const Spec& child = tree_.nodes[edge.node].spec;
-      Names child_names;
-      for (int d = 0; d < child.rank; d++) child_names[d] = names[edge.binding.dim[d]];
+      Names child_names, all = names;
+      if (const auto* rescale = std::get_if<Rescale>(&node.kind))
+        all[node.spec.rank] = name_of_blocks(node, *rescale, names);
+      for (int d = 0; d < child.rank; d++) child_names[d] = all[edge.binding.dim[d]];
       TreeLine next;
       next.node = edge.node;
       next.parent = at;
@@ -180,6 +183,17 @@ class Lines {
     const u32 size = node.spec.size[divide.dim];
     return "divide " + names[divide.dim] + " into " + std::to_string(divide.size) + " and " +
            std::to_string(size - divide.size);
+  }
+
+  static std::string name_of_blocks(const ImplNode& node, const Rescale& x, const Names& names) {
+    return names[rescaled_dim(node.spec, x.most)] + "'";
+  }
+
+  std::string text_of_kind(const ImplNode& node, const Rescale& x, const Names& names) const {
+    const u8 dim = rescaled_dim(node.spec, x.most);
+    return "rescale " + names[dim] + " by " + std::to_string(x.size) + ", " +
+           std::to_string(node.spec.size[dim] / x.size) + " blocks in " +
+           std::string(name_of(x.level));
   }
 
   std::string text_of_kind(const ImplNode&, const Mask& mask, const Names& names) const {

@@ -8,6 +8,7 @@
 #include "impl/microkernel_id.hh"
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
+#include "spec/rescale.hh"
 #include "spec/roles.hh"
 #include "support/number.hh"
 
@@ -212,10 +213,10 @@ class Validator {
   bool check_binding(const ImplNode& node, const Spec& child, const Binding& binding,
                      const std::string& name) {
     DimMask dims = 0;
+    const int rank = node.spec.rank + std::holds_alternative<Rescale>(node.kind);
     for (int d = 0; d < child.rank; d++) {
       u8 to = binding.dim[d];
-      if (!require(to < node.spec.rank && !has_dim(dims, to),
-                   name + " is bound to wrong dimensions"))
+      if (!require(to < rank && !has_dim(dims, to), name + " is bound to wrong dimensions"))
         return false;
       dims = static_cast<DimMask>(dims | 1u << to);
     }
@@ -237,6 +238,7 @@ class Validator {
   static int buffers_of(const ImplNode& node) {
     if (const auto* move = std::get_if<Move>(&node.kind)) return move->view ? 0 : 1;
     if (std::holds_alternative<Pad>(node.kind) || std::holds_alternative<Mask>(node.kind)) return 1;
+    if (std::holds_alternative<Rescale>(node.kind)) return kMaxBuffers;  // at most
     const auto* block = std::get_if<Block>(&node.kind);
     return block ? block->buffer_count : 0;
   }
@@ -446,6 +448,20 @@ class Validator {
     const DiagonalPart parts[] = {mask_fill(spec, level, true), mask_fill(spec, level, false),
                                   masked_rest(spec, mask.mask)};
     for (int c = 0; c < 3; c++) check_child(node, c, parts[c].spec, parts[c].binding);
+  }
+
+  void check_kind(const ImplNode& node, const Rescale& x) {
+    const Spec& spec = node.spec;
+    const bool has_rows = x.most < spec.stage_count && rescaled_exponentials(spec, x.most) >= 0;
+    const u32 row = has_rows ? spec.size[rescaled_dim(spec, x.most)] : 0;
+    const bool held = x.held_in == kNoRef || x.held_in < spec.operand_count;
+    if (!require(held && x.size > 0 && x.size < row && row % x.size == 0, "rescales no blocks"))
+      return;
+    const auto r = rescaled(spec, x.most, x.size, x.held_in);
+    if (!require(r.has_value(), "the blocks have too many stages")) return;
+    const RescaleBuffers b = rescale_buffers(*r, x.level);
+    const ImplNode whole{r->whole, Block{static_cast<u8>(b.count), b.buffer}, node.children, 0, {}};
+    check_kind(whole, std::get<Block>(whole.kind));
   }
 
   void check_kind(const ImplNode& node, const Choose& choose) {

@@ -121,6 +121,9 @@ std::string action_text(const Spec& key, const Action& a) {
       return "divide " + by;
     case ActionKind::kMask:
       return "mask at " + level;
+    case ActionKind::kRescale:
+      return "rescale rows of stage " + std::to_string(a.arg) + " by blocks of " +
+             std::to_string(a.size) + ", with buffers at " + level;
     case ActionKind::kRegisters:
       return "move " + operand + " to registers";
     case ActionKind::kAccumulate:

@@ -92,10 +92,11 @@ TEST_SUITE("actions") {
         limits = child.limits;
       }
     }
-    // Of graphs: general_test.cc, and tests/impl/diagonal_test.cc
-    for (ActionKind kind : {ActionKind::kBufferizeFold, ActionKind::kDivide, ActionKind::kMask})
+    // Of graphs: general_test.cc, and diagonal_test.cc and rescale_test.cc of tests/impl
+    for (ActionKind kind :
+         {ActionKind::kBufferizeFold, ActionKind::kDivide, ActionKind::kMask, ActionKind::kRescale})
       CHECK(!seen.count(kind));
-    CHECK(seen.size() + 3 == rewrites().size());
+    CHECK(seen.size() + 4 == rewrites().size());
   }
 
   TEST_CASE("the cost of a tree is the cost that the search found, and the tree is valid") {

@@ -208,6 +208,8 @@ TEST_SUITE("codegen") {
       CHECK(asked_ahead(plan_of("matmul f32[1,1024] f32[1024,1024]", target)) == 0);
       CHECK(asked_ahead(plan_of("matmul f32[1,2048] f32[2048,4096]", target)) == 1u << 1);
       CHECK(asked_ahead(plan_of("matmul f32[1,512] f32[512,16384]", target)) == 1u << 1);
+      // A whole head of values would be gone before it is read.
+      CHECK(asked_ahead(plan_of("matmul f32[32,1,2048] f32[32,2048,64]", target)) == 0);
     }
   }
 

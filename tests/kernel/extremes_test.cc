@@ -3,6 +3,7 @@
 // the same bits whatever the target and wherever in the data.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -177,6 +178,70 @@ TEST_CASE("softmax is NaN where its row has a NaN or infinity, and 0 of what is 
       });
     }
   }
+}
+
+/// As the reference, within some units of f32 and of the smallest numbers.
+void check_near(const std::vector<std::vector<float>>& results) {
+  const std::vector<float>& expected = results.back();
+  for (const std::vector<float>& result : results)
+    for (size_t i = 0; i < result.size(); i++) {
+      if (std::isnan(expected[i]) ? std::isnan(result[i]) : result[i] == expected[i]) continue;
+      INFO("element " << i << ": " << result[i] << ", not " << expected[i]);
+      REQUIRE(std::fabs(result[i] - expected[i]) <= 1e-5f * std::fabs(expected[i]) + 1e-43f);
+    }
+}
+
+/// Rows longer than L2 are cut into blocks with greatest elements of their own.
+TEST_CASE("softmax of long rows: infinities, NaN, far and denormal numbers, wherever they are") {
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  constexpr float kMost = std::numeric_limits<float>::max();
+  constexpr u32 kRow = 1 << 19;
+  for (const char* head : {"softmax", "log_softmax", "logsumexp"}) {
+    const Kernels kernels(std::string(head) + " f32[1," + std::to_string(kRow) + "] axis=1");
+    const bool one = std::string_view(head) == "logsumexp";
+    std::vector<float> in(kRow), out(one ? 1 : kRow);
+    for (u32 kind = 0; kind < 8; kind++) {
+      INFO(head << ", row of kind " << kind);
+      for (u32 i = 0; i < kRow; i++) {
+        const float x = static_cast<float>(i % 13) - 6;
+        in[i] = kind == 0   ? -kInfinite
+                : kind == 1 ? (i < kRow / 3 || i > kRow / 2 ? -kInfinite : x)
+                : kind == 2 ? (i == kRow - 5 ? std::numeric_limits<float>::quiet_NaN() : x)
+                : kind == 3 ? (i == 70000 ? kInfinite : x)
+                : kind == 4 ? (i < 9 ? -kMost : -kInfinite)
+                : kind == 5 ? (i % 100000 == 3 ? kMost : -kMost)
+                : kind == 6 ? -static_cast<float>(i) / kRow * 130
+                            : x - static_cast<float>(i / 4096);
+      }
+      std::vector<std::vector<float>> results;
+      kernels.each({in.data(), out.data()}, [&] { results.push_back(out); });
+      check_near(results);
+    }
+  }
+}
+
+TEST_CASE("attention over long rows whose masks leave out whole blocks, or everything") {
+  constexpr u32 kKeys = 16384, kRows = 5, kDepth = 16;
+  const std::string keys = " f32[" + std::to_string(kKeys) + ",16]";
+  const Kernels kernels("attention f32[5,16]" + keys + keys + " f32[5," + std::to_string(kKeys) +
+                        "]");
+  std::vector<float> q(kRows * kDepth), k(kKeys * kDepth), v(k.size()), mask(kRows * kKeys);
+  std::vector<float> out(q.size());
+  std::mt19937 random(1);
+  auto number = [&] { return static_cast<float>(random() % 4001) / 1000 - 2; };
+  for (std::vector<float>* all : {&q, &k}) std::generate(all->begin(), all->end(), number);
+  // Positive, so that sums are not near 0.
+  std::generate(v.begin(), v.end(), [&] { return number() + 2; });
+  for (u32 r = 0; r < kRows; r++)
+    for (u32 c = 0; c < kKeys; c++) {
+      const bool kept = r == 0 || (r == 1 ? c > 9000 : r == 2 ? c == 5 : r == 3 && c % 5000 < 10);
+      mask[r * kKeys + c] = kept ? 0 : -std::numeric_limits<float>::infinity();
+    }
+  std::vector<std::vector<float>> results;
+  kernels.each({q.data(), k.data(), v.data(), mask.data(), out.data()},
+               [&] { results.push_back(out); });
+  check_near(results);
+  CHECK(std::isnan(out.back()));
 }
 
 TEST_CASE("max and min give NaN for NaN in either operand, and know the sign of zero") {

@@ -354,6 +354,8 @@ TEST_SUITE("search") {
           Case{ActionKind::kDivide, "attention f32[64,16] f32[64,16] f32[64,16] causal", 1},
           Case{ActionKind::kMask, "attention f32[64,16] f32[64,16] f32[64,16] causal", 1},
           Case{ActionKind::kBufferizeFold, "softmax f32[64,1024] axis=1", 1},
+          Case{ActionKind::kRescale, "softmax f32[1,1048576] axis=1", 1},
+          Case{ActionKind::kRescale, "attention f32[4,64] f32[4096,64] f32[4096,64]", 1},
           Case{ActionKind::kSelect, "add f32[8] f32[8] -> f32[8]", 1},
           Case{ActionKind::kParallelTile, "matmul f32[8,12] f32[12,16] -> f32[8,16]", 2},
           Case{ActionKind::kChoose, "matmul f32[2,4] f32[4,8]{*} -> f32[2,8]", 1}}) {
