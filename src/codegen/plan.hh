@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "cost/tiles.hh"
 #include "impl/impl.hh"
 #include "impl/microkernel_id.hh"
 #include "spec/view.hh"
@@ -70,7 +71,6 @@ struct PlanCall {
   MicrokernelId id{};
   u16 first_free = 0;
   bool rare = false;  // takes so little of the time of the kernel that short code is better
-  bool sets_tiles = false;  // the sizes of tile registers, which may be others before
   Spec spec;
   std::array<PlanOperand, kMaxOperands> operand{};
   PlanAsk ask;
@@ -106,7 +106,12 @@ struct PlanInvoke {
   std::vector<CursorId> cursors;  // its arguments
 };
 
-using PlanNode = std::variant<PlanLoop, PlanParallel, PlanCall, PlanInvoke>;
+/// Sets the sizes of tile registers, for the calls that come next.
+struct PlanTiles {
+  TileSizes sizes;
+};
+
+using PlanNode = std::variant<PlanLoop, PlanParallel, PlanCall, PlanInvoke, PlanTiles>;
 
 /// The kernel itself; the body of a parallel loop, which steps its cursors by `steps` after each
 /// trip; or a routine.

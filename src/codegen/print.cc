@@ -75,6 +75,8 @@ class Printer {
         std::string s = "routine " + std::to_string(invoke->function) + ':';
         for (CursorId c : invoke->cursors) s += " c" + std::to_string(c);
         line(depth, s);
+      } else if (const auto* tiles = std::get_if<PlanTiles>(&node)) {
+        line(depth, sizes(tiles->sizes));
       } else {
         line(depth, call(std::get<PlanCall>(node)));
       }
@@ -87,6 +89,13 @@ class Printer {
       s += (s.empty() ? " c" : ", c") + std::to_string(step.cursor) +
            (step.bytes < 0 ? " -= " : " += ") +
            std::to_string(step.bytes < 0 ? -step.bytes : step.bytes);
+    return s;
+  }
+
+  static std::string sizes(const TileSizes& sizes) {
+    std::string s = "tiles:";
+    for (u32 t = 0; t < kMostTiles; t++)
+      s += ' ' + std::to_string(sizes.rows[t]) + 'x' + std::to_string(sizes.row_bytes[t]);
     return s;
   }
 
@@ -104,7 +113,7 @@ class Printer {
       s += ' ' + operand(spec, o, call.operand[o]);
     }
     return s + ask(call.ask) + " | r" + std::to_string(call.first_free) +
-           (call.rare ? " rare" : "") + (call.sets_tiles ? " sets tiles" : "");
+           (call.rare ? " rare" : "");
   }
 
   static std::string ask(const PlanAsk& ask) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which calls of a plan have to set the sizes of tile registers.
+// Where a plan sets the sizes of tile registers.
 #ifndef MORELLO_CODEGEN_TILE_SIZES_HH
 #define MORELLO_CODEGEN_TILE_SIZES_HH
 
@@ -8,8 +8,9 @@
 
 namespace morello {
 
-/// Setting sizes takes as long as some ten products: a call does so only where on some way to it
-/// they are others, or none. Functions that threads run begin and end with none.
+/// Puts a PlanTiles before calls, and before loops and routines of which all calls have the same
+/// sizes, unless these are set already. Setting them takes as long as some ten products. Functions
+/// that threads run begin and end with none.
 void set_tile_sizes(Plan& plan, const Target& target);
 
 /// Does the plan use tile registers?

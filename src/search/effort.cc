@@ -122,6 +122,7 @@ class Parts {
     };
     const auto [root, limits] = start();
     if (!near.has(root, limits)) return false;
+    if (!best_) best_ = near.guess(root);
     *error = search({Breadth::kFew, kMostNear, best_ ? &*best_ : nullptr, &guide});
     note(*error);
     used_ = 0;  // an effort is for the other parts: without a table, they are searched as far

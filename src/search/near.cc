@@ -105,6 +105,10 @@ bool NearDecisions::has(const Spec& spec, const Limits& limits) const {
   return list.size() != 0;
 }
 
+std::optional<ImplTree> NearDecisions::guess(const Spec& spec) const {
+  return morello::guess(table_, spec, target_);
+}
+
 i64 NearDecisions::lower_bound(const Spec& spec) const {
   Limits limits = limits_of(target_);
   clamp_limits(spec, limits);

@@ -26,6 +26,10 @@ class NearDecisions {
   /// Is there something to begin with?
   bool has(const Spec& spec, const Limits& limits) const;
 
+  /// The table's program for the Spec itself, where all of its decisions are there, which may be
+  /// none that it promises.
+  std::optional<ImplTree> guess(const Spec& spec) const;
+
   /// What a program for `spec` costs that is as near to its lower bound as those that the table
   /// promises for near sizes: the worst of them. 0 if it promises none.
   i64 expected_cost(const Spec& spec) const;

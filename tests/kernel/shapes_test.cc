@@ -3,6 +3,7 @@
 // register tiles; every elementwise operation at the values where IEEE 754 is odd.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "kernel_case.hh"
@@ -74,6 +75,36 @@ TEST_CASE("matmuls of larger sizes") {
     std::string bias = " + bias " + f32({s[1]}) + " -> relu -> ";
     check(matmul(s[0], s[1], s[2]) + bias + f32({s[0], s[1]}));
   }
+}
+
+TEST_CASE("matmuls around the sizes of tile registers, of every pair of types that they take") {
+  const auto isas = all_usable_isas();
+  if (std::find(isas.begin(), isas.end(), MORELLO_ISA_AVX512_AMX) == isas.end()) {
+    MESSAGE("skipped: no AMX here");
+    return;
+  }
+  constexpr const char* kTypes[][3] = {{"bf16", "bf16", "f32"},
+                                       {"i8", "i8", "i32"},
+                                       {"i8", "u8", "i32"},
+                                       {"u8", "i8", "i32"},
+                                       {"u8", "u8", "i32"}};
+  auto shape = [](const char* type, u32 rows, u32 columns) {
+    return type + ('[' + std::to_string(rows)) + ',' + std::to_string(columns) + ']';
+  };
+  u32 turn = 0;
+  for (u32 k : {1, 2, 3, 4, 31, 32, 33, 63, 64, 65, 70, 95, 127, 130})
+    for (u32 m : {1, 4, 15, 16, 17, 33})
+      for (u32 n : {1, 7, 16, 17, 40}) {
+        const auto& [a, b, sum] = kTypes[turn++ % std::size(kTypes)];
+        const std::string layout = turn % 3 == 0 ? "{*}" : turn % 3 == 1 ? "{0,1}" : "";
+        std::string wrong;
+        check_kernel({"matmul " + shape(a, m, k) + ' ' + shape(b, k, n) + layout +
+                          (turn % 2 ? " -> " : " += ") + shape(sum, m, n),
+                      MORELLO_ISA_AVX512_AMX, 1, turn,
+                      turn % 7 == 0 ? Values::kExtreme : Values::kUniform, 0},
+                     false, wrong);
+        REQUIRE(wrong == "");
+      }
 }
 
 TEST_CASE("elementwise operations of every length, at special values") {

@@ -56,7 +56,7 @@ class KernelEmitter {
       } else if (const auto* invoke = std::get_if<PlanInvoke>(&node)) {
         has_calls_ = true;
         for (CursorId c : invoke->cursors) cursor_weight_[c] += times;
-      } else {
+      } else if (std::holds_alternative<PlanCall>(node)) {
         const PlanCall& call = std::get<PlanCall>(node);
         for (int o = 0; o < call.spec.operand_count; o++)
           if (!call.operand[o].in_registers) cursor_weight_[call.operand[o].cursor] += times;
@@ -320,6 +320,8 @@ class KernelEmitter {
         emit_parallel(*parallel, depth, end);
       } else if (const auto* invoke = std::get_if<PlanInvoke>(&node)) {
         emit_invoke(*invoke);
+      } else if (const auto* tiles = std::get_if<PlanTiles>(&node)) {
+        emit_tile_sizes(as_, tiles->sizes);
       } else {
         const PlanCall& call = std::get<PlanCall>(node);
         find_emitter(call.id)->emit(as_, call);
@@ -439,7 +441,8 @@ class KernelEmitter {
   std::vector<Weight> cursor_weight_, counter_weight_;
   std::vector<Home> homes_, counters_;
   std::vector<Reg64> saved_;
-  u32 most_registers_ = 0, room_ = 0, slots_ = 0, frame_bytes_ = 0, executor_slot_ = 0, argument_slot_ = 0;
+  u32 most_registers_ = 0, room_ = 0, slots_ = 0, frame_bytes_ = 0, executor_slot_ = 0,
+      argument_slot_ = 0;
   bool has_calls_ = false;
   bool invokes_ = false;  // a routine, which may have used wide vectors
 };

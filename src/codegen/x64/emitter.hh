@@ -18,6 +18,9 @@ struct Emitter {
   u32 (*room)(const PlanCall& call, const Target& target) = nullptr;
 };
 
+/// Sets the sizes of tile registers.
+void emit_tile_sizes(Vectors& as, const TileSizes& sizes);
+
 /// nullptr if there is none.
 const Emitter* find_emitter(MicrokernelId id);
 

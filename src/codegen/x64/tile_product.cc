@@ -28,7 +28,6 @@ class TileProduct {
                   ->form) {}
 
   void emit() {
-    if (call_.sets_tiles) set_sizes();
     pitch_ = as_.take();
     a_ = as_.moving_pointer(call_.operand[roles_.a].cursor);
     b_ = as_.moving_pointer(call_.operand[roles_.b].cursor);
@@ -66,19 +65,6 @@ class TileProduct {
     return stride(operand, roles_.k) * (unit_.row_bytes / kElementBytes);
   }
   static Xbyak::Tmm tmm(u32 index) { return Xbyak::Tmm(static_cast<int>(index)); }
-
-  void set_sizes() {
-    const TileSizes sizes = use_.sizes();
-    std::array<u8, 64> bytes{};
-    bytes[0] = 1;  // the palette: 8 registers of 16 rows
-    for (u32 t = 0; t < kMostTiles; t++) {
-      bytes[16 + 2 * t] = sizes.row_bytes[t];
-      bytes[48 + t] = sizes.rows[t];
-    }
-    std::vector<u32> words(bytes.size() / 4);
-    for (size_t i = 0; i < bytes.size(); i++) words[i / 4] |= u32{bytes[i]} << 8 * (i % 4);
-    as_.ldtilecfg(as_.table_constant(words));
-  }
 
   /// The rows of a tile, from base + bytes on.
   Assembler::Address row(const Reg64& base, i64 bytes, i64 pitch) {
@@ -204,6 +190,18 @@ u32 room(const PlanCall& call, const Target& target) {
 void emit(Vectors& as, const PlanCall& call) { TileProduct(as, call).emit(); }
 
 }  // namespace
+
+void emit_tile_sizes(Vectors& as, const TileSizes& sizes) {
+  std::array<u8, 64> bytes{};
+  bytes[0] = 1;  // the palette: 8 registers of 16 rows
+  for (u32 t = 0; t < kMostTiles; t++) {
+    bytes[16 + 2 * t] = sizes.row_bytes[t];
+    bytes[48 + t] = sizes.rows[t];
+  }
+  std::vector<u32> words(bytes.size() / 4);
+  for (size_t i = 0; i < bytes.size(); i++) words[i / 4] |= u32{bytes[i]} << 8 * (i % 4);
+  as.ldtilecfg(as.table_constant(words));
+}
 
 extern const Emitter kTileProduct = {MicrokernelId::kTileProduct, registers, emit, room};
 
