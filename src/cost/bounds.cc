@@ -287,8 +287,7 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     auto price = [&](const MemoryWay& way) {
       if (way.tiles && !tiles) return 1e18;
       if (!way.along_reduced) return units(way.group_units) / way.group;
-      if (way.tiles)
-        return units(rates_.group_units(way, spec)) / (way.group * in_groups.products);
+      if (way.tiles) return units(rates_.group_units(way, spec)) / (way.group * in_groups.products);
       return std::max(units(way.group_units) / (way.group * in_groups.products),
                       units(in_groups.units) / way.group);
     };

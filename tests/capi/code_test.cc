@@ -12,9 +12,9 @@ namespace {
 
 constexpr const char* kFree = "matmul f32[4,5] f32[5,20]{*} -> f32[4,20]";
 constexpr const char* kScratch = "einsum \"mk,kn->nm\" f32[9,7] f32[7,33] -> f32[33,9]";
-constexpr int32_t kIsas[] = {MORELLO_ISA_AVX2, MORELLO_ISA_AVX512, MORELLO_ISA_AVX2_VNNI,
-                             MORELLO_ISA_AVX512_VNNI, MORELLO_ISA_AVX512_BF16,
-                             MORELLO_ISA_AVX512_AMX};
+constexpr int32_t kIsas[] = {MORELLO_ISA_AVX2,        MORELLO_ISA_AVX512,
+                             MORELLO_ISA_AVX2_VNNI,   MORELLO_ISA_AVX512_VNNI,
+                             MORELLO_ISA_AVX512_BF16, MORELLO_ISA_AVX512_AMX};
 
 KernelPtr code_for(int32_t isa, const char* text, uint32_t threads = 1) {
   const ContextPtr context = make_context();

@@ -127,7 +127,7 @@ class Detection : public Writer {
   }
 
  private:
-  static constexpr uint32_t kTileData = 1u << 18;  // of XCR0
+  static constexpr uint32_t kTileData = 1u << 18;                  // of XCR0
   using Leaf = std::pair<uint32_t, uint32_t>;                      // with subleaf
   using Bits = std::map<std::pair<uint32_t, uint32_t>, uint32_t>;  // register and bit: who needs it
 
