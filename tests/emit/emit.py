@@ -174,6 +174,47 @@ def the_same_again(work):
     expect((again / "kernels.o").read_bytes() == found, "a table makes another object")
 
 
+def tiled(work):
+    """A program asks Linux for the tile registers itself, and takes other code where it gets none."""
+    spec = "matmul u8[20,70] i8[70,40] -> i32[20,40]"
+    must(MORELLO, "emit", spec, "--isa", "avx2,avx512_amx", "-o", work / "tiled.o", "--header", work / "tiled.h")
+    source = work / "tiled.c"
+    source.write_text("""
+#include <stdio.h>
+#include <stdlib.h>
+#include <stdint.h>
+#include "tiled.h"
+int main(void) {
+  static uint8_t a[20 * 70];
+  static int8_t b[70 * 40];
+  static int32_t out[20 * 40];
+  int wrong = 0;
+  for (int i = 0; i < 20 * 70; i++) a[i] = (uint8_t)(i * 37);
+  for (int i = 0; i < 70 * 40; i++) b[i] = (int8_t)(i * 91);
+  void *scratch = aligned_alloc(64, 1 << 20);
+  if (NAME(a, b, out, scratch) != 0) return 2;
+  for (int m = 0; m < 20; m++)
+    for (int n = 0; n < 40; n++) {
+      int32_t sum = 0;
+      for (int k = 0; k < 70; k++) sum += a[m * 70 + k] * b[k * 40 + n];
+      wrong += sum != out[m * 40 + n];
+    }
+  printf("%d wrong\\n", wrong);
+  return wrong != 0;
+}
+""".replace("\\\\", "\\"))
+    name = re.search(r"int (morello_\w+)\(const uint8_t", (work / "tiled.h").read_text()).group(1)
+    must(*CC, "-std=c11", "-Wall", "-Werror", "-I", work, f"-DNAME={name}", source, work / "tiled.o", "-o",
+         work / "tiled")
+    usable = re.split(r"[\s,]+", must(MORELLO, "cpu"))
+    if "avx2" not in usable:
+        print("no AVX2 here: kernels for tile registers are linked, not run")
+        return
+    must(work / "tiled")
+    if "avx512_amx" not in usable:
+        print("no AMX here: the program took other code")
+
+
 def named(work):
     text = must(MORELLO, "emit", SMALL, "--isa", "avx2,avx512_bf16,avx2_vnni", "--prefix", "my_", "-o", work / "a.o",
                 "--header", work / "a.h")
@@ -257,7 +298,7 @@ def main():
             print("skipped: the tool was built without libelf (Debian: libelf-dev)")
             sys.exit(1 if failures else SKIP_EXIT)
         emit(work, *SPECS)
-        for test in (compiled, inspected, runs, the_same_again, named, refused):
+        for test in (compiled, inspected, runs, tiled, the_same_again, named, refused):
             test(work)
     print(f"{len(failures)} failures")
     sys.exit(1 if failures else 0)
