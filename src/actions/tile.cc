@@ -93,7 +93,7 @@ class Tiles {
     }
     whole_tiles_ = !one_only && !parallel && is_chain(spec) &&
                    context.restricts(Restriction::kWholeTiles) &&
-                   takes_tiles(spec, *context.target);
+                   takes_tiles(spec, *context.target) && is_worth_tiles(spec);
     chain_only_ = !one_only && context.restricts(Restriction::kChainTiles);
     if (chain_only_)
       chain_.emplace(spec, kind, dim, context);
@@ -126,15 +126,24 @@ class Tiles {
       return false;
     return may_tile(spec_, dim_, size);
   }
-  /// Whole tile registers, for caches in powers of two where something is left over; slices of what
-  /// has many dimensions.
+  /// Are there results for half a row of tile registers, and products for a step?
+  bool is_worth_tiles(const Spec& spec) const {
+    const TileUnit& unit = context_.target->tiles;
+    const u8 v = unit_dim(spec.out());
+    const u64 bytes = size_of(spec.operand[factors_of(spec)[0]].dtype);
+    return v != kNoDim && spec.size[v] >= unit.rows / 2 &&
+           points_of(spec, spec.reduced()) * bytes >= unit.row_bytes;
+  }
+  /// Whole tile registers, or half of one where a little would be left over; for caches, powers of
+  /// two where something is; slices of what has many dimensions.
   bool fills_tiles(u32 size) const {
     constexpr u32 kMostInRegisters = 64, kLeastSteps = 4;
     const TileUnit& unit = context_.target->tiles;
     if (size == 1) return spec_.rank > 3;
     const bool even = spec_.size[dim_] % size == 0, power = std::has_single_bit(size);
     if (!has_dim(spec_.reduced(), dim_))
-      return size % unit.rows == 0 && (even || power || size <= kMostInRegisters);
+      return size <= kMostInRegisters ? size % (unit.rows / 2) == 0
+                                      : size % unit.rows == 0 && (even || power);
     const u32 bytes = size * size_of(spec_.operand[factors_of(spec_)[0]].dtype);
     return bytes % unit.row_bytes == 0 &&
            (even || (power && bytes >= kLeastSteps * unit.row_bytes));
