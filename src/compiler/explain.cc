@@ -6,6 +6,7 @@
 
 #include <cstdio>
 
+#include "actions/placement.hh"
 #include "cost/model.hh"
 #include "cost/shared.hh"
 #include "impl/microkernel_id.hh"
@@ -35,8 +36,13 @@ double arithmetic_units(const Spec& spec, const Target& t) {
   for (int s = 0; s < spec.stage_count; s++) {
     const double vectors = points_of_stage(spec, s) / lanes;
     if (spec.stage[s].op == Op::kMulAdd) {
-      const double products = s == 0 && contraction_of(spec) ? most_products(spec, t) : 1;
-      units += vectors / products * kUnitsPerCycle / t.fma_per_cycle;
+      const bool first = s == 0 && contraction_of(spec);
+      const double products = first ? most_products(spec, t) : 1;
+      if (first && takes_tiles(spec, t))
+        units +=
+            vectors / products * static_cast<double>(t.tiles.product_row) / (t.tiles.row_bytes / 4);
+      else
+        units += vectors / products * kUnitsPerCycle / t.fma_per_cycle;
     } else {
       units += vectors * static_cast<double>(stage_units(spec, s, t) - stage_units(spec, s + 1, t));
     }
