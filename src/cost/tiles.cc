@@ -98,9 +98,11 @@ i64 cost(const Spec& spec, const Target& t) {
   const TileUse use = *use_of(spec, r, t);
   const TileUnit& unit = t.tiles;
   const Operand& a = spec.operand[r.a];
-  // Rows of a next to each other begin where they end; others may begin at lines.
+  // Rows of a next to each other begin where they end. Of others, those that are a power of two of
+  // lines apart are known to begin at lines.
   const u64 a_row = u64{r.depth} * size_of(a.dtype);
-  const bool splits = r.rows > 1 && a.contig > 1 && a_row % kLineBytes != 0;
+  const bool at_lines = a.contig > 1 ? a_row % kLineBytes == 0 : a.alias != 0;
+  const bool splits = r.rows > 1 && !at_lines;
   // Rows that are copied with zeros behind them; they wait to be read again.
   const bool copies_b = spec.operand[r.b].dtype == Dtype::kBf16;
   const i64 copied_row = unit.store_row + unit.split_row;
