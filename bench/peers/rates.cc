@@ -3,6 +3,8 @@
 #include "rates.hh"
 
 #include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "caps.hh"
 
@@ -64,6 +66,27 @@ MORELLO_YMM(vnni_ymm)
 MORELLO_ZMM(vnni_zmm)
 #undef MORELLO_TEXT
 
+// Four registers of results; all have 16 rows of 64 bytes. Linux gives them to who asks.
+constexpr double kTiles = 4 * 16 * 16;
+
+#define MORELLO_TILES(function, isa, product)                               \
+  __attribute__((target(isa))) void function(uint64_t steps) {              \
+    static const bool given = syscall(SYS_arch_prctl, 0x1023, 18) == 0;     \
+    if (!given) return;                                                     \
+    alignas(64) unsigned char sizes[64] = {1};                              \
+    for (int t = 0; t < 8; ++t) sizes[16 + 2 * t] = 64, sizes[48 + t] = 16; \
+    _tile_loadconfig(sizes);                                                \
+    for (; steps != 0; --steps) {                                           \
+      product(0, 4, 6);                                                     \
+      product(1, 4, 7);                                                     \
+      product(2, 5, 6);                                                     \
+      product(3, 5, 7);                                                     \
+    }                                                                       \
+    _tile_release();                                                        \
+  }
+MORELLO_TILES(tiles_bf16, "amx-tile,amx-bf16", _tile_dpbf16ps)
+MORELLO_TILES(tiles_bytes, "amx-tile,amx-int8", _tile_dpbusd)
+
 constexpr Rate kRates[] = {
     {"FMA f32, 256 bits", kAvx2, kFloat | kBf16Pair, kFew * 16, fma_ymm},
     {"FMA f32, 512 bits", kAvx512, kFloat | kBf16Pair, kMany * 32, fma_zmm},
@@ -74,6 +97,8 @@ constexpr Rate kRates[] = {
     {"vpmaddwd + vpaddd, 512 bits", kAvx512, kInt8, kMany * 64, words_zmm},
     {"vpdpbusd, 256 bits", kAvxVnni, kInt8, kFew * 64, vnni_ymm},
     {"vpdpbusd, 512 bits", kAvx512Vnni, kInt8, kMany * 128, vnni_zmm},
+    {"tdpbf16ps, 16x16x32", kAmx, kBf16Pair, kTiles * 64, tiles_bf16},
+    {"tdpbusd, 16x16x64", kAmx, kInt8, kTiles * 128, tiles_bytes},
 };
 
 }  // namespace
