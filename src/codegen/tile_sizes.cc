@@ -67,7 +67,7 @@ class Setter {
     const auto need = [&](const Sizes& sizes) {
       if (!sizes || sizes == set) return;
       out.push_back(static_cast<PlanId>(plan_.nodes.size()));
-      plan_.nodes.push_back(PlanTiles{*sizes});
+      plan_.nodes.emplace_back(std::in_place_type<PlanTiles>, PlanTiles{*sizes});
       set = sizes;
     };
     for (PlanId id : ids) {
