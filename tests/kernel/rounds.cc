@@ -9,6 +9,7 @@
 #include "../support/scale.hh"
 #include "../support/targets.hh"
 #include "abi_call.hh"
+#include "target/isa.hh"
 
 namespace morello::testing {
 
@@ -20,7 +21,8 @@ std::vector<morello_isa> usable_of(const std::vector<const Target*>& targets) {
   const char* only = std::getenv("MORELLO_TEST_ISA");
   std::vector<morello_isa> isas;
   for (const Target* t : targets)
-    if (info.usable_isas >> t->number & 1 && (!only || only == t->name))
+    if (info.usable_isas >> t->number & 1 && (!only || only == t->name) &&
+        request_states(t->required))
       isas.push_back(static_cast<morello_isa>(t->number));
   REQUIRE_MESSAGE(
       !isas.empty(),
