@@ -75,6 +75,7 @@ constexpr double kTiles = 4 * 16 * 16;
     if (!given) return;                                                     \
     alignas(64) unsigned char sizes[64] = {1};                              \
     for (int t = 0; t < 8; ++t) sizes[16 + 2 * t] = 64, sizes[48 + t] = 16; \
+    asm volatile("" ::"r"(sizes) : "memory"); /* g++ sees 8 bytes read */   \
     _tile_loadconfig(sizes);                                                \
     for (; steps != 0; --steps) {                                           \
       product(0, 4, 6);                                                     \
