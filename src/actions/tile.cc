@@ -126,12 +126,15 @@ class Tiles {
       return false;
     return may_tile(spec_, dim_, size);
   }
-  /// Are there results for half a row of tile registers, and products for a step?
+  /// Are there results for half a row of tile registers and for a quarter of their rows, and
+  /// products for a step?
   bool is_worth_tiles(const Spec& spec) const {
     const TileUnit& unit = context_.target->tiles;
     const u8 v = unit_dim(spec.out());
     const u64 bytes = size_of(spec.operand[factors_of(spec)[0]].dtype);
-    return v != kNoDim && spec.size[v] >= unit.rows / 2 &&
+    if (v == kNoDim || spec.size[v] < unit.rows / 2) return false;
+    const DimMask results = static_cast<DimMask>(spec.all_dims() & ~spec.reduced());
+    return points_of(spec, results) / spec.size[v] >= unit.rows / 4 &&
            points_of(spec, spec.reduced()) * bytes >= unit.row_bytes;
   }
   /// Whole tile registers, or half of one where a little would be left over; for caches, powers of
