@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "actions/placement.hh"
+#include "cost/tiles.hh"
 #include "spec/ladder.hh"
 
 namespace morello {

@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "spec/border.hh"
-#include "target/tiles.hh"
 
 namespace morello {
 
@@ -36,13 +35,6 @@ bool takes_groups(const Spec& spec, int operand, const Target& target) {
   const Ref a = product->in[0] == operand ? product->in[1] : product->in[0];
   if (!is_operand(a) || (product->in[0] != operand && product->in[1] != operand)) return false;
   return dot_of(target, spec.operand[a].dtype, type, product->dtype, lane_elements(type));
-}
-
-bool takes_tiles(const Spec& spec, const Target& target) {
-  if (target.tiles.count == 0 || !contraction_of(spec)) return false;
-  const auto [a, b] = factors_of(spec);
-  if (!is_operand(a) || !is_operand(b)) return false;
-  return tiles_take(target, spec.operand[a].dtype, spec.operand[b].dtype, computed_dtype(spec));
 }
 
 bool is_narrow_factor(const Spec& spec, int operand) {

@@ -27,8 +27,6 @@ bool divides_places(const Spec& spec, const ActionContext& context);
 /// Does the target multiply groups of neighbours along the reduced dimensions, which share a lane
 /// of this factor?
 bool takes_groups(const Spec& spec, int operand, const Target& target);
-/// May the factors of its contraction come into tile registers?
-bool takes_tiles(const Spec& spec, const Target& target);
 /// Is it a factor that is narrower than what it is computed in, in f32?
 bool is_narrow_factor(const Spec& spec, int operand);
 /// Is it one that no instruction of the target multiplies faster than FMAs multiply what is

@@ -6,6 +6,7 @@
 
 #include "actions/narrow.hh"
 #include "actions/placement.hh"
+#include "cost/tiles.hh"
 #include "spec/border.hh"
 #include "spec/ladder.hh"
 

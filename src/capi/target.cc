@@ -32,10 +32,11 @@ std::optional<Error> find_lacking(const morello_context& context, const Target& 
   const Features cpu = context.machine.features, cap = context.cap;
   if (!includes(cap, target.required)) return left_out(target, cap);
   if (usable(target, cpu, cap)) {
-    if (request_states(target.required)) return std::nullopt;
-    return lacking(&target, concat({"the system refuses this process the tile registers (an "
-                                    "alternate signal stack may be too small for them); ",
-                                    remedy}));
+    const Features refused = request_states(target.required);
+    if (refused == kNoFeatures) return std::nullopt;
+    return lacking(&target,
+                   concat({"the system refuses this process the registers of ", describe(refused),
+                           " (an alternate signal stack may be too small for them); ", remedy}));
   }
   return lacking(&target, concat({"this CPU (", context.machine.name, ") or its system lacks ",
                                   describe(target.required & ~cpu), "; ", remedy}));
@@ -53,8 +54,9 @@ Result<const Target*> choose_target(const morello_context& context, i32 target, 
   const Features cpu = context.machine.features, cap = context.cap;
   if (target == MORELLO_ISA_AUTO) {
     const Target* best = best_target(cpu, cap, types);
-    if (best != nullptr && to_run && !request_states(best->required))
-      best = best_target(cpu & ~features(Feature::kAmxTile), cap, types);
+    if (best != nullptr && to_run)
+      if (const Features refused = request_states(best->required); refused != kNoFeatures)
+        best = best_target(cpu & ~refused, cap, types);
     if (best != nullptr) return best;
     const Features least = fixed_targets().front().required;
     return lacking(nullptr, concat({"this CPU (", context.machine.name, ") or its system lacks ",

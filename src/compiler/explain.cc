@@ -6,9 +6,9 @@
 
 #include <cstdio>
 
-#include "actions/placement.hh"
 #include "cost/model.hh"
 #include "cost/shared.hh"
+#include "cost/tiles.hh"
 #include "impl/microkernel_id.hh"
 #include "spec/roles.hh"
 
@@ -39,8 +39,8 @@ double arithmetic_units(const Spec& spec, const Target& t) {
       const bool first = s == 0 && contraction_of(spec);
       const double products = first ? most_products(spec, t) : 1;
       if (first && takes_tiles(spec, t))
-        units +=
-            vectors / products * static_cast<double>(t.tiles.product_row) / (t.tiles.row_bytes / 4);
+        units += vectors / products * static_cast<double>(t.tiles.product_row) /
+                 (t.tiles.row_bytes / kElementBytes);
       else
         units += vectors / products * kUnitsPerCycle / t.fma_per_cycle;
     } else {

@@ -11,6 +11,13 @@
 
 namespace morello {
 
+bool takes_tiles(const Spec& spec, const Target& target) {
+  if (target.tiles.count == 0 || !contraction_of(spec)) return false;
+  const auto [a, b] = factors_of(spec);
+  if (!is_operand(a) || !is_operand(b)) return false;
+  return tiles_take(target, spec.operand[a].dtype, spec.operand[b].dtype, computed_dtype(spec));
+}
+
 std::optional<TileUse> TileUse::of(const ContractionRoles& r, u32 bytes, const TileUnit& unit) {
   const u32 lanes = unit.row_bytes / kElementBytes;
   TileUse use;

@@ -13,8 +13,6 @@
 
 namespace morello {
 
-inline constexpr u32 kMostTiles = 8;
-
 /// The sizes of all tile registers, which are set together. Those that nothing uses are as large as
 /// they can be, so that more products have the same.
 struct TileSizes {
@@ -77,6 +75,9 @@ class TileUse {
   bool a_each_ = false, b_each_ = false;  // a register for each tile, or for each size
   u32 a_kinds_ = 1, b_kinds_ = 1, first_a_ = 0, first_b_ = 0;
 };
+
+/// May the factors of its contraction come into tile registers?
+bool takes_tiles(const Spec& spec, const Target& target);
 
 /// Of a leaf that the microkernel computes.
 TileUse tile_use_of(const Spec& spec, const Target& target);

@@ -139,12 +139,14 @@ Machine read_machine() {
   return machine;
 }
 
-bool request_states(Features wanted) {
+Features request_states(Features wanted) {
   constexpr int kRequest = 0x1023;
-  u64 states = 0;
+  Features asked = kNoFeatures;
   for (const FeatureRow& row : kRows)
-    if (includes(wanted, features(row.feature))) states |= row.states;
-  return (states & kToAskFor) == 0 || syscall(SYS_arch_prctl, kRequest, kTileDataState) == 0;
+    if (row.states & kToAskFor) asked |= features(row.feature);
+  asked &= wanted;
+  if (asked == kNoFeatures) return kNoFeatures;
+  return syscall(SYS_arch_prctl, kRequest, kTileDataState) == 0 ? kNoFeatures : asked;
 }
 
 std::string describe(Features features) {

@@ -36,9 +36,10 @@ Machine read_machine();
 
 /// Asks Linux for the register states of `wanted` that a process has only once it asked: those of
 /// tiles. Once is enough; threads and children have them too. It is not undone, and from then on
-/// sigaltstack() wants room for them. False if the system refuses, as where a thread has a smaller
-/// alternate signal stack.
-bool request_states(Features wanted);
+/// sigaltstack() wants room for them.
+/// @return those of `wanted` that the system refuses, as where a thread has a smaller alternate
+///     signal stack.
+Features request_states(Features wanted);
 
 /// The cap of the environment variable MORELLO_MAX_ISA, which names a target: the features that it
 /// requires. kAllFeatures (no cap) if it is unset or empty. Ignored under secure execution. Error:

@@ -86,6 +86,9 @@ constexpr void each_field(const Prices& p, F&& f) {
   for (const i64& units : scalar_op) f("scalar_op", units);
 }
 
+/// Of any target; their sizes have a byte each.
+inline constexpr u32 kMostTiles = 8;
+
 /// Registers of two dimensions, which one instruction multiplies as matrices (target/tiles.hh). All
 /// zeros: the target has none. Units where no other unit is named.
 struct TileUnit {

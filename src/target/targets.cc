@@ -149,7 +149,8 @@ constexpr bool targets_are_complete() {
   for (const Target& t : kTargets)
     if (t.name.empty() || t.machine.empty() || t.required == kNoFeatures || t.vector_bytes == 0 ||
         t.vector_registers == 0 || t.fma_per_cycle == 0 || t.fma_latency == 0 ||
-        t.loads_per_cycle == 0 || t.stores_per_cycle == 0 || t.processors == 0)
+        t.loads_per_cycle == 0 || t.stores_per_cycle == 0 || t.processors == 0 ||
+        t.tiles.count > kMostTiles || t.tiles.row_bytes > 255 || t.tiles.rows > 255)
       return false;
   return true;
 }

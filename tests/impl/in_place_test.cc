@@ -3,18 +3,13 @@
 #include <doctest/doctest.h>
 
 #include "../support/action_tree.hh"
+#include "../support/lowered.hh"
 #include "actions/part.hh"
 
 namespace morello {
 namespace {
 
 using namespace testing;
-
-Lowered lowered(std::string_view text) {
-  const Result<Statement> s = parse(text);
-  REQUIRE_MESSAGE(s.ok(), text);
-  return *lower(*s);
-}
 
 /// Stages whose values an output may hold.
 int held(std::string_view text) {

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "../support/action_tree.hh"
+#include "../support/lowered.hh"
 #include "../support/scale.hh"
 #include "actions/clamp.hh"
 #include "impl/evaluate.hh"
@@ -20,12 +21,6 @@ namespace morello {
 namespace {
 
 using namespace testing;
-
-Lowered lowered(const std::string& text) {
-  const Result<Statement> s = parse(text);
-  REQUIRE_MESSAGE(s.ok(), text);
-  return *lower(*s);
-}
 
 /// Every size of blocks, of rows of any length.
 ActionContext all_blocks(const Target& target) {

@@ -22,7 +22,7 @@ std::vector<morello_isa> usable_of(const std::vector<const Target*>& targets) {
   std::vector<morello_isa> isas;
   for (const Target* t : targets)
     if (info.usable_isas >> t->number & 1 && (!only || only == t->name) &&
-        request_states(t->required))
+        request_states(t->required) == kNoFeatures)
       isas.push_back(static_cast<morello_isa>(t->number));
   REQUIRE_MESSAGE(
       !isas.empty(),

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "../support/lowered.hh"
 #include "../support/random_graph.hh"
 #include "../support/random_statement.hh"
 #include "brute_force.hh"
@@ -17,14 +18,10 @@
 namespace morello {
 namespace {
 
+using testing::spec_of;
+
 /// Caches so small that every limit binds for the Specs of these tests.
 Target tiny(Isa isa) { return with_machine(*fixed_target(isa), 512, 1024, 0); }
-
-Spec spec_of(std::string_view text) {
-  Result<Statement> statement = parse(text);
-  REQUIRE_MESSAGE(statement.ok(), text);
-  return lower(*statement)->spec;
-}
 
 std::string tree_of(const Spec& spec, const Target& target, const SearchOptions& options) {
   Result<ImplTree> tree = synthesize(spec, target, options, nullptr);
@@ -59,23 +56,6 @@ void same_as_brute_force(const Spec& user_spec, const Target& target, u32 thread
   });
   INFO(example);
   CHECK(too_high == 0);
-}
-
-/// What a search loses by restrictions (bits of Restriction). True: it looks at less.
-bool costs_at_most(const char* text, const Target& target, u32 restrictions, double percent) {
-  SearchOptions options;
-  options.disabled_restrictions = restrictions;
-  SearchStats all_stats, stats;
-  const Result<ImplTree> all = synthesize(spec_of(text), target, options, &all_stats);
-  const Result<ImplTree> reduced = synthesize(spec_of(text), target, {}, &stats);
-  REQUIRE(all.ok());
-  REQUIRE(reduced.ok());
-  const i64 best = all->nodes[0].cost, cost = reduced->nodes[0].cost;
-  INFO(std::string(text) << " for " << target.name << " without restrictions " << restrictions
-                         << ": " << best << ", with them " << cost);
-  CHECK(best <= cost);
-  CHECK(static_cast<double>(cost - best) <= percent / 100 * static_cast<double>(best));
-  return stats.previews < all_stats.previews;
 }
 
 }  // namespace
@@ -198,73 +178,6 @@ TEST_SUITE("search") {
     CHECK(tree_of(spec, tiny(Isa::kAvx2), unbounded) == tree_of(spec, tiny(Isa::kAvx2), {}));
   }
 
-  TEST_CASE("restrictions of the actions cost next to nothing") {
-    for (const char* text :
-         {"matmul f32[24,24] f32[24,24] -> f32[24,24]",
-          "matmul f32[17,31] f32[31,47] -> f32[17,47]",
-          "matmul f32[100,20] f32[20,50] -> f32[100,50]",
-          "matmul f32[40,33] f32[33,70]{0,1} -> f32[40,70]",
-          "matmul f32[33,40]{0,1} f32[40,48] -> f32[33,48]",
-          "matmul f32[4,20,24] f32[4,24,33] -> f32[4,20,33]",
-          "matmul f32[32,48] f32[48,64] + bias f32[64] -> relu -> f32[32,64]",
-          "matmul f32[24,32] f32[32,48]{*} -> f32[24,48]",
-          "matmul f32[1,300] f32[300,200] -> f32[1,200]", "transpose f32[60,100] -> f32[100,60]",
-          "add f32[100,30] f32[30] -> f32[100,30]", "move f32[48,64] -> f32[48,64]{0,1}"})
-      for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
-        for (u32 r = 0; r < static_cast<u32>(kFirstNarrow); r++) {
-          const auto restriction = static_cast<Restriction>(r);
-          const bool loses =
-              restriction == Restriction::kBatch || restriction == Restriction::kFewRemainders;
-          costs_at_most(text, *fixed_target(isa), 1u << r, loses ? 0.2 : 0);
-        }
-  }
-
-  TEST_CASE("narrow factors, and matrices by vectors: what their restrictions cost") {
-    const u32 narrow = 1u << static_cast<int>(Restriction::kNarrowCopies) |
-                       1u << static_cast<int>(Restriction::kVectorsFirst);
-    for (const char* text : {"matmul bf16[32,40] bf16[40,64] -> f32[32,64]",
-                             "matmul bf16[17,30] bf16[30,47]{0,1} -> f32[17,47]",
-                             "matmul f32[20,32] i8[32,48]{*} -> f32[20,48]",
-                             "matmul f16[24,20]{0,1} f16[20,33] -> f16[24,33]",
-                             "matmul bf16[1,300] bf16[300,200] -> f32[1,200]",
-                             "matmul bf16[1,100] bf16[100,150]{*} -> bf16[1,150]",
-                             "matmul f32[1,100] f32[100,300]{*} -> f32[1,300]",
-                             "matmul f32[1,7] bf16[7,344]{0,1} -> f32[1,344]",
-                             "matmul u8[20,32] i8[32,48] -> i32[20,48]",
-                             "matmul u8[1,64] i8[64,150]{*} -> i32[1,150]"})
-      for (const Target& target : fixed_targets()) costs_at_most(text, target, narrow, 2.5);
-  }
-
-  TEST_CASE("odd sizes: what tiles that leave few sizes over cost") {
-    for (const char* text :
-         {"matmul f32[97,200] f32[200,83]", "matmul f32[130,71] f32[71,150]{0,1}",
-          "matmul f32[70,130]{0,1} f32[130,90] + f32[90] -> relu -> f32[70,90]",
-          "matmul bf16[75,66] bf16[66,100] -> f32[75,100]", "matmul f32[3,70,90] f32[3,90,77]"})
-      for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
-        CHECK(costs_at_most(text, *fixed_target(isa),
-                            1u << static_cast<int>(Restriction::kFewRemainders), 1));
-  }
-
-  TEST_CASE("narrow factors: what it costs that rows are cut when they are as wide as registers") {
-    for (const char* text :
-         {"matmul bf16[9,8] bf16[8,42] + f32[42] -> relu -> f32[9,42]",
-          "matmul i8[31,60] i8[60,54]{*} -> i32[31,54]", "matmul i8[37,22] i8[22,32] -> i32[37,32]",
-          "matmul f32[14,40] i8[40,64] * f32[1,64] -> f32[14,64]"})
-      for (const Target& target : fixed_targets())
-        costs_at_most(text, target, 1u << static_cast<int>(Restriction::kFewRemainders), 1);
-  }
-
-  TEST_CASE("tile registers: what it costs that other tiles do not fill them") {
-    for (const char* text :
-         {"matmul bf16[40,70] bf16[70,100] -> f32[40,100]",
-          "matmul bf16[33,129] bf16[129,65]{*} -> f32[33,65]",
-          "matmul u8[70,100] i8[100,50]{0,1} -> i32[70,50]",
-          "matmul i8[20,300] i8[300,90]{*} -> i32[20,90]",
-          "matmul bf16[100,64] bf16[64,48]{*} + f32[48] -> relu -> bf16[100,48]"})
-      CHECK(costs_at_most(text, *find_target("avx512_amx"),
-                          1u << static_cast<int>(Restriction::kWholeTiles), 1));
-  }
-
   TEST_CASE(
       "weights by columns: groups are transposed in one pass, not first elements, then rows") {
     for (const Target& target : fixed_targets()) {
@@ -305,31 +218,6 @@ TEST_SUITE("search") {
     REQUIRE(choose != nullptr);
     INFO(print(*tree));
     CHECK(choose->placed.layout.block_of(choose->placed.layout.dim[0]) == target.lanes(4));
-  }
-
-  TEST_CASE("panels and wide sums: what leaving most of them out costs") {
-    const u32 both = 1u << static_cast<int>(Restriction::kFewPanels) |
-                     1u << static_cast<int>(Restriction::kWideSumsLast);
-    for (const char* text :
-         {"matmul f32[97,200] f32[200,283]", "matmul f32[60,256] f32[256,256]",
-          "matmul f32[250,90]{0,1} f32[90,150]", "matmul f32[130,71] f32[71,150]{*}",
-          "matmul f32[70,130] f32[130,275] + f32[275] -> relu -> f32[70,275]",
-          "matmul f32[3,70,90] f32[3,90,277]"})
-      for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
-        CHECK(costs_at_most(text, *fixed_target(isa), both, 0.3));
-  }
-
-  TEST_CASE("graphs: what their restrictions cost") {
-    for (const char* text : {"softmax f32[40,600] axis=1", "rmsnorm f32[40,300] f32[300] axis=1",
-                             "matmul f32[20,16] f32[16,48] -> relu -> matmul f32[48,12]",
-                             "attention f32[30,8] f32[40,8] f32[40,8]",
-                             "attention f32[40,8] f32[40,8] f32[40,8] causal"})
-      costs_at_most(text, *fixed_target(Isa::kAvx2),
-                    1u << static_cast<int>(Restriction::kStageTiles), 2);
-    for (const char* text : {"max_pool f32[1,6,12,20] window=3 stride=2 padding=1",
-                             "avg_pool f32[1,9,12,32] window=3 padding=1 nhwc"})
-      for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
-        costs_at_most(text, *fixed_target(isa), 1u << static_cast<int>(Restriction::kFewTiles), 4);
   }
 
   TEST_CASE("every action is worth something somewhere") {

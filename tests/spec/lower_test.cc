@@ -10,6 +10,7 @@
 #include "spec/canonical.hh"
 #include "spec/roles.hh"
 #include "spec/statement.hh"
+#include "support/lowered.hh"
 #include "support/random_statement.hh"
 #include "support/scale.hh"
 #include "support/stages.hh"
@@ -17,6 +18,7 @@
 namespace morello {
 namespace {
 
+using testing::lowered;
 using testing::stage_of_op;
 
 Stage writing(Ref out, Stage stage) {
@@ -28,15 +30,6 @@ using Head = Statement::Head;
 
 /// The addresses of all operands at one point of the iteration space.
 using Point = std::array<i64, kMaxOperands>;
-
-Lowered lowered(std::string_view text) {
-  INFO(text);
-  Result<Statement> s = parse(text);
-  if (!s) FAIL(s.error().message);
-  Result<Lowered> l = lower(*s);
-  if (!l) FAIL(l.error().message);
-  return *l;
-}
 
 /// The letters of the axes of each tensor, by the definition of each operation. Elementwise tensors
 /// take the last letters of the result.

@@ -127,8 +127,8 @@ class Detection : public Writer {
   }
 
  private:
-  static constexpr uint32_t kTileData = 1u << 18;                  // of XCR0
-  using Leaf = std::pair<uint32_t, uint32_t>;                      // with subleaf
+  static constexpr uint32_t kTileDataState = 18, kTileData = 1u << kTileDataState;  // of XCR0
+  using Leaf = std::pair<uint32_t, uint32_t>;                                       // with subleaf
   using Bits = std::map<std::pair<uint32_t, uint32_t>, uint32_t>;  // register and bit: who needs it
 
   static uint32_t bit_of(int32_t isa) { return 1u << isa; }
@@ -153,7 +153,7 @@ class Detection : public Writer {
 
   /// Linux gives tile registers to processes that ask for them.
   void request_tiles(uint32_t isas) {
-    constexpr int kArchPrctl = 158, kRequest = 0x1023, kTileDataState = 18;
+    constexpr uint32_t kArchPrctl = 158, kRequest = 0x1023;
     Xbyak::Label none;
     test(esi, isas);
     jz(none);
