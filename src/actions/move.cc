@@ -190,7 +190,7 @@ Operand register_tile(const Spec& spec) {
   Operand x = out;
   x.dtype = computed_in(spec.stage[spec.stage_count - 1].dtype);
   x.level = Level::kRegister;
-  x.far = false;  // where its memory was makes no difference
+  x.far = 0;  // where its memory was makes no difference
   x.alias = 0;
   x.contig = static_cast<u8>(unit_dim(out) != kNoDim ? x.layout.count() : 0);
   return x;

@@ -319,9 +319,10 @@ std::string not_canonical(const Spec& spec, const Operand& x) {
     judge.require(x.layout.block_of(d) == 1 || x.layout.block_of(d) < spec.size[d],
                   "has blocks that hold all there is");
   judge.require(!x.free_layout || x.level == Level::kMemory, "is free, but not in memory");
+  judge.require(x.far <= kPaged, "is far in a way that there is not");
   if (x.level == Level::kRegister) {
     judge.require(!is_bordered(spec, x), "is in registers, and has borders");
-    judge.require(!x.far && x.alias == 0, "is in registers, and remembers memory");
+    judge.require(x.far == 0 && x.alias == 0, "is in registers, and remembers memory");
     judge.require(x.contig == 0 || x.contig == x.layout.count(), "is in registers, in parts");
     judge.require(!x.layout.packed(), "is in registers, in blocks");
   }

@@ -26,10 +26,11 @@ std::string describe(const Operand& x) {
   s += ')';
   for (int w = 0; w < kMaxWindows; w++)
     if (x.has_window(w)) s += " w" + std::to_string(w);
+  const std::string_view apart = x.far == kPaged ? " paged" : x.far == kFar ? " far" : " near";
   if (!is_dense(x))
-    s += (x.far ? " far" : " near") + std::to_string(x.contig);
+    s.append(apart) += std::to_string(x.contig);
   else if (x.far)
-    s += " far";
+    s += apart;
   if (x.free_layout) s += " free";
   s += '@';
   s += name_of(x.level);

@@ -168,7 +168,7 @@ u64 whole_lines(u64 bytes) {
 }
 
 void set_pitch(Operand& operand, u64 bytes) {
-  operand.far = bytes >= kFarBytes;
+  operand.far = bytes >= kPagedBytes ? kPaged : bytes >= kFarBytes ? kFar : u8{0};
   operand.alias = 0;
   const u64 lines = whole_lines(bytes);
   if (lines == 0) return;
@@ -185,7 +185,7 @@ void forget_pitch(Operand& operand) {
   // Groups that share lanes are no panels: to all else, lanes are elements.
   const bool panels = packed && !(grouped && l.blocks() == 1);
   if (near || panels) {
-    operand.far = false;
+    operand.far = 0;
     operand.alias = 0;
   }
   int inside = 0;  // entries inside a block: behind the slowest entry of a dimension that has one

@@ -39,7 +39,7 @@ struct Operand {
   /// How many physical dimensions, from the fastest, form one contiguous run. All of them: the
   /// operand is dense. 0: even neighbours along the fastest are apart.
   u8 contig = 0;
-  bool far = false;  // runs are at least kFarBytes apart, or the only run is so from its neighbours
+  u8 far = 0;  // kFar or kPaged: how far runs are apart, or the only run is from its neighbours
   bool free_layout = false;  // search chooses the layout; only at Level::kMemory
   /// Not dense: the cache sets that runs fall into. Log2 of the lines of a power of two that
   /// divides the distance of runs: the largest of 4, 6, 8 and kMaxAlias, or 0.
@@ -79,8 +79,10 @@ struct Diagonal {
   friend bool operator==(const Diagonal&, const Diagonal&) = default;
 };
 
-/// Where the runs of an operand start to cost extra: pages, and prefetchers that lose the stream.
-inline constexpr u64 kFarBytes = 1024;
+/// Where the runs of an operand start to cost extra: prefetchers lose the stream, and soon each run
+/// is on a page of its own.
+inline constexpr u64 kFarBytes = 1024, kPagedBytes = 3072;
+inline constexpr u8 kFar = 1, kPaged = 2;
 inline constexpr u8 kMaxAlias = 10;   // 64 KiB: one way of a large L2
 inline constexpr u8 kMaxAliasL1 = 6;  // 4 KiB: one way of an L1
 /// Lines from one run to the next where these are `bytes` apart, a whole number of lines or next to

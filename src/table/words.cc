@@ -70,7 +70,7 @@ std::string operand_text(const Operand& operand, const DimNames& names) {
   s += layout_text(operand, names);
   if (is_dense(operand)) return s;
   s += '~' + std::to_string(operand.contig);
-  if (operand.far) s += "far";
+  if (operand.far) s += operand.far == kPaged ? "paged" : "far";
   return operand.alias ? s + "alias" + std::to_string(operand.alias) : s;
 }
 

@@ -126,8 +126,9 @@ void check_layout(const Spec& spec, const Operand& operand, const View& view) {
   while (contig < rank && view.dim[operand.layout.dim[rank - 1 - contig]].stride[0] == run)
     run *= spec.size[operand.layout.dim[rank - 1 - contig++]];
   REQUIRE(operand.contig == contig);
-  bool far = contig < rank && view.dim[operand.layout.dim[rank - 1 - contig]].stride[0] * 4 >= 1024;
-  REQUIRE(operand.far == far);
+  const i64 apart =
+      contig < rank ? 4 * view.dim[operand.layout.dim[rank - 1 - contig]].stride[0] : 0;
+  REQUIRE(operand.far == (apart >= 3072 ? kPaged : apart >= 1024 ? kFar : 0));
 }
 
 /// No two dimensions that could be one; numbered as the comment of Spec says.
@@ -250,14 +251,15 @@ TEST_SUITE("spec") {
     a.contig = 1;
     a.level = Level::kL1;
     b.layout.append(1, 16);
-    b.free_layout = b.far = true;
+    b.free_layout = true;
+    b.far = kFar;
     c.level = Level::kRegister;
     c.bank = Bank::kTile;
-    c.far = true;
+    c.far = kPaged;
     spec.out().access = Access::kInOut;
     const std::string rest =
         "[4,8,/6] w1=2*d0+3*d2 bf16(d0,d2) w1 near1@L1 f32(d2,d1,d1:16) far2 free@mem"
-        " f32(d1) far@reg tiles += f32(d0,d1)@mem";
+        " f32(d1) paged@reg tiles += f32(d0,d1)@mem";
     CHECK(describe(spec) == "muladd+add" + rest);
     spec.stage[1].dtype = Dtype::kI32;
     CHECK(describe(spec) == "muladd.f32(o0,o1) over d2; add.i32(s0,o2) -> o3" + rest);
