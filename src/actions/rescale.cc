@@ -82,7 +82,8 @@ void list_sizes(const Spec& spec, u8 most, const ActionContext& context, ActionL
     if (!fits_cut(cut->rescaled.whole, kept, true)) return;
     bool nearest = true;
     each_level(lines_of(*cut), context, [&](Level level) {
-      if (nearest || !few) out.add({ActionKind::kRescale, most, level, {}, best});
+      if (!few || (nearest && level != Level::kMemory))
+        out.add({ActionKind::kRescale, most, level, {}, best});
       nearest = false;
     });
   };

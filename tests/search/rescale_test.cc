@@ -60,6 +60,16 @@ TEST_CASE("long rows are cut into blocks, short ones are not") {
   }
 }
 
+TEST_CASE("what blocks leave stays in a cache") {
+  for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    const ImplTree tree = found("attention f32[1,2048,64] f32[1,2048,64] f32[1,2048,64]", isa, {});
+    CHECK(has_blocks(tree));
+    for (const ImplNode& node : tree.nodes)
+      if (const auto* rescale = std::get_if<Rescale>(&node.kind))
+        CHECK(rescale->level < Level::kMemory);
+  }
+}
+
 /// No lower bound is above what is found with them: every search checks that.
 TEST_CASE("rows by blocks: bounds, and what leaving out short ones costs on the model") {
   for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
