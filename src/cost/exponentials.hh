@@ -33,8 +33,8 @@ constexpr float kNearestEighth = 0x1.8p20f;
 constexpr std::array<float, 8> kEighths = {1.0f,           0x1.172b84p+0f, 0x1.306fep+0f,
                                            0x1.4bfdaep+0f, 0x1.6a09e6p+0f, 0x1.8ace54p+0f,
                                            0x1.ae89fap+0f, 0x1.d5818ep+0f};
-/// The bits of such numbers times a power of two, to which 8 n + i is added in the last digits of an
-/// exponent.
+/// The bits of such numbers times a power of two, to which 8 n + i is added in the last digits of
+/// an exponent.
 constexpr std::array<u32, 8> to_shift(const std::array<float, 8>& eighths, u32 power) {
   std::array<u32, 8> bits{};
   for (u32 i = 0; i < bits.size(); i++)
@@ -103,20 +103,24 @@ constexpr Recipe exp_recipe() {
 }
 
 /// e^v of a v that is never above 0, as of what is left when a row's greatest number is subtracted.
-/// There is one limit, and no power of two is too large if all are 2^64 times larger than they are.
+/// There is one limit, and no power of two is too large if all are 2^24 times larger than they are.
 ///
 /// kSteps / kScale is ln(2) but for 2^-41 of it, and has so few digits that its product with n is
-/// exact: kScale v - kSteps n is kScale r, rounded once. The polynomial of that is
-/// kDecayed (1 + r + ..), just below 2, where what rounds it is least; what it is too large the
-/// powers are too small, and the other way round. Of 0 their product is 1.
+/// exact: kScale v - kSteps n is kScale r, rounded once. The polynomial of that is 2^(7/8) e^r,
+/// below 2, which powers lack. That of n = -151 + 7/8 has no digit but that of the exponent, of
+/// which nothing is left: at the limit and below it, as of -infinity, the result is 0 times
+/// something, for processors take long to round what is denormal.
 constexpr Recipe decay_recipe() {
-  constexpr float kSteps = 0x1.ee6p+0f, kScale = 0x1.649dbep+1f, kLess = 0x1p-65f;
-  constexpr std::array<float, 8> kPowers = {0x1.0c1c4cp+0f, 0x1.24606ap+0f, 0x1.3ed6c6p+0f,
-                                            0x1.5bb244p+0f, 0x1.7b2a62p+0f, 0x1.9d7ba4p+0f,
-                                            0x1.c2e808p+0f, 0x1.ebb786p+0f};
+  constexpr float kLeast = -0x1.a03c22p+6f;  // (-151 + 7/8) ln(2)
+  constexpr float kSteps = 0x1.ee6p+0f, kScale = 0x1.649dbep+1f, kLess = 0x1p-24f;
+  constexpr std::array<float, 8> kPowers = {
+      kEighths[1] / 2, kEighths[2] / 2, kEighths[3] / 2, kEighths[4] / 2,
+      kEighths[5] / 2, kEighths[6] / 2, kEighths[7] / 2, 1};
+  constexpr std::array<u32, 8> kToShift = to_shift(kPowers, 24);
+  static_assert(kToShift[7] + (static_cast<u32>(-151 * 8 + 7) << 20) == 0);
   RecipeCode c;
   const auto v = c.out, nearest = c.t(0), r = c.t(1);
-  c.add(LaneOp::kCopy, r, c.number(-104));
+  c.add(LaneOp::kCopy, r, c.number(kLeast));
   c.add(LaneOp::kGreater, v, r, c.x);  // of NaN, that
   c.add(LaneOp::kCopy, nearest, c.number(kNearestEighth));
   c.add(LaneOp::kFmaInto, nearest, v, c.number(kLog2e));
@@ -124,9 +128,9 @@ constexpr Recipe decay_recipe() {
   c.add(LaneOp::kNegatedFmaInto, r, nearest, c.number(kSteps));
   c.add(LaneOp::kFmaInto, r, v, c.number(kScale));
   c.polynomial(v, r,
-               {0x1.e2371p-7f * kLess, 0x1.f7ee8ep-4f * kLess, 0x1.5ef114p-1f * kLess,
-                0x1.e8df7cp+0f * kLess});
-  c.look_up(r, nearest, to_shift(kPowers, 64));
+               {0x1.cf14eep-7f * kLess, 0x1.e3f36cp-4f * kLess, 0x1.5109fcp-1f * kLess,
+                0x1.d5818ep+0f * kLess});
+  c.look_up(r, nearest, kToShift);
   c.shift(LaneOp::kShiftLeft, nearest, nearest, 20);
   c.add(LaneOp::kAddInteger, r, r, nearest);
   c.add(LaneOp::kMul, c.out, v, r);
