@@ -6,6 +6,7 @@
 
 #include "cost/held.hh"
 #include "cost/io_bound.hh"
+#include "cost/reduce.hh"
 #include "cost/shared.hh"
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
@@ -330,7 +331,10 @@ i64 Bounds::stages(const Spec& spec) const {
     const Stage& stage = spec.stage[s];
     if (stage.op == Op::kKeep) continue;  // of what is kept, nothing
     const DimMask dims = dims_of_all[s];
-    const u64 points = spec.diagonal.used() ? kept_points(spec, dims) : inside_points(spec, dims);
+    const u64 all_points =
+        spec.diagonal.used() ? kept_points(spec, dims) : inside_points(spec, dims);
+    const u64 points =
+        least_combined(spec, stage.op == Op::kMulAdd ? DimMask{} : stage.reduce, all_points);
     if (stage.op == Op::kMulAdd) {
       auto type = [&](Ref in) {
         return is_operand(in) ? spec.operand[in].dtype : spec.stage[stage_of(in)].dtype;

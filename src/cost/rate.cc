@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "cost/model.hh"
+#include "cost/reduce.hh"
 #include "cost/shared.hh"
 #include "spec/roles.hh"
 
@@ -51,7 +52,12 @@ i64 least_units(const Rate& rate, const Spec& leaf, const Target& t) {
     case Duty::kTile:
       if (rate.step) add(depth, rate.step(rows, vecs, t));
       return c;
-    case Duty::kReduce:
+    case Duty::kReduce: {
+      const u64 combined = least_combined(leaf, leaf.reduced(), points);
+      add(combined / lanes, vector);
+      add(combined, element);
+      return c;
+    }
     case Duty::kRelayout:
     case Duty::kNarrowRelayout:
     case Duty::kPairs:

@@ -27,20 +27,39 @@ u32 temporaries(const Spec& spec) {
 }
 
 bool rows_applies(const Spec& spec, const Target&) {
-  if (!reduces(spec) || std::popcount(spec.reduced()) != 1 || spec.rank > 3) return false;
+  if (!reduces(spec)) return false;
   const Operand &in = input_of(spec), &out = spec.out();
   if (out.level != Level::kRegister || out.access != Access::kInOut) return false;
   if (in.level == Level::kRegister || !plain(in)) return false;
+  if (std::popcount(spec.reduced()) == 2) return shared_rows(spec).has_value();
+  if (std::popcount(spec.reduced()) != 1 || spec.rank > 3) return false;
   return unit_dim(out) != kNoDim && (unit_dim(in) == unit_dim(out) || reads_every_second(spec));
 }
 
 u32 rows_registers(const Spec& spec, const Target& t) {
   u32 lanes = computed_lanes(spec, t);
   const bool odd = !t.has_masks && spec.size[unit_dim(spec.out())] % lanes != 0;
-  return temporaries(spec) + odd + (reads_every_second(spec) ? kSecondRegisters : 2u);
+  const u32 combining = temporaries(spec) + odd;
+  if (const auto shared = shared_rows(spec)) return combining + 2u + spec.size[shared->rows];
+  return combining + (reads_every_second(spec) ? kSecondRegisters : 2u);
+}
+
+i64 shared_rows_cost(const Spec& spec, const SharedRows& shared, const Target& t) {
+  const u64 vecs = vectors(spec, spec.out(), computed_lanes(spec, t));
+  const u64 along = spec.size[shared.along], rows = spec.size[shared.rows],
+            row = spec.size[shared.row], lines = vecs / along;
+  const u64 read = lines * shared.read * row;
+  const u64 combined = lines * (shared.read * (row - 1) + along * rows);
+  i64 c = saturating_mul(combined, stage_units(spec, 0, t));
+  c = saturating_add(c, saturating_mul(read, conversion_units(spec, t)));
+  c = std::max({c, saturating_mul(read, kUnitsPerCycle / t.loads_per_cycle),
+                saturating_mul(rows + row, static_cast<i64>(t.fma_latency) * kUnitsPerCycle)});
+  c = saturating_add(c, t.prices.call);
+  return saturating_add(c, traffic_units(spec, input_of(spec), t));
 }
 
 i64 rows_cost(const Spec& spec, const Target& t) {
+  if (const auto shared = shared_rows(spec)) return shared_rows_cost(spec, *shared, t);
   u64 depth = spec.size[std::countr_zero(spec.reduced())];
   i64 vecs = static_cast<i64>(vectors(spec, spec.out(), computed_lanes(spec, t)));
   const i64 latency = static_cast<i64>(t.fma_latency) * kUnitsPerCycle;
@@ -135,6 +154,47 @@ bool reads_every_second(const Spec& spec) {
   }
   const int count = in.layout.count();
   return count >= 2 && in.contig >= 2 && in.layout.dim[count - 2] == v && spec.size[r] == 2;
+}
+
+std::optional<SharedRows> shared_rows(const Spec& spec) {
+  // In registers; straight code; what prefetchers follow (LevelModel::streams).
+  constexpr u32 kMostRows = 8, kMostInRow = 8, kMostRead = 12;
+  if (std::popcount(spec.reduced()) != 2 || spec.rank > 5) return std::nullopt;
+  const Operand &in = input_of(spec), &out = spec.out();
+  const u8 v = unit_dim(out);
+  if (v == kNoDim || unit_dim(in) != v) return std::nullopt;
+  // What is one instruction is as fast without, of two rows.
+  const u32 least_rows = recipe_of(head_of(spec).op, head_of(spec).dtype) ? 2 : 3;
+  for (int w = 0; w < kMaxWindows; w++) {
+    const Window& x = spec.window[w];
+    if (!in.has_window(w) || x.step != 1 || x.dilation != 1 || x.before != 0 || x.after != 0)
+      continue;
+    const bool inner = has_dim(spec.reduced(), x.inner);
+    if (inner == has_dim(spec.reduced(), x.outer)) continue;
+    const u8 along = inner ? x.outer : x.inner, rows = inner ? x.inner : x.outer;
+    const u8 row = static_cast<u8>(std::countr_zero(spec.reduced() & ~(1u << rows)));
+    const u32 read = spec.size[along] + spec.size[rows] - 1;
+    if (along == v || spec.size[along] < 2 || spec.size[rows] < least_rows) continue;
+    if (spec.size[rows] > kMostRows || spec.size[row] > kMostInRow || read > kMostRead) continue;
+    return SharedRows{along, rows, row, read};
+  }
+  return std::nullopt;
+}
+
+// Of windows of `rows` by `row` numbers, whose rows are combined once each, a result takes
+// rows + row - 1 of its rows * row. The larger windows are, the smaller is this part, and programs
+// only make smaller ones of them.
+u64 least_combined(const Spec& spec, DimMask reduced, u64 points) {
+  u64 rows = 1, row = 1;
+  for (const Window& x : spec.window) {
+    if (!x.used()) continue;
+    for (u8 d : {x.outer, x.inner})
+      if (has_dim(reduced, d)) rows = std::max<u64>(rows, spec.size[d]);
+  }
+  if (rows == 1) return points;
+  for (u8 d = 0; d < spec.rank; d++)
+    if (has_dim(reduced, d)) row = std::max<u64>(row, spec.size[d]);
+  return std::popcount(reduced) < 2 ? points : points / (rows * row) * (rows + row - 1);
 }
 
 extern const Microkernel kReduceRows = {

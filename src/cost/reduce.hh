@@ -3,6 +3,8 @@
 #ifndef MORELLO_COST_REDUCE_HH
 #define MORELLO_COST_REDUCE_HH
 
+#include <optional>
+
 #include "spec/spec.hh"
 
 namespace morello {
@@ -15,6 +17,17 @@ bool reads_every_second(const Spec& spec);
 /// Registers of that besides the result's and those of the operation: two vectors as they are read,
 /// two of every second element, and where halves of 512 bits go.
 inline constexpr u32 kSecondRegisters = 5;
+
+/// A reduction over windows that overlap: each row is combined once, whatever windows have it.
+struct SharedRows {
+  u8 along, rows;  // neighbours, and the rows of one window, which are reduced
+  u8 row;          // the other reduced dimension
+  u32 read;        // all rows
+};
+std::optional<SharedRows> shared_rows(const Spec& spec);
+
+/// How many of the points of a reduction are combined at least.
+u64 least_combined(const Spec& spec, DimMask reduced, u64 points);
 
 }  // namespace morello
 

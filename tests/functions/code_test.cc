@@ -117,6 +117,21 @@ TEST_CASE("code for AVX2 has no register of AVX-512, whatever its length") {
   }
 }
 
+TEST_CASE("registers that are left hold the constants of a function, each loaded once") {
+  for (Op op : {Op::kExp, Op::kExp2, Op::kDecay}) {
+    CAPTURE(name_of(op));
+    std::vector<std::string> loaded;
+    for (const std::string& line : code_of(op, MicrokernelId::kMap, Isa::kAvx512, 4096)) {
+      std::smatch label;
+      if (line[0] == 'v' && std::regex_search(line, label, std::regex("; (L[0-9]+)")))
+        loaded.push_back(label[1]);
+    }
+    CHECK(loaded.size() >= 5);
+    std::sort(loaded.begin(), loaded.end());
+    CHECK(std::adjacent_find(loaded.begin(), loaded.end()) == loaded.end());
+  }
+}
+
 TEST_SUITE_END();
 
 }  // namespace

@@ -268,6 +268,26 @@ TEST_CASE("pools whose windows step by two, of any width") {
         }
 }
 
+/// Rows that several windows have are combined once.
+TEST_CASE("pools whose windows overlap, of any width") {
+  for (morello_isa isa : usable_isas())
+    for (u32 width : {8u, 9u, 16u, 19u, 24u, 41u})
+      for (const char* windows : {"window=3", "window=2", "window=2,5", "window=5,1", "window=8,3",
+                                  "window=3,2 stride=1,2", "window=4 stride=2,1"})
+        for (const char* pool : {"max_pool f32", "avg_pool f32", "max_pool bf16", "max_pool i8"})
+          for (bool nhwc : {false, true}) {
+            if (pool[0] != 'm' && width > 19) continue;
+            bool skipped = false;
+            const std::string columns = std::to_string(width);
+            const std::string text =
+                std::string(pool) +
+                (nhwc ? "[1,13,9," + columns + "] " : "[1,2,13," + columns + "] ") + windows +
+                (nhwc ? " nhwc" : "");
+            CHECK(wrong(*parse(text), isa, 1, 1, skipped) == "");
+            CHECK_MESSAGE(!skipped, text);
+          }
+}
+
 TEST_CASE("pools with padding, of any width") {
   for (morello_isa isa : usable_isas())
     for (u32 width : {5u, 9u, 16u, 19u, 33u})

@@ -6,7 +6,6 @@
 #include <cassert>
 #include <utility>
 
-#include "codegen/x64/recipe.hh"
 #include "cost/held.hh"
 
 namespace morello::x64 {
@@ -48,7 +47,17 @@ void Chain::prepare(u32 width, Lanes odd) {
   if (odd.masked() && (as_.avx512() || needs_.mask)) as_.set_mask(odd.count, mask_);
 }
 
-void Chain::hold(const Sources& sources, u32 free) {
+void Chain::hold_constants(u32 free) {
+  if (!as_.avx512()) return;
+  for (int s = 0; s < call_.spec.stage_count; s++) {
+    const Stage& stage = call_.spec.stage[s];
+    if (!is_unary(stage.op)) continue;
+    if (const Recipe* recipe = recipe_of(stage.op, held_in(call_.spec, stage)))
+      free = held_constants_.load(as_, *recipe, free);
+  }
+}
+
+u32 Chain::hold(const Sources& sources, u32 free) {
   holds_ = {};
   const Spec& spec = call_.spec;
   std::array<std::optional<Dtype>, kMaxOperands> read_as;
@@ -61,7 +70,7 @@ void Chain::hold(const Sources& sources, u32 free) {
     if (is_operand(stage.in[1])) seconds = static_cast<DimMask>(seconds | 1u << stage.in[1]);
     for (Ref in : stage.in) {
       if (!is_operand(in) || in == spec.out_index()) continue;
-      if (read_as[in] && *read_as[in] != held) return;
+      if (read_as[in] && *read_as[in] != held) return free;
       read_as[in] = held;
     }
   }
@@ -78,6 +87,7 @@ void Chain::hold(const Sources& sources, u32 free) {
     as_.broadcast(*holds_[at], as_.lanes(), spec.operand[o].dtype, *read_as[at], sources[at].base,
                   sources[at].bytes);
   }
+  return free;
 }
 
 void Chain::compute(Lanes l, std::span<const Sources> vectors) {
@@ -133,7 +143,8 @@ void Chain::compute_stage(int index) {
       place(index) = to();
     }
   if (!recipe) return;
-  emit_recipe(as_, *recipe, lanes_.width, {registers.data(), vectors_.size()}, shared_);
+  emit_recipe(as_, *recipe, lanes_.width, {registers.data(), vectors_.size()}, shared_,
+              held_constants_);
   for (vector_ = 0; vector_ < vectors_.size(); vector_++) place(index) = to();
 }
 

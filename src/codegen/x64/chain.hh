@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "codegen/x64/recipe.hh"
 #include "codegen/x64/vectors.hh"
 #include "cost/map_registers.hh"
 #include "cost/recipe.hh"
@@ -44,7 +45,11 @@ class Chain {
   /// Loads what is one element for all vectors that follow, as far as there are registers: that
   /// which is for second inputs, if nothing else gets there, and those from `free` on. Vectors have
   /// to find it where these sources do, up to the next call.
-  void hold(const Sources& sources, u32 free);
+  /// @return the first register behind them.
+  u32 hold(const Sources& sources, u32 free);
+  /// The same of the constants of functions, for all vectors that follow. With mask registers only,
+  /// where there are registers enough.
+  void hold_constants(u32 free);
   void compute(Lanes l, const Sources& sources) { compute(l, std::span(&sources, 1)); }
   /// REQUIRES: at most side_by_side() of them.
   void compute(Lanes l, std::span<const Sources> vectors);
@@ -74,6 +79,7 @@ class Chain {
   std::array<u32, kMaxStages> constant_{};
   u32 own_ = 0;  // the constant of the stage that is computed
   std::array<std::optional<u32>, kMaxOperands> holds_;  // registers, for all vectors
+  HeldConstants held_constants_;
   Lanes lanes_;
   Dtype held_{};  // in the stage at hand
   // The vector at hand, and where the values of its stages are.

@@ -42,7 +42,8 @@ class FoldLanes {
     chain_.prepare(lanes, Lanes{});
     for (u32 c = 0; c < sums; c++) as_.fill(sum_ + c, lanes, neutral());
     const u32 together = chain_.side_by_side(1);
-    chain_.hold(sources(0, 0), chain_.after(together) + together - 1);
+    const u32 free = chain_.hold(sources(0, 0), chain_.after(together) + together - 1);
+    if (full >= together && together > 1) chain_.hold_constants(free);
     const u32 unroll = static_cast<u32>(round_up(kUnroll, together));
     as_.for_chunks(full, unroll, moving(), [&](u64 count) {
       for (u64 i = 0; i < count; i += together) {

@@ -29,6 +29,7 @@ class MapEmitter {
   void emit() {
     chain_.prepare(std::min(as_.lanes(), as_.lanes_of(columns_).width),
                    as_.part(columns_, vecs_ - 1));
+    hold_constants();
     if (register_operand(spec_) >= 0)
       emit_tile();
     else
@@ -66,6 +67,12 @@ class MapEmitter {
     Chain::Sources row;
     place(row, 0, bytes, 0);
     chain_.hold(row, chain_.after(side_by_side_));
+  }
+  /// Of functions, behind what hold() takes, if they are used again.
+  void hold_constants() {
+    const u64 vectors = volume(spec_) / columns_ * vecs_;
+    if (side_by_side_ == 1 || vectors <= side_by_side_) return;
+    chain_.hold_constants(chain_.after(side_by_side_) + static_cast<u32>(spec_.out_index()));
   }
   void flush() {
     if (waiting_ > 0) chain_.compute(lanes_, std::span(sources_.data(), waiting_));

@@ -9,11 +9,27 @@ namespace {
 
 using Vec = Assembler::Vec;
 
+/// One of eight, in each eight lanes.
+Xbyak::Address table(Vectors& as, const Recipe& recipe, u32 index) {
+  std::vector<u32> lanes(as.lanes());
+  for (size_t i = 0; i < lanes.size(); i++) lanes[i] = recipe.table[index][i % 8];
+  return as.table_constant(lanes);
+}
+
+/// With mask registers.
+void broadcast(Vectors& as, const Vec& to, const Recipe& recipe, LaneRef constant) {
+  const u64 bits = recipe.constant[constant - kLaneConstant];
+  if (recipe.wide)
+    as.vpbroadcastq(to, as.wide_constant(bits));
+  else
+    as.vbroadcastss(to, as.constant(static_cast<u32>(bits)));
+}
+
 class RecipeEmitter {
  public:
   RecipeEmitter(Vectors& as, const Recipe& recipe, u32 width,
-                std::span<const RecipeRegisters> vectors, u32 shared)
-      : as_(as), recipe_(recipe), width_(width), given_(vectors), shared_(shared) {
+                std::span<const RecipeRegisters> vectors, u32 shared, const HeldConstants& held)
+      : as_(as), recipe_(recipe), width_(width), given_(vectors), shared_(shared), held_(held) {
     std::copy(vectors.begin(), vectors.end(), registers_.begin());
   }
 
@@ -74,14 +90,16 @@ class RecipeEmitter {
     }
   }
 
-  /// Loads the constant of an instruction, if it has one, once for all vectors.
+  /// Loads the constant of an instruction, if it has one that is not held, once for all vectors.
   bool share(const LaneInstruction& in) {
     if (in.op == LaneOp::kLookUp) {
-      as_.vmovups(look_up_vec(shared_), table(in));
+      if (held_.find(recipe_, HeldConstants::table(in.extra))) return false;
+      as_.vmovups(look_up_vec(shared_), table(as_, recipe_, in.extra));
       return true;
     }
     for (LaneRef ref : {in.a, in.b}) {
       if (ref < kLaneConstant) continue;
+      if (held_.find(recipe_, ref)) return false;
       load(as_.vec(shared_, width_), ref);
       return true;
     }
@@ -93,10 +111,17 @@ class RecipeEmitter {
     return recipe_.wide ? as_.wide_lanes_constant(bits)
                         : as_.lanes_constant(static_cast<u32>(bits));
   }
+  /// Where all vectors have the constant, if they do.
+  std::optional<u32> common(LaneRef constant) const {
+    if (const auto held = held_.find(recipe_, constant)) return held;
+    return is_shared_ ? std::optional(shared_) : std::nullopt;
+  }
   /// Calls f with the register or the memory of the constant.
   template <class F>
   void with(LaneRef ref, F f) {
-    ref < kLaneConstant ? f(vec(ref)) : is_shared_ ? f(as_.vec(shared_, width_)) : f(memory(ref));
+    if (ref < kLaneConstant) return f(vec(ref));
+    if (const auto in = common(ref)) return f(as_.vec(*in, width_));
+    f(memory(ref));
   }
 
   Vec vec(LaneRef ref) {
@@ -141,12 +166,6 @@ class RecipeEmitter {
     }
   }
 
-  /// In each eight lanes.
-  Xbyak::Address table(const LaneInstruction& in) {
-    std::vector<u32> lanes(as_.lanes());
-    for (size_t i = 0; i < lanes.size(); i++) lanes[i] = recipe_.table[in.extra][i % 8];
-    return as_.table_constant(lanes);
-  }
   /// Lanes are looked up in 8 at least, whatever is in those that nobody reads.
   Vec look_up_vec(u32 index) { return as_.vec(index, std::max(width_, 8u)); }
   void look_up(const LaneInstruction& in) {
@@ -157,13 +176,15 @@ class RecipeEmitter {
     auto emit = [&](const Xbyak::Ymm& to, const Xbyak::Ymm& at, const Xbyak::Operand& table) {
       as_.vpermps(to, at, table);
     };
-    const Vec shared = look_up_vec(shared_);
-    const Xbyak::Address memory = table(in);
-    const Xbyak::Operand& table = is_shared_ ? static_cast<const Xbyak::Operand&>(shared) : memory;
+    const auto held = held_.find(recipe_, HeldConstants::table(in.extra));
+    const bool in_register = held || is_shared_;
+    const Vec found = look_up_vec(held.value_or(shared_));
+    const Xbyak::Address memory = table(as_, recipe_, in.extra);
+    const Xbyak::Operand& from = in_register ? static_cast<const Xbyak::Operand&>(found) : memory;
     if (width_ > 8)
-      emit(Xbyak::Zmm(index(in.to)), Xbyak::Zmm(index(in.a)), table);
+      emit(Xbyak::Zmm(index(in.to)), Xbyak::Zmm(index(in.a)), from);
     else
-      emit(Xbyak::Ymm(index(in.to)), Xbyak::Ymm(index(in.a)), table);
+      emit(Xbyak::Ymm(index(in.to)), Xbyak::Ymm(index(in.a)), from);
   }
 
   void emit(const LaneInstruction& in, const Vec& to, const Vec& a, const Xbyak::Operand& b) {
@@ -229,19 +250,17 @@ class RecipeEmitter {
   void copy(const Vec& to, LaneRef from) {
     if (from < kLaneConstant) {
       if (vec(from).getIdx() != to.getIdx()) as_.vmovaps(to, vec(from));
-    } else if (is_shared_)
-      as_.vmovaps(to, as_.vec(shared_, width_));
+    } else if (const auto in = common(from))
+      as_.vmovaps(to, as_.vec(*in, width_));
     else
       load(to, from);
   }
 
   void load(const Vec& to, LaneRef from) {
-    if (!as_.avx512())
-      as_.vmovaps(to, memory(from));
-    else if (recipe_.wide)
-      as_.vpbroadcastq(to, as_.wide_constant(recipe_.constant[from - kLaneConstant]));
+    if (as_.avx512())
+      broadcast(as_, to, recipe_, from);
     else
-      as_.vbroadcastss(to, as_.constant(static_cast<u32>(recipe_.constant[from - kLaneConstant])));
+      as_.vmovaps(to, memory(from));
   }
 
   Vectors& as_;
@@ -250,6 +269,7 @@ class RecipeEmitter {
   std::span<const RecipeRegisters> given_;
   std::array<RecipeRegisters, kMostSideBySide> registers_;
   u32 shared_;
+  const HeldConstants& held_;
   bool is_shared_ = false;
   size_t vector_ = 0;
 };
@@ -257,8 +277,33 @@ class RecipeEmitter {
 }  // namespace
 
 void emit_recipe(Vectors& as, const Recipe& recipe, u32 width,
-                 std::span<const RecipeRegisters> vectors, u32 shared) {
-  RecipeEmitter(as, recipe, width, vectors, shared).emit();
+                 std::span<const RecipeRegisters> vectors, u32 shared, const HeldConstants& held) {
+  RecipeEmitter(as, recipe, width, vectors, shared, held).emit();
+}
+
+u32 HeldConstants::load(Vectors& as, const Recipe& recipe, u32 first) {
+  const u32 end = as.target().vector_registers;
+  auto hold = [&](u32 what, auto load) {
+    if (first >= end || find(recipe, what)) return;
+    load(as.full(first));
+    held_.push_back({&recipe, what, first++});
+  };
+  for (int i = 0; i < recipe.length; i++) {
+    const LaneInstruction& in = recipe.code[i];
+    if (!in.is_for(as.target())) continue;
+    if (in.op == LaneOp::kLookUp)
+      hold(table(in.extra),
+           [&](const Vec& to) { as.vmovups(to, x64::table(as, recipe, in.extra)); });
+    for (LaneRef ref : {in.a, in.b})
+      if (ref >= kLaneConstant) hold(ref, [&](const Vec& to) { broadcast(as, to, recipe, ref); });
+  }
+  return first;
+}
+
+std::optional<u32> HeldConstants::find(const Recipe& recipe, u32 what) const {
+  for (const Held& held : held_)
+    if (held.recipe == &recipe && held.what == what) return held.index;
+  return std::nullopt;
 }
 
 void emit_binary(Vectors& as, Op op, Dtype held, u32 width, u32 to, u32 a, u32 b, u32 temporaries) {

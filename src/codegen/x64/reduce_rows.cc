@@ -213,8 +213,122 @@ class EverySecond {
   Assembler::Reg64 in_;
 };
 
+/// Windows of rows of windows: each row is combined once, and then with its neighbours.
+class WindowRows {
+ public:
+  WindowRows(Vectors& as, const PlanCall& call, const SharedRows& shared)
+      : as_(as),
+        call_(call),
+        spec_(call.spec),
+        shared_(shared),
+        op_(head_of(spec_).op),
+        held_(head_of(spec_).dtype),
+        from_(spec_.operand[source_of(spec_)].dtype),
+        v_(unit_dim(spec_.out())),
+        vecs_(static_cast<u32>(ceil_div(spec_.size[v_], as.lanes()))),
+        loaded_(call.first_free),
+        spare_(loaded_ + 1 + (!as.avx512() && tail().masked())),
+        extremes_(as, op_, held_, loaded_, spare_) {
+    const Recipe* recipe = recipe_of(op_, held_);
+    ring_ = spare_ + (recipe ? recipe->temporaries : 0u) + 1;
+  }
+
+  void emit() {
+    if (tail().masked()) as_.set_mask(tail().count, loaded_ + 1);
+    if (extremes_.serve()) extremes_.prepare();
+    in_ = as_.moving_pointer(input_of(call_).cursor);
+    rows(0, 0, 0);
+  }
+
+ private:
+  Lanes tail() const { return as_.part(spec_.size[v_], vecs_ - 1); }
+  i64 stride(u8 dim) const { return input_of(call_).stride[dim]; }
+
+  /// Over the tile's dimensions from slow to fast, but those of vectors and of shared rows.
+  /// @param index  of registers, in which those are 0.
+  void rows(int depth, i64 bytes, u32 index) {
+    const Layout& layout = spec_.out().layout;
+    if (depth == layout.count()) {
+      for (u32 j = 0; j < vecs_; j++)
+        line(as_.part(spec_.size[v_], j), bytes + i64{j * as_.lanes()} * size_of(from_), index + j);
+      return;
+    }
+    const u8 d = layout.dim[depth];
+    if (d == v_) return rows(depth + 1, bytes, index);
+    const u32 count = d == shared_.along ? 1 : spec_.size[d];
+    for (u32 i = 0; i < count; i++)
+      rows(depth + 1, bytes + i * stride(d), index + i * registers_of(depth));
+  }
+  /// From one place along an entry of the layout to the next.
+  u32 registers_of(int depth) const {
+    const Layout& layout = spec_.out().layout;
+    u32 n = vecs_;
+    for (int at = depth + 1; at < layout.count(); at++)
+      if (layout.dim[at] != v_) n *= spec_.size[layout.dim[at]];
+    return n;
+  }
+
+  void line(Lanes l, i64 bytes, u32 index) {
+    const Layout& layout = spec_.out().layout;
+    int depth = 0;
+    while (layout.dim[depth] != shared_.along) depth++;
+    const u32 step = registers_of(depth), first = call_.operand[spec_.out_index()].first_register;
+    const u32 rows = spec_.size[shared_.rows];
+    for (u32 y = 0; y < shared_.read; y++) {
+      row(ring_ + y % rows, l, bytes + y * stride(shared_.rows));
+      if (y + 1 < rows) continue;
+      const u32 result = first + index + (y + 1 - rows) * step;
+      auto from = [&](u64 i) { return ring_ + (y + 1 + static_cast<u32>(i)) % rows; };
+      if (extremes_.serve())
+        extremes_.combine(result, l.width, rows, [&](u32 to, u64 i) {
+          as_.vmovaps(as_.vec(to, l.width), as_.vec(from(i), l.width));
+        });
+      else
+        for (u32 i = 0; i < rows; i++) combine(result, l.width, from(i));
+    }
+  }
+
+  void row(u32 to, Lanes l, i64 bytes) {
+    const u32 others = spec_.size[shared_.row] - 1;
+    const i64 step = stride(shared_.row);
+    auto load = [&](u32 where, i64 i) { as_.load(where, l, from_, held_, in_, bytes + i * step); };
+    load(to, 0);
+    if (extremes_.serve()) {
+      if (others == 0) return;
+      return extremes_.combine(to, l.width, others,
+                               [&](u32 where, u64 i) { load(where, static_cast<i64>(i) + 1); });
+    }
+    const Assembler::Vec sum = as_.vec(to, l.width);
+    for (u32 i = 1; i <= others; i++) {
+      if (!recipe_of(op_, held_) && as_.folds(l, from_, held_)) {
+        as_.binary(op_, held_, sum, sum, as_.at(in_, bytes + i * step));
+        continue;
+      }
+      load(loaded_, i);
+      combine(to, l.width, loaded_);
+    }
+  }
+
+  void combine(u32 to, u32 width, u32 with) {
+    emit_binary(as_, op_, held_, width, to, to, with, spare_);
+  }
+
+  Vectors& as_;
+  const PlanCall& call_;
+  const Spec& spec_;
+  const SharedRows shared_;
+  Op op_;
+  Dtype held_, from_;
+  u8 v_;
+  u32 vecs_, loaded_, spare_;
+  Extremes extremes_;
+  u32 ring_ = 0;
+  Assembler::Reg64 in_;
+};
+
 void emit(Vectors& as, const PlanCall& call) {
   const Spec& spec = call.spec;
+  if (const auto shared = shared_rows(spec)) return WindowRows(as, call, *shared).emit();
   if (unit_dim(spec.operand[source_of(spec)]) != unit_dim(spec.out()))
     return EverySecond(as, call).emit();
   u8 v = unit_dim(spec.out());

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Windows that overlap: where a microkernel combines their common rows once, and the price of that.
+#include <doctest/doctest.h>
+
+#include <bit>
+
+#include "cost/microkernel.hh"
+#include "cost/reduce.hh"
+#include "search/synthesize.hh"
+#include "spec/statement.hh"
+
+namespace morello {
+namespace {
+
+ImplTree found(std::string_view text, Isa isa) {
+  const Result<Statement> s = parse(text);
+  REQUIRE_MESSAGE(s.ok(), text);
+  Result<ImplTree> tree = synthesize(lower(*s)->spec, *fixed_target(isa), {}, nullptr);
+  REQUIRE_MESSAGE(tree.ok(), text);
+  REQUIRE(validate(*tree) == "");
+  return std::move(*tree);
+}
+
+/// The leaf that combines along both dimensions of windows, if the program has one.
+const ImplNode* leaf_of_windows(const ImplTree& tree) {
+  for (const ImplNode& node : tree.nodes)
+    if (std::holds_alternative<Select>(node.kind) && std::popcount(node.spec.reduced()) == 2)
+      return &node;
+  return nullptr;
+}
+
+TEST_SUITE_BEGIN("search");
+
+TEST_CASE("rows that windows share are combined once, where that is less") {
+  for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    for (const char* text :
+         {"max_pool f32[1,4,28,28] window=3 padding=1",
+          "max_pool f32[1,4,14,14] window=5 padding=2", "avg_pool f32[1,4,28,28] window=3",
+          "max_pool bf16[1,14,14,64] window=3 nhwc"}) {
+      INFO(text);
+      const ImplTree tree = found(text, isa);
+      const ImplNode* leaf = leaf_of_windows(tree);
+      REQUIRE(leaf);
+      const auto shared = shared_rows(leaf->spec);
+      REQUIRE(shared);
+      CHECK(shared->read == leaf->spec.size[shared->along] + leaf->spec.size[shared->rows] - 1);
+    }
+    // Windows apart; neighbours two rows apart; sums of two rows.
+    for (const char* text :
+         {"max_pool f32[1,4,12,16] window=2 stride=2",
+          "max_pool f32[1,14,14,32] window=3 stride=2 nhwc", "avg_pool f32[1,4,28,28] window=2"})
+      CHECK_MESSAGE(!leaf_of_windows(found(text, isa)), text);
+  }
+}
+
+TEST_CASE("of windows that overlap, bounds count what no microkernel can share") {
+  const Spec spec = lower(*parse("max_pool f32[1,4,28,28] window=3"))->spec;
+  const u64 points = volume(spec);
+  CHECK(least_combined(spec, spec.reduced(), points) == points / 9 * 5);
+  const Spec rows = lower(*parse("reduce_max f32[9,8,20] axis=0,1"))->spec;
+  CHECK(least_combined(rows, rows.reduced(), 1440) == 1440);
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace morello
