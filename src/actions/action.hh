@@ -31,6 +31,7 @@ enum class LayoutOption : u8 {
   kPanels = 3,   // panels of `size` along its vector or row dimension, reduced dimensions inside
   kGrouped = 4,  // like kReducedSlow, but neighbours along the fastest of them share a lane
   kGroupedPanels = 5,  // like kPanels, with such groups inside
+  kLines = 6,          // panels of `size` rows, in which lines of all rows follow one another
 };
 
 /// One decision, relative and small. Equal bytes, equal decision.

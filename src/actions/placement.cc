@@ -58,13 +58,12 @@ bool is_multiplied_wide(const Spec& spec, int operand, const Target& target) {
   return most_products(target, type(product.in[0]), type(product.in[1]), product.dtype) == 1;
 }
 
-namespace {
-
-/// Rows of two vectors at least: what is narrower may be summed along the reduced dimension.
 bool has_wide_rows(const Spec& spec, const Target& target) {
   const u8 v = unit_dim(spec.out());
   return v != kNoDim && spec.size[v] >= 2 * computed_lanes(spec, target);
 }
+
+namespace {
 
 /// Do rows of the operand fall into the same cache sets?
 bool rows_meet(const Spec& spec, const Operand& x) {
@@ -119,6 +118,18 @@ LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 p
     for (u8 d = 0; d < spec.rank; d++)
       if (has_dim(mask, d)) l.append(d);
   };
+  if (option == LayoutOption::kLines) {
+    const u8 deep = static_cast<u8>(std::bit_width(reduced) - 1);
+    const u32 line = kLineBytes / size_of(x.dtype);
+    const bool panels = panel < spec.size[fast];
+    if (line >= spec.size[deep] || std::popcount(x.dims) + 1 + panels > kMaxPhysical) return {};
+    append(static_cast<DimMask>(parallel & ~(1u << fast)));
+    if (panels) l.append(fast);
+    append(reduced);
+    l.append(fast, panels ? static_cast<u8>(panel) : u8{0});
+    l.append(deep, static_cast<u8>(line));
+    return {true, l};
+  }
   const bool groups = option == LayoutOption::kGrouped || option == LayoutOption::kGroupedPanels;
   const bool panels = option == LayoutOption::kPanels || option == LayoutOption::kGroupedPanels;
   const bool slow = option == LayoutOption::kReducedSlow || option == LayoutOption::kGrouped;

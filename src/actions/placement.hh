@@ -4,6 +4,7 @@
 #define MORELLO_ACTIONS_PLACEMENT_HH
 
 #include "actions/narrow.hh"
+#include "cost/tiles.hh"
 #include "spec/roles.hh"
 #include "target/dots.hh"
 
@@ -32,6 +33,17 @@ bool is_narrow_factor(const Spec& spec, int operand);
 /// Is it one that no instruction of the target multiplies faster than FMAs multiply what is
 /// widened?
 bool is_multiplied_wide(const Spec& spec, int operand, const Target& target);
+/// Rows of two vectors at least: what is narrower may be summed along the reduced dimension.
+bool has_wide_rows(const Spec& spec, const Target& target);
+/// Would parts of rows of groups, of which tile registers load several, begin inside of lines?
+/// Panels begin at lines, and are taken where they leave little room unused. Prices, which see the
+/// parts, do not know.
+inline bool splits_groups(const Spec& spec, const Target& target) {
+  constexpr u32 kMostColumns = 64, kPanel = 32;  // taken at once; of the least panel
+  const u32 columns = spec.size[unit_dim(spec.out())];
+  return takes_tiles(spec, target) && columns > kMostColumns &&
+         columns * kElementBytes % kLineBytes != 0 && 3 * round_up(columns, kPanel) <= 4 * columns;
+}
 /// Is the copy of an input listed? Panels are made of rows that fall into the same cache sets
 /// (Restriction::kFewPanels). Of a narrow factor (Restriction::kNarrowCopies), what is read by
 /// broadcasts is widened; what is read in vectors is grouped, or widened where it is used; grouped
@@ -89,12 +101,17 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
     // A vector of all rows, where two are too many, reads a panel of its own without gaps.
     if (even && rows + 2 <= registers && 2 * rows + 3 > registers) panels(lanes, option);
   };
+  const bool whole = context.restricts(Restriction::kWholeTiles);
   if (along_vectors) vector_panels(LayoutOption::kPanels);
   if (along_vectors && takes_groups(spec, operand, *context.target)) {
-    order(LayoutOption::kGrouped);
+    if (!splits_groups(spec, *context.target)) order(LayoutOption::kGrouped);
     vector_panels(LayoutOption::kGroupedPanels);
   }
   if (along_vectors || context.restricts(Restriction::kFewLayouts)) return;
+  // Tile registers are loaded row by row, which takes long where these begin inside of lines.
+  if (takes_tiles(spec, *context.target) && has_wide_rows(spec, *context.target) &&
+      !x.free_layout && !(whole && begins_at_lines(spec, x)))
+    for (u32 n : {2u, 4u}) panels(n * context.target->tiles.rows, LayoutOption::kLines);
   if (!has_dim(spec.reduced(), unit_dim(spec.operand[operand])))
     // Rows are read one element at a time: where they run along a reduced dimension they are good
     // as they are, and panels would say no more.

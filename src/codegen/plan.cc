@@ -408,13 +408,13 @@ class Planner {
       for (int d = 0; d < spec.rank; d++) {
         const DimView& dim = places[o].view.dim[d];
         if (!has_dim(operand.dims, d)) continue;
-        const u32 group = lane_group(operand);
-        const bool grouped = group > 1 && d == operand.layout.fastest();
-        if (grouped ? dim.block[0] != group || dim.block[1] != 0 : !dim.plain())
+        const u32 block = fast_block(operand);
+        const bool blocks = block > 1 && d == operand.layout.fastest();
+        if (blocks ? dim.block[0] != block || dim.block[1] != 0 : !dim.plain())
           return fail(id, "operand " + std::to_string(o) + " spans several blocks");
         if (d == unit_dim(operand) && !at.in_registers && dim.stride[0] != 1)
           return fail(id, "operand " + std::to_string(o) + " is not contiguous where it says so");
-        at.stride[d] = dim.stride[grouped] * static_cast<i64>(size_of(operand.dtype));
+        at.stride[d] = dim.stride[blocks] * static_cast<i64>(size_of(operand.dtype));
       }
       const bool asked = asking_ && asking_->from == at.cursor;
       if (operand.access == Access::kIn && places[o].passes > 0 &&
@@ -445,12 +445,12 @@ class Planner {
     for (int o = 0; o < call.spec.operand_count; o++) {
       if (call.operand[o].in_registers)
         return fail(id, "its microkernel cannot have register tiles");
-      // Elements that share a lane are one step.
+      // Elements of a block are one step.
       const Operand& x = call.spec.operand[o];
-      const u32 group = has_dim(x.dims, dim) && x.layout.fastest() == dim ? lane_group(x) : 1;
+      const u32 block = has_dim(x.dims, dim) && x.layout.fastest() == dim ? fast_block(x) : 1;
       if (call.operand[o].stride[dim] != 0)
         made.steps.push_back(
-            {call.operand[o].cursor, call.operand[o].stride[dim] * (portion / group)});
+            {call.operand[o].cursor, call.operand[o].stride[dim] * (portion / block)});
     }
     PlanCall part = call;
     part.spec.size[dim] = portion;

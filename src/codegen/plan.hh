@@ -47,8 +47,8 @@ struct PlanOperand {
   bool in_registers = false;
   u16 first_register = 0;
   CursorId cursor = 0;
-  /// Bytes; 0 along dimensions that do not index the operand. Along the one of which lanes hold
-  /// groups: from one group to the next.
+  /// Bytes; 0 along dimensions that do not index the operand. Along the one of the fastest
+  /// block: from one block to the next.
   std::array<i64, kMaxDims> stride{};
   /// Bytes from here to what a trip of a loop, the next one or a few later, reads of it, if that is
   /// in memory and should be asked for now; else 0. In whole tiles, so every line that is read here

@@ -51,15 +51,17 @@ i64 Bounds::map(const Spec& spec) const {
   if (out.level == Level::kRegister) return 0;
   Duty duty = duty_of(spec);
   u8 v = unit_dim(out);
-  u64 lanes = computed_lanes(spec, target_), points = volume(spec);
+  u64 lanes = moved_lanes(spec, target_), points = volume(spec);
   auto on_vector = [&](const Stage& stage) { return rates_.vector_op(stage); };
   auto on_element = [&](const Stage& stage) { return rates_.scalar_op(stage); };
   Form form{units_of_all(spec, on_vector), units_of_all(spec, on_element), true, true};
   if (is_relayout(duty)) return relayout(spec, form, duty);
-  // What a copy converts it converts at least once, whatever the element types between.
+  // What a copy converts it converts at least once, whatever the element types between; lanes of
+  // what stays as it is, too, but not where whole rows move.
   if (is_single(spec)) {
     const i64 conversion = conversion_units(spec, target_);
-    form.ops += conversion, form.scalar_ops += conversion;
+    if (!moves_narrow(spec)) form.ops += conversion;
+    form.scalar_ops += conversion;
   }
   // Single elements, which have any layout there is, but a loop and a start each.
   i64 alone = saturating_add(rates_.lone(duty, form), rates_.call(duty) + target_.prices.loop);

@@ -20,6 +20,30 @@ bool is_convertible(const Spec& spec) {
   return true;
 }
 
+bool moves_narrow(const Spec& spec) {
+  if (!is_single(spec) || head_of(spec).op != Op::kCopy || spec.operand_count != 2) return false;
+  const Operand &in = spec.operand[source_of(spec)], &out = spec.out();
+  return in.dtype == out.dtype && size_of(out.dtype) < 4 && in.level != Level::kRegister &&
+         out.level != Level::kRegister && !rounds_lanes(spec, head_of(spec)) &&
+         held_in(spec, head_of(spec)) == out.dtype && out.access == Access::kOut;
+}
+
+bool moves_rows(const Spec& spec) {
+  if (!moves_narrow(spec)) return false;
+  const Operand& in = spec.operand[source_of(spec)];
+  const u8 v = unit_dim(spec.out());
+  return v != kNoDim && unit_dim(in) == v && spec.size[v] * u64{size_of(in.dtype)} >= 4;
+}
+
+Spec copy_of_lanes(const Spec& spec) {
+  Spec lanes = spec;
+  const u8 v = unit_dim(spec.out());
+  lanes.size[v] = spec.size[v] * size_of(spec.out().dtype) / 4;
+  for (int o = 0; o < 2; o++) lanes.operand[o].dtype = Dtype::kI32;
+  for (int s = 0; s < lanes.stage_count; s++) lanes.stage[s].dtype = Dtype::kI32;
+  return lanes;
+}
+
 u32 narrowing_registers(Dtype to, Dtype held, const Target& t) {
   if (is_plain(to, held)) return 0;
   const bool rounds = to != held && held == Dtype::kF32 && to != Dtype::kF16;

@@ -56,11 +56,28 @@ bool map_applies(const Spec& spec, const Target&) {
   return true;
 }
 
-u32 map_extra(const Spec& spec, const Target& t) { return map_registers(spec, t, false).count(); }
+u32 map_extra(const Spec& spec, const Target& t) {
+  return map_registers(moves_rows(spec) ? copy_of_lanes(spec) : spec, t, false).count();
+}
 
 Portions map_portions(const Spec& spec) { return fastest(spec, 2); }
 
+/// Of rows of narrow elements as they are: vectors of all their bytes, and what is left of them.
+i64 row_copy_cost(const Spec& spec, const Target& t) {
+  const u8 v = unit_dim(spec.out());
+  const u32 lanes = moved_lanes(spec, t);
+  const u64 rows = volume(spec) / spec.size[v], vecs = ceil_div(spec.size[v], lanes);
+  const i64 vector =
+      std::max(kUnitsPerCycle / static_cast<i64>(t.stores_per_cycle), stage_units(spec, 0, t));
+  i64 row = saturating_add(t.prices.map_row, saturating_mul(vecs, vector));
+  if (left_of_row(spec) != 0) row += t.prices.scalar_element;
+  if (spec.size[v] % lanes != 0 && !t.has_masks) row += t.prices.odd_store;
+  i64 c = saturating_add(saturating_mul(rows, row), loop_units(spec, map_portions(spec), t));
+  return saturating_add(saturating_add(c, t.prices.call), all_traffic(spec, t));
+}
+
 i64 map_cost(const Spec& spec, const Target& t) {
+  if (moves_rows(spec)) return row_copy_cost(spec, t);
   u8 v = unit_dim(spec.out());
   u32 lanes = computed_lanes(spec, t);
   bool tail = v != kNoDim && spec.size[v] % lanes != 0;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "cost/held.hh"
 #include "cost/model.hh"
 #include "cost/reduce.hh"
 #include "cost/shared.hh"
@@ -37,7 +38,7 @@ u32 most_products(const Spec& spec, const Target& target) {
 i64 least_units(const Rate& rate, const Spec& leaf, const Target& t) {
   if (rate.never) return kInfinite;
   const u8 v = unit_dim(leaf.out());
-  const u32 lanes = computed_lanes(leaf, t);
+  const u32 lanes = moves_rows(leaf) ? moved_lanes(leaf, t) : computed_lanes(leaf, t);
   u64 depth = 1, results = 1;
   for (int d = 0; d < leaf.rank; d++)
     (has_dim(leaf.reduced(), d) ? depth : results) *= leaf.size[d];

@@ -18,6 +18,13 @@ bool takes_tiles(const Spec& spec, const Target& target) {
   return tiles_take(target, spec.operand[a].dtype, spec.operand[b].dtype, computed_dtype(spec));
 }
 
+bool begins_at_lines(const Spec& spec, const Operand& x) {
+  if (x.layout.packed()) return true;
+  const u8 d = unit_dim(x);
+  if (x.contig <= 1 || d == kNoDim) return x.alias != 0;
+  return u64{spec.size[d]} * size_of(x.dtype) % kLineBytes == 0;
+}
+
 std::optional<TileUse> TileUse::of(const ContractionRoles& r, u32 bytes, const TileUnit& unit) {
   const u32 lanes = unit.row_bytes / kElementBytes;
   TileUse use;
@@ -71,6 +78,13 @@ namespace {
 
 bool is_plain(const Operand& x) { return x.level != Level::kRegister && !x.free_layout; }
 
+/// Is it plain, or in panels as deep as a row of a tile register, rows inside?
+bool has_rows_of_tiles(const Operand& a, u8 k, const Target& t) {
+  if (!a.layout.packed()) return true;
+  return a.layout.count() == std::popcount(a.dims) + 1 && a.layout.dim[0] == k &&
+         a.layout.fastest() == k && fast_block(a) * size_of(a.dtype) == t.tiles.row_bytes;
+}
+
 /// Nothing if the Spec is no product of matrices in such registers.
 std::optional<ContractionRoles> roles_of(const Spec& spec, const Target& t) {
   if (t.tiles.count == 0) return std::nullopt;
@@ -78,7 +92,7 @@ std::optional<ContractionRoles> roles_of(const Spec& spec, const Target& t) {
   if (!r || r->k == kNoDim || r->v == kNoDim) return std::nullopt;
   const Operand &a = spec.operand[r->a], &b = spec.operand[r->b], &out = spec.out();
   if (!is_plain(a) || !is_plain(b) || !is_plain(out)) return std::nullopt;
-  if (a.layout.packed() || out.layout.packed() || out.dtype != computed_dtype(spec))
+  if (!has_rows_of_tiles(a, r->k, t) || out.layout.packed() || out.dtype != computed_dtype(spec))
     return std::nullopt;
   if (!tile_dot_of(t, a.dtype, b.dtype, out.dtype)) return std::nullopt;
   if (r->group == 1 || lane_dim(b) != r->v || unit_dim(a) != r->k) return std::nullopt;
@@ -105,11 +119,10 @@ i64 cost(const Spec& spec, const Target& t) {
   const TileUse use = *use_of(spec, r, t);
   const TileUnit& unit = t.tiles;
   const Operand& a = spec.operand[r.a];
-  // Rows of a next to each other begin where they end. Of others, those that are a power of two of
-  // lines apart are known to begin at lines.
-  const u64 a_row = u64{r.depth} * size_of(a.dtype);
-  const bool at_lines = a.contig > 1 ? a_row % kLineBytes == 0 : a.alias != 0;
-  const bool splits = r.rows > 1 && !at_lines;
+  const Operand& b = spec.operand[r.b];
+  const bool splits = r.rows > 1 && !begins_at_lines(spec, a);
+  // Rows of groups are parts of panels, which begin at lines, unless they are all there is.
+  const bool splits_b = is_dense(b) && r.columns * kElementBytes % kLineBytes != 0;
   // Rows that are copied with zeros behind them; they wait to be read again.
   const bool copies_b = spec.operand[r.b].dtype == Dtype::kBf16;
   const i64 copied_row = unit.store_row + unit.split_row;
@@ -120,7 +133,7 @@ i64 cost(const Spec& spec, const Target& t) {
         copies += use.rows(i) * copied_row;
       },
       [&](u32) {
-        loads += unit.rows * unit.load_row;
+        loads += unit.rows * (unit.load_row + (splits_b ? unit.split_row : 0));
         copies += copies_b ? use.rest_bytes() / kElementBytes * copied_row : 0;
       },
       [&](u32 i, u32) {

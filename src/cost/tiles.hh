@@ -79,6 +79,10 @@ class TileUse {
 /// May the factors of its contraction come into tile registers?
 bool takes_tiles(const Spec& spec, const Target& target);
 
+/// Are all rows of an operand known to begin at lines? Rows next to each other begin where they
+/// end; of others, those that are a power of two of lines apart do.
+bool begins_at_lines(const Spec& spec, const Operand& x);
+
 /// Of a leaf that the microkernel computes.
 TileUse tile_use_of(const Spec& spec, const Target& target);
 

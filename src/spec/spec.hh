@@ -280,6 +280,11 @@ inline u32 lane_group(const Operand& operand) {
   const u32 block = operand.layout.block[operand.layout.count() - 1];
   return block > 1 && block * size_of(operand.dtype) == 4 ? block : 1;
 }
+/// Elements of the block at the operand's fastest place; 1: there is none.
+inline u32 fast_block(const Operand& operand) {
+  if (!operand.layout.packed()) return 1;
+  return std::max<u32>(1, operand.layout.block[operand.layout.count() - 1]);
+}
 /// The dimension along which neighbouring lanes are: what is next to such a group, or unit_dim().
 inline u8 lane_dim(const Operand& operand) {
   if (lane_group(operand) == 1) return unit_dim(operand);

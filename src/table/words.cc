@@ -49,6 +49,8 @@ std::string layout_of_action(const Action& a) {
       return "in groups, with other reduced dimensions slowest";
     case LayoutOption::kGroupedPanels:
       return "in groups, in panels of " + std::to_string(a.size);
+    case LayoutOption::kLines:
+      return "by lines, in panels of " + std::to_string(a.size);
   }
   return "?";
 }

@@ -21,9 +21,9 @@ void check(const ImplTree& tree, const TypedProblem& p) {
   CHECK_MESSAGE(wrong.empty(), wrong);
 }
 
-/// A copy of elements of `dtype`, whose rows run along dimension 0 before and 1 after; `gap`
+/// A copy of elements of `dtype`, whose rows run along dimension `before` and then along 1; `gap`
 /// elements are between rows.
-TypedProblem transpose_of(Dtype dtype, u32 m, u32 n, u32 gap) {
+TypedProblem copy_of(Dtype dtype, u32 m, u32 n, u32 gap, u8 before) {
   TypedProblem p;
   Spec& s = p.spec;
   s.rank = 2;
@@ -36,7 +36,7 @@ TypedProblem transpose_of(Dtype dtype, u32 m, u32 n, u32 gap) {
     x.dtype = dtype;
     x.dims = 3;
     x.access = o == 0 ? Access::kIn : Access::kOut;
-    const u8 fastest = o;
+    const u8 fastest = o == 0 ? before : 1;
     x.layout.append(static_cast<u8>(1 - fastest));
     x.layout.append(fastest);
     x.contig = gap == 0 ? 2 : 1;
@@ -88,13 +88,39 @@ TEST_SUITE("codegen") {
       }
   }
 
+  TEST_CASE("element types: copies of rows of every length") {
+    for (Dtype dtype : kAllDtypes)
+      for (u32 n = 2; n <= 150; n += n < 70 ? 1 : 13)
+        for (u32 rows : {2u, 3u, 9u})
+          for (u32 gap : {0u, 1u})
+            for (const Target* target : targets()) {
+              const TypedProblem p = copy_of(dtype, rows, n, gap, 1);
+              const Microkernel& map = microkernel(MicrokernelId::kMap);
+              REQUIRE(map.applies(p.spec, *target));
+              CHECK(moves_rows(p.spec) == (size_of(dtype) < 4 && n * size_of(dtype) >= 4));
+              ImplTree tree;
+              tree.target = target;
+              tree.nodes.push_back({p.spec, Select{static_cast<u16>(map.id)}, {}, 0, {}});
+              check(tree, p);
+            }
+    for (u32 n : {300u, 1001u, 1030u}) {  // in loops
+      const TypedProblem p = copy_of(Dtype::kBf16, 3, n, 1, 1);
+      for (const Target* target : targets()) {
+        ImplTree tree;
+        tree.target = target;
+        tree.nodes.push_back({p.spec, Select{static_cast<u16>(MicrokernelId::kMap)}, {}, 0, {}});
+        check(tree, p);
+      }
+    }
+  }
+
   TEST_CASE("element types: transposes") {
     for (Dtype dtype : kAllDtypes)
       for (u32 m : {2u, 3u, 4u, 5u, 7u, 8u, 9u, 15u, 16u, 17u, 23u, 31u, 32u, 33u})
         for (u32 n : {2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 11u, 16u, 17u, 24u, 29u})
           for (u32 gap : {0u, 3u})
             for (const Target* target : targets()) {
-              const TypedProblem p = transpose_of(dtype, m, n, gap);
+              const TypedProblem p = copy_of(dtype, m, n, gap, 0);
               REQUIRE(microkernel(MicrokernelId::kTranspose).applies(p.spec, *target));
               ImplTree tree;
               tree.target = target;

@@ -110,6 +110,24 @@ TEST_CASE("matmuls around the sizes of tile registers, of every pair of types th
         }
 }
 
+TEST_CASE("tile registers: rows that begin inside of lines") {
+  if (const auto isas = all_usable_isas();
+      std::find(isas.begin(), isas.end(), MORELLO_ISA_AVX512_AMX) == isas.end()) {
+    MESSAGE("skipped: no AMX here");
+    return;
+  }
+  // Of these some are copied by lines, in one panel and in several.
+  for (const char* text : {"matmul bf16[63,300] bf16[300,500]{*} -> f32[63,500]",
+                           "matmul bf16[200,1000] bf16[1000,500] -> f32[200,500]",
+                           "matmul i8[100,700] i8[700,500] -> i32[100,500]",
+                           "matmul u8[40,1003] i8[1003,400] -> i32[40,400]",
+                           "matmul bf16[40,1003] bf16[1003,400]{0,1} -> bf16[40,400]"}) {
+    std::string wrong;
+    check_kernel({text, MORELLO_ISA_AVX512_AMX, 1, 1, Values::kUniform, 0}, false, wrong);
+    CHECK(wrong == "");
+  }
+}
+
 TEST_CASE("elementwise operations of every length, at special values") {
   for (int inputs : {1, 2, 3}) {
     std::vector<std::string> ops;

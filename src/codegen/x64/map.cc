@@ -5,6 +5,7 @@
 
 #include "codegen/x64/chain.hh"
 #include "codegen/x64/emitter.hh"
+#include "cost/held.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
@@ -19,8 +20,14 @@ u8 row_dim(const Spec& spec) {
 
 class MapEmitter {
  public:
-  MapEmitter(Vectors& as, const PlanCall& call)
-      : as_(as), call_(call), spec_(call.spec), chain_(as, call, false), v_(unit_dim(spec_.out())) {
+  /// @param left  bytes of each row behind its columns, to be copied as they are.
+  MapEmitter(Vectors& as, const PlanCall& call, u32 left)
+      : as_(as),
+        left_(left),
+        call_(call),
+        spec_(call.spec),
+        chain_(as, call, false),
+        v_(unit_dim(spec_.out())) {
     columns_ = v_ == kNoDim ? 1 : spec_.size[v_];
     vecs_ = static_cast<u32>(ceil_div(columns_, as.lanes()));
     side_by_side_ = chain_.side_by_side();
@@ -128,6 +135,7 @@ class MapEmitter {
       for (u64 i = 0; i < count; i++) {
         if (vecs_ > 1 && side_by_side_ == 1) hold(along(m, i));  // not for vectors of several rows
         for (u32 j = 0; j < vecs_; j++) compute(j, as_.part(columns_, j), along(m, i), 0);
+        copy_left(columns_, along(m, i));
       }
       flush();
     });
@@ -146,9 +154,19 @@ class MapEmitter {
       u32 passed = chunks >= 2 * kMostVectors ? chunks : 0;
       for (u32 j = chunks; j < vecs_; j++) compute(j - passed, as_.part(columns_, j), {}, 0);
       flush();
+      copy_left(columns_ - passed * as_.lanes(), {});
       if (rows > 1 && passed)
         for (const auto& p : pointers(v_, as_.lanes())) as_.advance(p.reg, -p.step * i64{passed});
     });
+  }
+
+  /// What is left of a row, so many columns on.
+  void copy_left(u32 column, const std::array<i64, kMaxOperands>& bytes) {
+    if (left_ == 0) return;
+    flush();
+    const i64 from = i64{column} * 4;
+    as_.load_bytes(call_.first_free, left_, pointer_[0], bytes[0] + from);
+    as_.store_bytes(call_.first_free, left_, pointer_[1], bytes[1] + from);
   }
 
   std::array<i64, kMaxOperands> along(u8 dim, u64 i) const {
@@ -167,6 +185,7 @@ class MapEmitter {
   static constexpr u32 kMostVectors = 8;  // per trip of a loop
 
   Vectors& as_;
+  u32 left_;
   const PlanCall& call_;
   const Spec& spec_;
   Chain chain_;
@@ -187,7 +206,13 @@ u32 registers(const PlanCall& call) {
   return n;
 }
 
-void emit(Vectors& as, const PlanCall& call) { MapEmitter(as, call).emit(); }
+void emit(Vectors& as, const PlanCall& call) {
+  if (!moves_rows(call.spec)) return MapEmitter(as, call, 0).emit();
+  PlanCall lanes = call;
+  lanes.spec = copy_of_lanes(call.spec);
+  for (int o = 0; o < 2; o++) lanes.operand[o].stride[unit_dim(call.spec.out())] = 4;
+  MapEmitter(as, lanes, left_of_row(call.spec)).emit();
+}
 
 }  // namespace
 

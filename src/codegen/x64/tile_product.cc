@@ -59,9 +59,11 @@ class TileProduct {
   i64 stride(int operand, u8 dim) const {
     return dim == kNoDim ? 0 : call_.operand[operand].stride[dim];
   }
-  /// Bytes from one step along k to the next: of b, that has groups in its lanes, so many rows.
+  /// Bytes from one step along k to the next: of a in panels, one of them; of b, that has groups in
+  /// its lanes, so many rows.
   i64 step(int operand) const {
-    if (operand == roles_.a) return unit_.row_bytes;
+    if (operand == roles_.a && !call_.spec.operand[operand].layout.packed()) return unit_.row_bytes;
+    if (operand == roles_.a) return stride(operand, roles_.k);
     return stride(operand, roles_.k) * (unit_.row_bytes / kElementBytes);
   }
   static Xbyak::Tmm tmm(u32 index) { return Xbyak::Tmm(static_cast<int>(index)); }
