@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <ctime>
 #include <fstream>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -24,8 +25,16 @@ struct Settings {
   int repetitions = 3;
   std::string isa = "avx2";
   std::string table, specs;
-  bool plain = false, row_major = false;
+  bool plain = false, row_major = false, narrow = false;
 };
+
+const std::map<std::string, int32_t> kTargets = {{"avx2", MORELLO_ISA_AVX2},
+                                                 {"avx512", MORELLO_ISA_AVX512},
+                                                 {"avx2_vnni", MORELLO_ISA_AVX2_VNNI},
+                                                 {"avx512_vnni", MORELLO_ISA_AVX512_VNNI},
+                                                 {"avx512_bf16", MORELLO_ISA_AVX512_BF16},
+                                                 {"avx512_amx", MORELLO_ISA_AVX512_AMX}};
+int32_t target_of(const std::string& isa) { return kTargets.at(isa); }
 
 /// A row-major matmul of sizes from 17 to `most`, as a table of a family has them around it.
 std::string row_major_matmul(uint64_t seed, uint64_t most) {
@@ -139,7 +148,7 @@ bool measure(const Settings& settings, morello_context* context, const std::stri
   const tools::SpecPtr spec(parsed);
   morello_options options;
   morello_options_init(&options, sizeof options);
-  options.target = settings.isa == "avx512" ? MORELLO_ISA_AVX512 : MORELLO_ISA_AVX2;
+  options.target = target_of(settings.isa);
   options.search_only = 1;
   options.effort = settings.effort;
   Found quick, near, exact;
@@ -177,11 +186,12 @@ int run(int argc, char** argv) {
   app.add_option("--exact-seconds", settings.exact_seconds, "0: costs are over lower bounds")
       ->check(CLI::Range(0.0, 1e6));
   app.add_option("--repetitions", settings.repetitions)->check(CLI::Range(1, 1000));
-  app.add_option("--isa", settings.isa)->check(CLI::IsMember({"avx2", "avx512"}));
+  app.add_option("--isa", settings.isa)->check(CLI::IsMember(kTargets));
   app.add_option("--table", settings.table, "with this as well");
   app.add_option("--specs", settings.specs, "a file of Specs, one a line, in place of random ones");
   app.add_flag("--row-major", settings.row_major, "row-major f32 matmuls alone, of 17 and more");
   app.add_flag("--plain", settings.plain, "f32 matmuls alone");
+  app.add_flag("--narrow", settings.narrow, "matmuls of bf16 and bytes alone");
   CLI11_PARSE(app, argc, argv);
   morello_context* made = nullptr;
   if (morello_context_create(nullptr, &made, nullptr) != MORELLO_OK) return 1;
@@ -207,6 +217,7 @@ int run(int argc, char** argv) {
     RandomMixed random(seed, settings.most);
     const std::string text = settings.row_major ? row_major_matmul(seed, settings.most)
                              : settings.plain   ? random.plain()
+                             : settings.narrow  ? random.narrow()
                                                 : random.text();
     good = measure(settings, made, text, loaded, &summary, &with_table) && good;
   }

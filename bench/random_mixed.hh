@@ -49,6 +49,16 @@ class RandomMixed {
     }
   }
 
+  /// A matmul of bf16 or bytes.
+  std::string narrow() {
+    const uint64_t m = size(), n = size(), k = size();
+    if (below(2) == 0)
+      return "matmul " + tensor("bf16", {m, k}) + " " + tensor("bf16", {k, n}) + " -> " +
+             tensor(below(2) == 0 ? "bf16" : "f32", {m, n}, false);
+    return "matmul " + tensor("u8", {m, k}) + " " + tensor("i8", {k, n}) + " -> " +
+           tensor("i32", {m, n}, false);
+  }
+
  private:
   uint64_t below(uint64_t n) { return random_() % n; }
   /// Half of them evenly between 1 and `most`, half with each power of two as likely.
@@ -85,15 +95,6 @@ class RandomMixed {
     if (below(2) == 0) text += " + " + tensor("f32", {n}, false);
     if (below(4) == 0) text += " + " + tensor("f32", {a, b, m, n});
     return text + " -> " + tensor("f32", {a, b, m, n});
-  }
-
-  std::string narrow() {
-    const uint64_t m = size(), n = size(), k = size();
-    if (below(2) == 0)
-      return "matmul " + tensor("bf16", {m, k}) + " " + tensor("bf16", {k, n}) + " -> " +
-             tensor(below(2) == 0 ? "bf16" : "f32", {m, n}, false);
-    return "matmul " + tensor("u8", {m, k}) + " " + tensor("i8", {k, n}) + " -> " +
-           tensor("i32", {m, n}, false);
   }
 
   std::string graph() {

@@ -512,11 +512,13 @@ typedef struct morello_options {
                               nothing; 1: it is an error, MORELLO_INCOMPATIBLE_TABLE */
   uint32_t code_only;    /**< nonzero: make code to be kept (morello_kernel_code_get()), for any
                               target, whatever the CPU has. The kernel cannot be run */
-  uint64_t effort;       /**< most states that the search expands, or a morello_effort; default
-                              MORELLO_EFFORT_EXACT. With another one the search has one thread,
-                              whatever `search_threads` says, and its result is the same on every
-                              machine; more effort never finds a dearer program. The least that is
-                              done takes some hundreds of expansions, of large graphs thousands */
+  uint64_t effort;       /**< most work of the search, in that of expanding a usual state (states,
+                              actions and improvements are weighed as they take time), or a
+                              morello_effort; default MORELLO_EFFORT_EXACT. With another one the
+                              search has one thread, whatever `search_threads` says, and its result
+                              is the same on every machine; more effort never finds a dearer
+                              program. The least that is done takes some hundreds of expansions, of
+                              large graphs thousands */
 } morello_options;
 
 MORELLO_API void morello_options_init(morello_options *options, size_t options_size);

@@ -91,9 +91,10 @@ enum class Restriction : u8 {
   kFewLayouts = 14,  // one width of panels
   kStepsFirst = 15,  // small operands of steps come nearer before all else, others not at all
   kOneBuffer = 16,   // a chain's sums are in the output, where they can be
-  kFirstMoves = 17   // what a cache has room for comes there before all else; of the fewest only
+  kFirstMoves = 17,  // what a cache has room for comes there before all else; of the fewest only
+  kGraphs = 18       // of few: loops over all that multiplies, and values near where they have room
 };
-inline constexpr int kRestrictions = 18;
+inline constexpr int kRestrictions = 19;
 inline constexpr Restriction kFirstNarrow = Restriction::kChainTiles;
 
 /// How much of the space of programs is searched: all spaces are parts of the whole one. Few and

@@ -29,7 +29,7 @@ void list_accumulate(const Spec& spec, const Limits&, const ActionContext&, Acti
 bool derive_accumulate(const Spec& spec, const Limits& limits, const Action&, const ActionContext&,
                        Derivation& d) {
   const Stage& sum = spec.stage[spec.stage_count - 1];
-  d.child[0] = fill_part(spec, sum, neutral_bits(sum), limits);
+  fill_part(spec, sum, neutral_bits(sum), limits, d.child[0]);
   d.child[1] = {spec, limits, 1, identity_binding()};
   Spec& body = d.child[1].spec;
   body.out().access = Access::kInOut;
@@ -149,8 +149,8 @@ bool derive_bufferize(const Spec& spec, const Limits& limits, const Action& a,
                         : footprint(spec, kept.operand).lines;
     if (!subtract(rest, d.level, d.amount)) return false;
   }
-  d.child[0] = part_before(spec, std::span(&kept, 1), rest);
-  d.child[1] = part_after(spec, std::span(&kept, 1), rest);
+  part_before(spec, std::span(&kept, 1), rest, d.child[0]);
+  part_after(spec, std::span(&kept, 1), rest, d.child[1]);
   d.count = 2;
   return true;
 }
@@ -213,8 +213,8 @@ bool derive_fold_cut(const Spec& spec, const Limits& limits, const Action& a, co
     if (is_new_buffer(value.place)) d.amount += footprint(spec, value.operand).lines;
   Limits rest = limits;
   if (!subtract(rest, d.level, d.amount)) return false;
-  d.child[0] = part_before(spec, kept, rest);
-  d.child[1] = part_after(spec, kept, rest);
+  part_before(spec, kept, rest, d.child[0]);
+  part_after(spec, kept, rest, d.child[1]);
   d.count = 2;
   return true;
 }

@@ -15,18 +15,20 @@ namespace {
 struct Widths {
   u32 blocks = ~0u;                         // tiles for a cache: bit i is 48 << i
   u32 reduced = ~0u;                        // tiles along reduced dimensions, powers of two
+  u32 tile_bytes = ~0u;                     // the same of what tile registers take
   u32 least_vectors = 1, most_vectors = 4;  // of a register tile's row
   bool batches_first = false;
+  bool graphs = false;                 // have few buffers and orders of loops
   bool six_vectors = false;            // rows of so many as well, once nothing is in memory
   u32 part_of_l2 = 0, part_of_l1 = 0;  // what takes no more than 1 / this comes there first
 };
 constexpr u32 kEachSecond = 0x55555555;  // 48, 192, 768 ..
 constexpr Widths kWidths[] = {
     {},
-    {~0u, 128 | 256 | 512, 1, 4},
-    {kEachSecond, 128 | 256, 2, 3, true},
-    {1 | 4, 64 | 128, 2, 4, true, true, 2},
-    {4, 128, 2, 3, true, false, 2, 3},
+    {~0u, 128 | 256 | 512, 256 | 512 | 1024, 1, 4},
+    {kEachSecond, 128 | 256, 256 | 512, 2, 3, true},
+    {1 | 4, 64 | 128, 256 | 512, 2, 4, true, true, true, 2},
+    {4, 128, 512, 2, 3, true, true, false, 2, 3},
 };
 static_assert(std::size(kWidths) == kBreadths);
 
@@ -36,6 +38,8 @@ const Widths& widths(const ActionContext& context) {
 
 /// Divisible by the rows and by the vectors of usual register tiles.
 constexpr u32 kLeastBlock = 48;
+/// Of tile registers, beside one another: what is left holds a row of one factor, and the other.
+constexpr u32 kTileColumns = kMostTiles / 2;
 /// Along other dimensions than the vectors', of a tile in L1: what a register tile has, or what
 /// shares lines.
 constexpr u32 kMostRows = 14, kMostInLines = 64, kMostRowVectors = 6;
@@ -47,6 +51,10 @@ constexpr u64 kShallow = 32;
 
 bool is_shared(const Spec& spec, u8 dim) {
   return both_have(spec, dim) && has_dim(spec.out().dims, dim);
+}
+
+bool has_few_of_graphs(const ActionContext& context) {
+  return widths(context).graphs && context.restricts(Restriction::kGraphs);
 }
 
 /// Rows of results besides their vectors.
@@ -64,7 +72,16 @@ bool nothing_in_memory(const Spec& spec) {
   return true;
 }
 
+/// Of a matrix that is multiplied by a vector only itself counts: the others come there before all
+/// else (vector_nearer()).
 bool is_in_l1(const Spec& spec) {
+  if (contraction_of(spec) && points_of(spec, spec.reduced()) > kShallow) {
+    auto [vector, matrix] = factors_of(spec);
+    if (dims_of(spec, vector) == spec.all_dims()) std::swap(vector, matrix);
+    if (is_operand(matrix) && dims_of(spec, matrix) == spec.all_dims() &&
+        dims_of(spec, vector) != spec.all_dims())
+      return spec.operand[matrix].level <= Level::kL1;
+  }
   for (int o = 0; o < spec.operand_count; o++)
     if (spec.operand[o].level <= Level::kL1 && spec.operand[o].dims != 0) return true;
   return false;
@@ -85,16 +102,18 @@ ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionCo
   const DimMask reduced = spec.reduced();
   const Widths& w = widths(context);
   reduced_ = has_dim(reduced, dim);
+  if (takes_tiles(spec, *context.target)) tile_rows_ = context.target->tiles.rows;
   if (reduced_) {
     reduces_more_ = std::popcount(reduced) > 1;
     reduced_tiles_ = w.reduced;
+    if (tile_rows_ != 0)
+      reduced_tiles_ = w.tile_bytes / size_of(spec.operand[factors_of(spec)[0]].dtype);
     return;
   }
   longest_ = true;
   for (u8 d = 0; d < spec.rank; d++)
     if (!has_dim(reduced, d) && spec.size[d] > whole_) longest_ = false;
   blocks_ = w.blocks;
-  if (takes_tiles(spec, *context.target)) tile_rows_ = context.target->tiles.rows;
   const u8 v = unit_dim(spec.out());
   along_vectors_ = dim == v;
   if (along_vectors_) {
@@ -118,7 +137,9 @@ bool ChainTiles::has(u32 size) const {
     return std::has_single_bit(size) && (reduced_tiles_ & size) != 0;
   }
   if (size == 1) return true;
-  if (tile_rows_ != 0 && (size == tile_rows_ || size == 2 * tile_rows_)) return true;
+  if (tile_rows_ != 0 && (size == tile_rows_ || size == 2 * tile_rows_ ||
+                          (along_vectors_ && size == kTileColumns * tile_rows_)))
+    return true;
   if (along_vectors_) {
     if (is_vector_tile(size)) return true;
   } else if (size <= 16) {
@@ -182,6 +203,8 @@ bool stays_away(const Spec& spec, int operand, const ActionContext& context) {
   return operand != factors[0] && operand != factors[1] &&
          spec.operand[operand].dims == spec.out().dims;
 }
+
+bool keeps_near(const ActionContext& context) { return has_few_of_graphs(context); }
 
 bool needs_no_buffer(const Spec& spec, const ActionContext& context) {
   return context.restricts(Restriction::kOneBuffer) && unit_dim(spec.out()) != kNoDim;
@@ -249,6 +272,25 @@ std::optional<Action> batch_loop(const Spec& spec, const ActionContext& context)
   return std::nullopt;
 }
 
+/// Of a graph that multiplies: a dimension that all operands have, and share no lines of, or none.
+std::optional<Action> graph_loop(const Spec& spec, const ActionContext& context) {
+  if (!has_few_of_graphs(context)) return std::nullopt;
+  bool multiplies = false;
+  for (int s = 0; s < spec.stage_count; s++)
+    multiplies |= spec.stage[s].op == Op::kMulAdd && spec.stage[s].in[0] != spec.stage[s].in[1];
+  if (!multiplies) return std::nullopt;
+  DimMask all = static_cast<DimMask>(inner_dims(spec) & parallel_dims(spec));
+  for (int o = 0; o < spec.operand_count; o++) {
+    const Operand& x = spec.operand[o];
+    all = static_cast<DimMask>(all & x.dims);
+    if (unit_dim(x) != kNoDim) all = static_cast<DimMask>(all & ~(1u << unit_dim(x)));
+  }
+  for (u8 d = 0; d < spec.rank; d++)
+    if (has_dim(all, d) && spec.size[d] > 1 && may_tile(spec, d, 1))
+      return Action{ActionKind::kTile, d, {}, {}, 1};
+  return std::nullopt;
+}
+
 }  // namespace
 
 void keep_first_move(const Spec& spec, const ActionContext& context, ActionList& list) {
@@ -283,10 +325,11 @@ void keep_first_move(const Spec& spec, const ActionContext& context, ActionList&
 }
 
 std::optional<Action> sure_action(const Spec& spec, const ActionContext& context) {
-  if (!combines(spec) || !is_chain(spec)) return std::nullopt;
   if (register_operand(spec) >= 0 || has_free_operand(spec)) return std::nullopt;
   // Loops on several threads come before anything that stays on one core.
   if (!spec.serial && context.target->processors > 1) return std::nullopt;
+  if (!is_chain(spec)) return graph_loop(spec, context);
+  if (!combines(spec)) return std::nullopt;
   if (std::optional<Action> nearer = vector_nearer(spec, context)) return nearer;
   if (context.breadth == Breadth::kWhole) return std::nullopt;
   if (std::optional<Action> nearer = step_nearer(spec, context)) return nearer;

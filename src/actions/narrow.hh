@@ -43,6 +43,8 @@ bool is_usual_panel(u32 vectors, const ActionContext& context);
 bool comes_near(const Spec& spec, int operand, const ActionContext& context);
 /// An operand of a step that every result reads another element of: it is best where it is.
 bool stays_away(const Spec& spec, int operand, const ActionContext& context);
+/// Are values of graphs kept at one level, the nearest of which they take half?
+bool keeps_near(const ActionContext& context);
 /// One buffer of a chain's sums is enough: the output.
 bool needs_no_buffer(const Spec& spec, const ActionContext& context);
 
@@ -52,7 +54,7 @@ bool needs_no_buffer(const Spec& spec, const ActionContext& context);
 void keep_first_move(const Spec& spec, const ActionContext& context, ActionList& list);
 
 /// The only action of a Spec, where one is as good as sure: small operands of steps come nearer,
-/// and batches are loops.
+/// and batches are loops, also those of graphs.
 std::optional<Action> sure_action(const Spec& spec, const ActionContext& context);
 
 }  // namespace morello

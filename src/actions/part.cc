@@ -48,8 +48,9 @@ const KeptValue* find(std::span<const KeptValue> values, int stage) {
 /// that they write; what nothing uses is left out.
 class Part {
  public:
-  Part(const Spec& whole, StageMask stages, std::span<const KeptValue> kept)
-      : whole_(whole), stages_(stages), kept_(kept) {
+  Part(const Spec& whole, StageMask stages, std::span<const KeptValue> kept, Child& child)
+      : whole_(whole), stages_(stages), kept_(kept), child_(child), part_(child.spec) {
+    part_ = {};
     part_.serial = whole.serial;
     part_.rank = whole.rank;
     part_.size = whole.size;
@@ -57,11 +58,11 @@ class Part {
   }
 
   /// The values are written to their places, and those of no other stages are.
-  Child into(std::span<const KeptValue> values, const Limits& limits) {
+  void into(std::span<const KeptValue> values, const Limits& limits) {
     targets_ = values;
-    return finish(limits);
+    finish(limits);
   }
-  Child to_outputs(const Limits& limits) { return finish(limits); }
+  void to_outputs(const Limits& limits) { finish(limits); }
 
  private:
   struct Place {
@@ -228,7 +229,7 @@ class Part {
     part_.stage[--part_.stage_count] = Stage{};
   }
 
-  Child finish(const Limits& limits) {
+  void finish(const Limits& limits) {
     add_operands();
     add_stages();
     add_diagonal();
@@ -240,17 +241,18 @@ class Part {
     }
     for (int d = 0; d < part_.rank; d++)
       if (!has_dim(used, d)) part_.size[d] = 1;  // as good as that
-    Child child{part_, limits, 1, {}};
-    drop_unit_dims(child.spec, &child.binding);
-    child.binding.operand = binding_;
-    assert_canonical(child.spec);
-    return child;
+    drop_unit_dims(part_, &child_.binding);
+    child_.binding.operand = binding_;
+    child_.limits = limits;
+    child_.times = 1;
+    assert_canonical(part_);
   }
 
   const Spec& whole_;
   StageMask stages_;
   std::span<const KeptValue> kept_, targets_;
-  Spec part_;
+  Child& child_;
+  Spec& part_;     // the child's
   u32 added_ = 0;  // operands of the part, by bit_of()
   std::array<u8, kMaxOperands> binding_{};
   std::array<Place, kMaxOperands> outputs_{};
@@ -259,13 +261,14 @@ class Part {
 
 }  // namespace
 
-Child part_before(const Spec& whole, std::span<const KeptValue> kept, const Limits& limits) {
-  return Part(whole, with_sources(whole, stages_of(kept), 0), {}).into(kept, limits);
+void part_before(const Spec& whole, std::span<const KeptValue> kept, const Limits& limits,
+                 Child& out) {
+  Part(whole, with_sources(whole, stages_of(kept), 0), {}, out).into(kept, limits);
 }
 
-Child part_after(const Spec& whole, std::span<const KeptValue> kept, const Limits& limits) {
-  return Part(whole, stages_after(whole, stages_of(kept), kept[0].readable), kept)
-      .to_outputs(limits);
+void part_after(const Spec& whole, std::span<const KeptValue> kept, const Limits& limits,
+                Child& out) {
+  Part(whole, stages_after(whole, stages_of(kept), kept[0].readable), kept, out).to_outputs(limits);
 }
 
 namespace {
@@ -341,12 +344,12 @@ int output_for_value(const Spec& whole, int stage) {
   return -1;
 }
 
-Child fill_part(const Spec& whole, const Stage& stage, u32 bits, const Limits& limits) {
+void fill_part(const Spec& whole, const Stage& stage, u32 bits, const Limits& limits, Child& out) {
   Spec fill = whole;  // whose stage reads nothing
   fill.stage = {Stage{.op = Op::kFill, .dtype = stage.dtype, .constant = bits}};
   fill.stage_count = 1;
   const KeptValue filled{0, whole.operand[stage.out], stage.out};
-  return Part(fill, 1, {}).into(std::span(&filled, 1), limits);
+  Part(fill, 1, {}, out).into(std::span(&filled, 1), limits);
 }
 
 }  // namespace morello

@@ -19,11 +19,13 @@ struct KeptValue {
 
 /// What it takes to compute the values into their places.
 /// REQUIRES: fits_cut().
-Child part_before(const Spec& whole, std::span<const KeptValue> kept, const Limits& limits);
+void part_before(const Spec& whole, std::span<const KeptValue> kept, const Limits& limits,
+                 Child& out);
 /// What it takes to compute the outputs, with the values read from their places. Stages that both
 /// parts need, other than those that are kept, are in both.
 /// REQUIRES: fits_cut().
-Child part_after(const Spec& whole, std::span<const KeptValue> kept, const Limits& limits);
+void part_after(const Spec& whole, std::span<const KeptValue> kept, const Limits& limits,
+                Child& out);
 /// Are there places enough for the operands of both parts, does the second have anything to do, and
 /// nothing to read that the first part overwrites?
 /// @param stages  those whose values are kept: bit s.
@@ -34,7 +36,7 @@ bool fits_cut(const Spec& whole, u32 stages, bool readable);
 int output_for_value(const Spec& whole, int stage);
 
 /// `out` filled with `bits`, of the element type of `stage`.
-Child fill_part(const Spec& whole, const Stage& stage, u32 bits, const Limits& limits);
+void fill_part(const Spec& whole, const Stage& stage, u32 bits, const Limits& limits, Child& out);
 
 }  // namespace morello
 

@@ -124,6 +124,8 @@ template <class F>
 void each_level(u64 lines, const ActionContext& context, F f) {
   const u64 l1 = lines_of_code(limits_of(*context.target).at(Level::kL1));
   const u64 l2 = lines_of_code(limits_of(*context.target).at(Level::kL2));
+  if (keeps_near(context))
+    return f(lines <= l1 / 2 ? Level::kL1 : lines <= l2 / 2 ? Level::kL2 : Level::kMemory);
   if (lines <= l1) f(Level::kL1);
   if (lines <= l2 && lines > l1 / 16) f(Level::kL2);
   if (lines > l2 / 4) f(Level::kMemory);

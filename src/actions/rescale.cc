@@ -133,8 +133,8 @@ bool derive_rescale(const Spec& spec, const Limits& limits, const Action& a, con
   Limits rest = limits;
   if (!subtract(rest, d.level, d.amount)) return false;
   const std::span kept(cut.kept.data(), cut.count);
-  d.child[0] = part_before(cut.rescaled.whole, kept, rest);
-  d.child[1] = part_after(cut.rescaled.whole, kept, rest);
+  part_before(cut.rescaled.whole, kept, rest, d.child[0]);
+  part_after(cut.rescaled.whole, kept, rest, d.child[1]);
   d.count = 2;
   return true;
 }

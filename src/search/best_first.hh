@@ -6,12 +6,10 @@
 // Every (key, limits) pair keeps its open actions in a heap ordered by a lower bound f of their
 // cost. improve(pair, bound) takes the best action, improves its children just far enough to pass
 // the second best, and puts it back with its better f, until the best action is complete (it is
-// then the optimum) or the pair's lower bound reaches `bound`. Nothing is forgotten between visits,
-// so nothing is redone.
+// then the optimum) or the pair's lower bound reaches `bound`. No visit redoes what one before did.
 //
-// Among actions of equal cost the first in Problem::order() wins, whatever the order of the visits:
-// an action is taken only when no incomplete one could still reach its cost. So the result is the
-// same for any number of threads; they work in the same graph (see improve()).
+// Of equal costs the first in Problem::order() wins: an action is taken only when no incomplete one
+// could still reach its cost. So the result is the same for any number of threads, in one graph.
 #ifndef MORELLO_SEARCH_BEST_FIRST_HH
 #define MORELLO_SEARCH_BEST_FIRST_HH
 
@@ -34,10 +32,9 @@ namespace morello {
 
 /// Problem has: types Key, Limits, Action, Derivation (count, own, child[i].{spec, limits, times}),
 /// Use (what peaks need of a derivation); hash(key), clamp(key, limits), loosen(limits) (at least
-/// as much, and one of few), lower_bound(key, limits), quick_bound(key, limits), list(key, limits,
-/// vector<Action>-like), preview(key, limits, action, derivation) -> bool, use_of(derivation),
-/// peaks(use, children), order(action), and the constant kMaxChildren. See spec_problem.hh and the
-/// toy problems in the tests.
+/// as much, and one of few), is_heavy(key), lower_bound(key, limits), quick_bound(key, limits),
+/// list(key, limits, vector<Action>-like), preview(key, limits, action, derivation) -> bool,
+/// use_of(derivation), peaks(use, children), order(action), kMaxChildren. See spec_problem.hh.
 template <class Problem>
 class BestFirst {
  public:
@@ -104,8 +101,8 @@ class BestFirst {
   };
 
   /// Solves (key, limits). False if the search was stopped before, or no solution costs less than
-  /// `bound`; it can be resumed by calling again. Several threads may solve the same pair, or
-  /// others, each with its own worker.
+  /// `bound`: then out.cost is a lower bound, and calling again resumes. Several threads may solve
+  /// the same pair, or others, each with its own worker.
   bool solve(const Key& key, const Limits& limits, Worker& w, Solution& out,
              i64 bound = kInfinite) {
     Entry& e = entry_of(key, limits, w);
@@ -184,6 +181,7 @@ class BestFirst {
   using Link = typename Open::Link;
 
   static bool solution_of(const Entry& e, Solution& out) {
+    out.cost = e.low();
     if (!e.solved.load(std::memory_order_acquire)) return false;
     out = {e.feasible, e.low(), e.peaks, e.action};
     return true;
@@ -202,10 +200,11 @@ class BestFirst {
     return met(e, found, w);
   }
   Entry& met(Entry& e, bool found, Worker& w) {
-    if (found)
-      w.counts_.memo_hits++;
-    else
-      e.raise(problem_.lower_bound(e.key(), e.limits));
+    w.counts_.memo_hits += found;
+    if (found) return e;
+    const Key key = e.key();
+    w.counts_.work += kWorkOfPair[problem_.is_heavy(key)];
+    e.raise(problem_.lower_bound(key, e.limits));
     return e;
   }
 
@@ -214,6 +213,7 @@ class BestFirst {
     w.counts_.expanded++;
     const Key key = e.key();
     problem_.list(key, e.limits, w.actions_);
+    w.counts_.work += kWorkOfPreview[problem_.is_heavy(key)] * w.actions_.size();
     Derivation& d = w.derivation_;
     w.candidates_.clear();
     for (const Action& a : w.actions_) {
@@ -440,6 +440,7 @@ class BestFirst {
   /// Improves an action. False if one of its children has no implementation.
   bool advance(Candidate& c, i64 bound, Worker& w) {
     w.counts_.advances++;
+    w.counts_.work += kWorkOfAdvance;
     improve_children(*c.link, bound, w);
     bool complete = true;
     std::array<Limits, Problem::kMaxChildren> peaks;

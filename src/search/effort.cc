@@ -11,19 +11,18 @@
 namespace morello {
 namespace {
 
-/// What an expansion counts: in the whole space it lists about four times as many actions.
-constexpr u64 price_of(Breadth breadth) { return breadth == Breadth::kWhole ? 4 : 1; }
-
 /// Of what is searched whatever the effort, until there is a program: the fewest actions, few, and
 /// improving what these find. Only where that is no program, a narrow space.
-constexpr u64 kMostFewest = 4096, kMostStart = 3000, kMostAnyway = 4096;
-constexpr u64 kLeastImproving = 1500, kMostImproved = 3500;
-/// Where the fewest actions take so many, few are too many.
-constexpr u64 kLarge = 1000;
+constexpr u64 kMostFewest = 3000 * kWorkOfExpansion, kMostStart = 2500 * kWorkOfExpansion,
+              kMostAnyway = 4096 * kWorkOfExpansion;
+/// In all, with improving what was found: by so much at least.
+constexpr u64 kMostImproved = 3800 * kWorkOfExpansion, kLeastImproving = 1250 * kWorkOfExpansion;
+/// Where the fewest actions take so much, few are too many.
+constexpr u64 kLarge = 650 * kWorkOfExpansion;
 /// Of what is near.
-constexpr u64 kMostNear = 2048;
+constexpr u64 kMostNear = 2048 * kWorkOfExpansion;
 /// What is near suffices if it costs no more than this many times what is expected: the best of its
-/// space, or what is known of that when the expansions are used up.
+/// space, or what is known of that when the work is done.
 constexpr double kGoodEnough = 1.1, kGoodUnfinished = 1.01;
 
 class Parts {
@@ -48,7 +47,7 @@ class Parts {
       if (breadth == Breadth::kWhole && (!best_ || is_exact()))
         most = 0;  // until there is one
       else if (breadth != Breadth::kNarrow && best_)
-        most = (options_.effort - std::min(options_.effort, used_)) / price_of(breadth);
+        most = effort() - std::min(effort(), used_);
       if (most == 0 && best_ && !is_exact()) break;
       SearchPart part{breadth, most, best_ ? &*best_ : nullptr};
       if (breadth == Breadth::kNarrow) {
@@ -65,6 +64,8 @@ class Parts {
 
  private:
   bool is_exact() const { return options_.effort == kExactEffort; }
+  /// Work.
+  u64 effort() const { return static_cast<u64>(saturating_mul(options_.effort, kWorkOfExpansion)); }
 
   void note(const std::optional<Error>& error) {
     const bool empty = error && (error->status == MORELLO_NO_IMPLEMENTATION ||
@@ -85,12 +86,12 @@ class Parts {
     part.improvements = kLeastImproving;
     part.improves_until = kMostImproved;
     part.improves_from = kLarge;
-    const auto again = [&] {
-      *error = search(part);
-      note(*error);
-      return !*error && !failed_ && !all_.budget_ended;
-    };
-    if (!again() || used_ >= kLarge) return;
+    PartSearch first(spec_, target_, options_for(part), part);
+    SearchStats stats;
+    Result<ImplTree> found = first.run(&stats);
+    *error = take(std::move(found), stats);
+    note(*error);
+    if (*error || failed_ || all_.budget_ended || used_ >= kLarge) return;
     SearchPart few{Breadth::kFew, kMostStart - used_, &*best_};
     few.improvements = kLeastImproving;
     few.improves_until = kMostImproved - used_;
@@ -99,10 +100,10 @@ class Parts {
     *error = search(few);
     note(*error);
     if (failed_ || all_.budget_ended || ended) return;
-    // What few actions would have found was not; `part` has not improved what it found.
-    part.improves_from = part.improves_until = 0;
-    part.best = &*best_;
-    again();
+    // What few actions would have found was not; what the fewest found is not improved yet.
+    found = first.improve(*best_, kMostImproved - used_, options_for(part).time_budget_us, &stats);
+    *error = take(std::move(found), stats);
+    note(*error);
   }
 
   /// Where searches begin.
@@ -131,21 +132,29 @@ class Parts {
     if (!best_) return false;
     if (all_.budget_ended) return true;
     if (is_exact() || options_.effort > kQuickEffort) return false;
-    const double good = all_.expanded < kMostNear ? kGoodEnough : kGoodUnfinished;
+    const double good = all_.work < kMostNear ? kGoodEnough : kGoodUnfinished;
     return static_cast<double>(best_->nodes[0].cost) <=
            good * static_cast<double>(near.expected_cost(root));
   }
 
   std::optional<Error> search(const SearchPart& part) {
+    SearchStats stats;
+    Result<ImplTree> tree = search_part(spec_, target_, options_for(part), part, &stats);
+    return take(std::move(tree), stats);
+  }
+
+  SearchOptions options_for(const SearchPart& part) const {
     SearchOptions options = options_;
     // How much several threads expand is chance.
-    if (part.expansions != 0 || !is_exact()) options.search_threads = 1;
+    if (part.work != 0 || !is_exact()) options.search_threads = 1;
     if (options.time_budget_us != 0)
       options.time_budget_us -= std::min(options.time_budget_us - 1, all_.microseconds);
-    SearchStats stats;
-    Result<ImplTree> tree = search_part(spec_, target_, options, part, &stats);
+    return options;
+  }
+
+  std::optional<Error> take(Result<ImplTree> tree, const SearchStats& stats) {
     add(stats);
-    used_ += stats.expanded * price_of(part.breadth);
+    used_ += stats.work;
     if (!tree) return std::move(tree.error());
     // Of equal ones that of the whole space, which is the one that an exact search takes.
     if (!best_ || stats.optimal || tree->nodes[0].cost < best_->nodes[0].cost) {
@@ -156,6 +165,7 @@ class Parts {
   }
 
   void add(const SearchStats& s) {
+    all_.work += s.work;
     all_.specs += s.specs;
     all_.states += s.states;
     all_.expanded += s.expanded;
@@ -175,7 +185,7 @@ class Parts {
   const Target& target_;
   SearchOptions options_;
   SearchStats all_;
-  u64 used_ = 0;  // of the effort
+  u64 used_ = 0;  // work, of the effort
   bool failed_ = false;
   std::optional<ImplTree> best_;
 };

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Searches that may end early: what a table decides for near sizes first, and with an effort
-// narrower spaces, each by the exact algorithm with a memo of its own, until a number of expansions
-// is used up.
+// narrower spaces, each by the exact algorithm with a memo of its own, until so much work
+// is done.
 #ifndef MORELLO_SEARCH_EFFORT_HH
 #define MORELLO_SEARCH_EFFORT_HH
+
+#include <memory>
 
 #include "actions/action.hh"
 #include "search/spec_problem.hh"
@@ -14,11 +16,11 @@ namespace morello {
 /// One search of several.
 struct SearchPart {
   Breadth breadth = Breadth::kWhole;
-  u64 expansions = 0;                         // at most; 0: any number
+  u64 work = 0;                               // at most (search/counts.hh); 0: any amount
   const ImplTree* best = nullptr;             // what the parts before found
   const SpecProblem::Guide* guide = nullptr;  // a space of its own, in place of `breadth`'s
   bool ignores_limits = false;                // the guide
-  /// Expansions for improving what is found (search/improve.hh), at most, if it took no fewer than
+  /// Work of improving what is found (search/improve.hh), at most, if it took no less than
   /// `improves_from` to find it: `improvements`, or what is left of `improves_until`.
   u64 improvements = 0, improves_until = 0, improves_from = 0;
   bool* ended = nullptr;  // set to whether all of the space was searched, unless it is null
@@ -29,6 +31,26 @@ struct SearchPart {
 /// whole space.
 Result<ImplTree> search_part(const Spec& spec, const Target& target, const SearchOptions& options,
                              const SearchPart& part, SearchStats* stats);
+
+/// The same, of a search that is remembered, to improve what it found later on.
+class PartSearch {
+ public:
+  /// The Spec and the target are referred to.
+  PartSearch(const Spec& spec, const Target& target, const SearchOptions& options,
+             const SearchPart& part);
+  ~PartSearch();
+  PartSearch(const PartSearch&) = delete;
+  PartSearch& operator=(const PartSearch&) = delete;
+
+  Result<ImplTree> run(SearchStats* stats);
+  /// What is found by so much more work, or `tree` if that is nothing better. `stats`: of this.
+  /// REQUIRES: run() has found a program.
+  Result<ImplTree> improve(const ImplTree& tree, u64 work, u64 time_budget_us, SearchStats* stats);
+
+ private:
+  struct Search;
+  std::unique_ptr<Search> search_;
+};
 
 /// synthesize() of searches that may end early. What is near comes first (SearchOptions::near); it
 /// is all, if it is good enough and the effort no more than kQuickEffort. With an effort, a program

@@ -10,8 +10,11 @@ namespace {
 
 /// Of the program's cost, that a decision has to save at least.
 constexpr double kLeastSaved = 0.001;
-/// Expansions for one decision, in rounds: those that take many wait until all others were tried.
-constexpr u64 kMostForOne[] = {100, 400, 1600};
+/// Work for one decision, in rounds: those that take much wait until all others were tried.
+constexpr u64 kMostForOne[] = {75 * kWorkOfExpansion, 300 * kWorkOfExpansion,
+                               1200 * kWorkOfExpansion};
+/// Of looking up an action's children.
+constexpr u64 kWorkOfRaise = 12;
 /// What an action is improved by at least, as in any search: see best_first.hh.
 constexpr int kSlackShift = 10;
 
@@ -59,8 +62,12 @@ Improvement::Value Improvement::value(const Spec& spec, Limits limits, bool quic
   clamp_limits(spec, limits);
   if (const Known* known = best_.find({spec, limits})) return {known->cost, true};
   SpecSearch::Solution solution;
+  if (!quick) {  // in one look-up
+    const bool known = search_.solve(spec, limits, worker_, solution, 0);
+    return {solution.cost, known};
+  }
   if (search_.known(spec, limits, solution)) return {solution.cost, true};
-  return {quick ? problem_.quick_bound(spec, limits) : search_.low(spec, limits, worker_), false};
+  return {problem_.quick_bound(spec, limits), false};
 }
 
 namespace {
@@ -88,16 +95,16 @@ void Improvement::list(const Step& step, i64 target) {
     if (f < target) heap_.push_back({f, a});
   }
   std::make_heap(heap_.begin(), heap_.end(), is_worse);
-  listed_(list_.size());
+  worked_({.work = kWorkOfPreview[0] * list_.size(), .expanded = 1, .previews = list_.size()});
 }
 
-/// True if another action costs less than `target`: then that is decided. False after `most`
-/// expansions, or so.
+/// True if another action costs less than `target`: then that is decided. False after so
+/// much work.
 bool Improvement::improve(const Step& step, i64 target, u64 most) {
-  const u64 before = search_.counts().expanded;
+  const u64 before = search_.counts().work;
   list(step, target);
   while (!heap_.empty() && !search_.stopped()) {
-    if (search_.counts().expanded - before >= most) return false;
+    if (search_.counts().work - before >= most) return false;
     std::pop_heap(heap_.begin(), heap_.end(), is_worse);
     Candidate top = heap_.back();
     heap_.pop_back();
@@ -119,6 +126,7 @@ bool Improvement::raise(const Pair& pair, Candidate& top, i64 second, i64 target
   Derivation& d = derivation_;
   preview(pair.spec, pair.limits, top.action, whole_, d);
   const size_t count = static_cast<size_t>(d.count);
+  worked_({.work = kWorkOfRaise});
   std::array<Value, kMaxChildren> values{};
   for (size_t i = 0; i < count; i++)
     values[i] = value(d.child[i].spec, d.child[i].limits, /*quick=*/false);
@@ -145,7 +153,8 @@ bool Improvement::raise(const Pair& pair, Candidate& top, i64 second, i64 target
   return top.f <= second && top.f < target;
 }
 
-/// Improves one decision. False if there is none left, at `most` expansions for each.
+/// Improves one decision. False if there is none left, at so much work for
+/// each.
 bool Improvement::improve_one(u64 most) {
   const double least = kLeastSaved * static_cast<double>(program_.back().cost);
   for (size_t i = program_.size(); i-- > 0 && !search_.stopped();) {

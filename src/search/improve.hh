@@ -19,18 +19,18 @@ namespace morello {
 /// program is never dearer than before, wherever this ends.
 class Improvement {
  public:
-  /// Called with the number of actions that were listed for a pair: it counts as an expansion.
-  using Listed = std::function<void(size_t actions)>;
+  /// Called with what was done besides the search's own.
+  using Worked = std::function<void(const SearchCounts&)>;
 
   /// `start` decides what the search has not solved. All are referred to.
   Improvement(SpecSearch& search, const SpecProblem& problem, SpecSearch::Worker& worker,
-              const ActionContext& whole, const Decisions& start, const Listed& listed)
+              const ActionContext& whole, const Decisions& start, const Worked& worked)
       : search_(search),
         problem_(problem),
         worker_(worker),
         whole_(whole),
         start_(start),
-        listed_(listed) {}
+        worked_(worked) {}
 
   /// Until the search is stopped, or nothing is left to improve. REQUIRES: `start` or the search
   /// has a program for the pair.
@@ -74,9 +74,9 @@ class Improvement {
   SpecSearch::Worker& worker_;
   const ActionContext& whole_;
   const Decisions& start_;
-  const Listed& listed_;
+  const Worked& worked_;
   InsertionMap<Pair, Known> best_;  // of all pairs that were in the program
-  InsertionMap<Pair, u64> tried_;   // with so many expansions; ~0: nothing is cheaper
+  InsertionMap<Pair, u64> tried_;   // with so much work; ~0: nothing is cheaper
   std::vector<Step> program_;       // children first
   ActionList list_;
   std::vector<Candidate> heap_;

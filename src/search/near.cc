@@ -76,15 +76,19 @@ void NearDecisions::list_decided(const Spec& spec, const Limits& limits, ActionL
     if (std::any_of(found.begin(), found.end(), same)) return;
     if (!is_listed(spec, limits, *action, context_, scratch)) return;
     if (!preview(spec, limits, *action, context_, d)) return;
-    i64 cost = d.own;
-    for (int i = 0; i < d.count; i++) {
-      Limits rest = d.child[i].limits;
-      clamp_limits(d.child[i].spec, rest);
-      cost =
-          saturating_add(cost, saturating_mul(d.child[i].times, bounds_.of(d.child[i].spec, rest)));
-    }
-    found.push_back({cost, *action});
+    found.push_back({0, *action});
   });
+  if (found.size() > kMostListed)
+    for (Candidate& c : found) {
+      preview(spec, limits, c.action, context_, d);
+      c.bound = d.own;
+      for (int i = 0; i < d.count; i++) {
+        Limits rest = d.child[i].limits;
+        clamp_limits(d.child[i].spec, rest);
+        c.bound = saturating_add(
+            c.bound, saturating_mul(d.child[i].times, bounds_.of(d.child[i].spec, rest)));
+      }
+    }
   std::stable_sort(found.begin(), found.end(),
                    [](const Candidate& a, const Candidate& b) { return a.bound < b.bound; });
   for (size_t i = 0; i < std::min(kMostListed, found.size()); i++) out.add(found[i].action);

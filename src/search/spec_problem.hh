@@ -11,6 +11,7 @@
 #include "actions/clamp.hh"
 #include "cost/bounds.hh"
 #include "search/best_first.hh"
+#include "spec/roles.hh"
 
 namespace morello {
 
@@ -67,6 +68,8 @@ class SpecProblem {
         guide_(guide) {}
 
   u64 hash(const Spec& spec) const { return hash_of(spec); }
+  /// Graphs have cuts to preview, and a bound for each stage.
+  bool is_heavy(const Spec& spec) const { return !is_chain(spec); }
   i64 lower_bound(const Spec& spec, const Limits& limits) const {
     return part_of(bounds_.of(spec, limits));
   }

@@ -34,10 +34,30 @@ class Synthesis {
         worker_(search_),
         root_(spec),
         limits_(limits_of(adjusted_)),
-        most_(part.expansions),
+        most_(part.work),
         next_progress_(options.progress_us) {
     root_.serial = options.threads <= 1;
     if (part.best) best_ = *part.best;
+  }
+
+  /// After run(): improves what it found, which costs no less than `tree`, by so much work. What is
+  /// counted and measured begins anew.
+  Result<ImplTree> improve_more(const ImplTree& tree, u64 work, u64 time_budget_us,
+                                SearchStats* stats) {
+    counted_ = stats_now(false, 0);
+    start_ = Clock::now();
+    next_progress_ = options_.progress_us;
+    options_.time_budget_us = time_budget_us;
+    part_.improvements = work;
+    part_.improves_from = part_.improves_until = 0;
+    std::optional<ImplTree> better = tree;
+    improve(better);
+    const i64 bound = bound_now(worker_);
+    if (stats) *stats = stats_now(false, bound);
+    if (std::optional<Error> error = wrong_bound(search_, adjusted_)) return std::move(*error);
+    if (!better) return error_of(bound);
+    if (std::optional<Error> error = below_bound(*better, bound)) return std::move(*error);
+    return std::move(*better);
   }
 
   Result<ImplTree> run(SearchStats* stats) {
@@ -95,7 +115,7 @@ class Synthesis {
       stop_ = Stop::kTime;
     else if (options_.memory_budget_bytes && search_.bytes() > options_.memory_budget_bytes)
       stop_ = Stop::kMemory;
-    else if (most_ != 0 && search_.counts().expanded + listed_.expanded >= most_)
+    else if (most_ != 0 && search_.counts().work + improving_.work >= most_)
       stop_ = Stop::kEffort;
     if (stop_ != Stop::kNone) return false;
     if (options_.progress && microseconds() >= next_progress_) {
@@ -109,7 +129,7 @@ class Synthesis {
     // Its own worker: the search is in the middle of using the other one.
     SpecSearch::Worker w(search_);
     // Completing expands pairs, and an effort counts all that are expanded.
-    if (part_.expansions == 0)
+    if (part_.work == 0)
       if (auto tree = incumbent(search_, problem_, w, root_, limits_, target_, 1))
         if (!best_ || tree->nodes[0].cost < best_->nodes[0].cost) best_ = std::move(tree);
     options_.progress({search_.entries(), search_.counts().previews, search_.bytes(),
@@ -118,7 +138,7 @@ class Synthesis {
 
   bool search(SpecSearch::Solution& solution) {
     // An effort is counted one by one, for the result to be the same.
-    worker_.set_check([this] { return check(); }, part_.expansions != 0 ? 1 : kPollEvery);
+    worker_.set_check([this] { return check(); }, part_.work != 0 ? 1 : kPollEvery);
     if (!check()) return false;
     Threads helpers([this] { search_.stop(); });
     if (options_.search_threads > 1)  // fewer, if the system has no more: the result is the same
@@ -142,10 +162,10 @@ class Synthesis {
     if (!tree || search_.violation() || (stop_ != Stop::kNone && stop_ != Stop::kEffort))
       return false;
     worker_.flush();
-    const u64 expanded = search_.counts().expanded;
-    if (expanded < part_.improves_from) return false;
+    const u64 work = search_.counts().work;
+    if (work < part_.improves_from) return false;
     const Stop before = std::exchange(stop_, Stop::kNone);
-    most_ = std::max(expanded + part_.improvements, part_.improves_until);
+    most_ = std::max(work + part_.improvements, part_.improves_until);
     worker_.set_check([this] { return check(); }, 1);
     search_.allow();
     ActionContext whole = problem_.context();
@@ -154,12 +174,11 @@ class Synthesis {
       const Action* action = completed_.find({spec, limits});
       return action ? std::optional(*action) : std::nullopt;
     };
-    const Improvement::Listed listed = [this](size_t actions) {
-      listed_.expanded++;
-      listed_.previews += actions;
+    const Improvement::Worked worked = [this](const SearchCounts& counts) {
+      improving_.add(counts);
       if (!check()) search_.stop();
     };
-    Improvement improvement(search_, problem_, worker_, whole, start, listed);
+    Improvement improvement(search_, problem_, worker_, whole, start, worked);
     improvement.run(root_, limits_);
     worker_.set_check({});
     search_.allow();
@@ -190,16 +209,17 @@ class Synthesis {
   SearchStats stats_now(bool optimal, i64 bound) {
     worker_.flush();
     SearchCounts c = search_.counts();
-    c.add(listed_);
+    c.add(improving_);
     SearchStats s;
-    s.specs = search_.keys();
-    s.states = search_.entries();
-    s.expanded = c.expanded;
-    s.previews = c.previews;
-    s.misfits = c.misfits;
-    s.advances = c.advances;
-    s.memo_hits = c.memo_hits;
-    s.borrowed = c.borrowed;
+    s.specs = search_.keys() - counted_.specs;
+    s.states = search_.entries() - counted_.states;
+    s.work = c.work - counted_.work;
+    s.expanded = c.expanded - counted_.expanded;
+    s.previews = c.previews - counted_.previews;
+    s.misfits = c.misfits - counted_.misfits;
+    s.advances = c.advances - counted_.advances;
+    s.memo_hits = c.memo_hits - counted_.memo_hits;
+    s.borrowed = c.borrowed - counted_.borrowed;
     s.bytes = search_.bytes();
     s.microseconds = microseconds();
     s.optimal = optimal;
@@ -232,9 +252,9 @@ class Synthesis {
   static constexpr u32 kTries = 30;
 
   const Target& target_;
-  const SearchOptions& options_;
-  const SearchPart part_;
-  const Clock::time_point start_ = Clock::now();
+  SearchOptions options_;
+  SearchPart part_;
+  Clock::time_point start_ = Clock::now();
   Target adjusted_;
   SpecProblem problem_;
   SpecSearch search_;
@@ -242,14 +262,28 @@ class Synthesis {
   Spec root_;
   Limits limits_;
   Stop stop_ = Stop::kNone;
-  u64 most_;  // expansions, if it is not 0
+  u64 most_;  // work, if it is not 0
   u64 next_progress_;
   std::optional<ImplTree> best_;
-  SearchCounts listed_;     // of improvements
+  SearchCounts improving_;  // besides what the search counts
+  SearchStats counted_;     // before an improvement that came later
   DecidedPairs completed_;  // what a search that was ended decides
 };
 
 }  // namespace
+
+struct PartSearch::Search : Synthesis {
+  using Synthesis::Synthesis;
+};
+PartSearch::PartSearch(const Spec& spec, const Target& target, const SearchOptions& options,
+                       const SearchPart& part)
+    : search_(std::make_unique<Search>(spec, target, options, part)) {}
+PartSearch::~PartSearch() = default;
+Result<ImplTree> PartSearch::run(SearchStats* stats) { return search_->run(stats); }
+Result<ImplTree> PartSearch::improve(const ImplTree& tree, u64 work, u64 time_budget_us,
+                                     SearchStats* stats) {
+  return search_->improve_more(tree, work, time_budget_us, stats);
+}
 
 Result<ImplTree> search_part(const Spec& spec, const Target& target, const SearchOptions& options,
                              const SearchPart& part, SearchStats* stats) {

@@ -30,8 +30,8 @@ struct SearchOptions {
   u32 search_threads = 1;       // that search; no influence on the result
   u64 time_budget_us = 0;       // 0: none
   u64 memory_budget_bytes = 0;  // 0: none
-  /// Most pairs that are expanded (search/effort.hh); kExactEffort: until the cheapest is proven.
-  /// With one, search_threads is 1.
+  /// Most work, in that of usual expansions (search/effort.hh); kExactEffort: until the cheapest is
+  /// proven. With one, search_threads is 1.
   u64 effort = kExactEffort;
   /// Called by the thread that called synthesize(), at most every `progress_us` microseconds.
   std::function<void(const SearchProgress&)> progress;
@@ -46,6 +46,7 @@ struct SearchOptions {
 };
 
 struct SearchStats {
+  u64 work = 0;  // what an effort counts: search/counts.hh
   u64 specs = 0, states = 0, expanded = 0, previews = 0, misfits = 0, advances = 0, memo_hits = 0;
   u64 borrowed = 0;
   u64 bytes = 0;

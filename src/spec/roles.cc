@@ -54,22 +54,12 @@ int broadcast_stage(const Spec& spec) {
   return s;
 }
 
-DimMask dims_of(const Spec& spec, Ref ref) {
-  if (is_operand(ref)) return spec.operand[ref].dims;
-  if (!is_value(ref)) return 0;
-  const Stage& stage = spec.stage[stage_of(ref)];
-  return static_cast<DimMask>(dims_of(spec, stage) & ~stage.reduce);
-}
+namespace {
 
-DimMask dims_of(const Spec& spec, const Stage& stage) {
-  DimMask dims = stage.reduce;
-  for (Ref in : stage.in) dims = static_cast<DimMask>(dims | dims_of(spec, in));
-  return dims;
-}
-
-std::array<DimMask, kMaxStages> dims_of_stages(const Spec& spec) {
+/// dims_of_stages() of the first ones.
+std::array<DimMask, kMaxStages> dims_up_to(const Spec& spec, int last) {
   std::array<DimMask, kMaxStages> all{};
-  for (int s = 0; s < spec.stage_count; s++) {
+  for (int s = 0; s <= last; s++) {
     DimMask dims = spec.stage[s].reduce;
     for (Ref in : spec.stage[s].in) {
       if (is_operand(in)) dims = static_cast<DimMask>(dims | spec.operand[in].dims);
@@ -80,6 +70,25 @@ std::array<DimMask, kMaxStages> dims_of_stages(const Spec& spec) {
     all[s] = dims;
   }
   return all;
+}
+
+}  // namespace
+
+DimMask dims_of(const Spec& spec, Ref ref) {
+  if (is_operand(ref)) return spec.operand[ref].dims;
+  if (!is_value(ref)) return 0;
+  const int last = stage_of(ref);
+  return static_cast<DimMask>(dims_up_to(spec, last)[last] & ~spec.stage[last].reduce);
+}
+
+DimMask dims_of(const Spec& spec, const Stage& stage) {
+  DimMask dims = stage.reduce;
+  for (Ref in : stage.in) dims = static_cast<DimMask>(dims | dims_of(spec, in));
+  return dims;
+}
+
+std::array<DimMask, kMaxStages> dims_of_stages(const Spec& spec) {
+  return dims_up_to(spec, spec.stage_count - 1);
 }
 
 u64 points_of(const Spec& spec, DimMask dims) {

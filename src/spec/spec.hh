@@ -121,8 +121,11 @@ struct Stage {
   Ref out = kNoRef;  // the operand that the value is written to, or nothing
   u8 reserved = 0;
   u32 constant = 0;  // bits in `dtype`: of a fill its value; of others what kConstant is
-  friend bool operator==(const Stage&, const Stage&) = default;
+  friend bool operator==(const Stage& a, const Stage& b) {
+    return std::memcmp(&a, &b, sizeof a) == 0;
+  }
 };
+static_assert(std::has_unique_object_representations_v<Stage>);
 /// Does it combine values over reduced dimensions, of which tiling may have left none?
 constexpr bool is_reduction(const Stage& stage) {
   return stage.op == Op::kMulAdd || (is_binary(stage.op) && stage.in[1] == kNoRef);

@@ -87,6 +87,7 @@ struct ToyProblem {
   u64 hash(u32 key) const { return key * 0x9e3779b97f4a7c15ull >> 7; }
   void clamp(u32, ToyLimits&) const {}
   i64 lower_bound(u32 key, const ToyLimits&) const { return bound[key]; }
+  bool is_heavy(u32) const { return false; }
   i64 quick_bound(u32 key, const ToyLimits&) const { return bound[key] / 2; }
   void list(u32 key, const ToyLimits&, ActionList& out) const {
     out.clear();

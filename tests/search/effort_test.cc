@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cost/bounds.hh"
+#include "search/counts.hh"
 #include "spec/statement.hh"
 
 namespace morello {
@@ -45,6 +46,8 @@ Found find(const Spec& spec, u64 effort) {
 }
 
 constexpr u64 kQuick = 2000;
+/// Usual expansions that one expansion may be: it is not left in its middle.
+constexpr u64 kMostAtOnce = 10;
 
 const char* const kSpecs[] = {
     "matmul f32[37,61] f32[61,29]", "matmul f32[50,40]{0,1} f32[40,70] + f32[70] -> relu",
@@ -95,10 +98,16 @@ TEST_SUITE("search") {
 
   TEST_CASE("an effort ends the search, but for the narrowest space") {
     const Spec spec = spec_of("matmul f32[100,300] f32[300,90]");
-    const u64 least = find(spec, 1).stats.expanded;
-    for (u64 effort : {least + 1, least + 100}) CHECK(find(spec, effort).stats.expanded == effort);
-    // In the whole space expansions count four times.
-    CHECK(find(spec, 20000).stats.expanded <= 20000);
+    const u64 least = find(spec, 1).stats.work / kWorkOfExpansion;
+    for (u64 effort : {least + 2, least + 100}) {
+      const u64 work = find(spec, effort).stats.work;
+      CHECK(work >= effort * kWorkOfExpansion);
+      CHECK(work < (effort + kMostAtOnce) * kWorkOfExpansion);
+    }
+    // In the whole space an expansion is more work.
+    const SearchStats all = find(spec, 20000).stats;
+    CHECK(all.work < (20000 + kMostAtOnce) * kWorkOfExpansion);
+    CHECK(all.expanded < 20000);
   }
 
   TEST_CASE("of three operands that fit a cache two by two, the third is cut") {
@@ -123,6 +132,39 @@ TEST_SUITE("search") {
       CHECK(static_cast<double>(quick.cost) <
             batch.second * static_cast<double>(quick.stats.bound));
       CHECK(find(spec, 1).program == quick.program);
+    }
+  }
+
+  TEST_CASE("work is counted: the same in every run, more with each action, pair and improvement") {
+    const Spec spec = spec_of("attention f32[2,9,8] f32[2,7,8] f32[2,7,8]");
+    const SearchStats stats = find(spec, kQuick).stats;
+    CHECK(stats.work == find(spec, kQuick).stats.work);
+    CHECK(stats.work > kWorkOfPair[0] * stats.states + kWorkOfPreview[0] * stats.previews);
+    CHECK(stats.work < 2 * (kWorkOfPair[1] * stats.states + kWorkOfPreview[1] * stats.previews +
+                            kWorkOfAdvance * stats.advances));
+  }
+
+  TEST_CASE("a matrix by which vectors are multiplied is cut for caches after they came to L1") {
+    // 1.7 times the lower bound when it was not, once anything was in L1.
+    for (const char* text :
+         {"matmul f32[12,1,772] f32[12,772,1053]", "matmul f32[12,1,616] f32[12,616,622]"}) {
+      INFO(text);
+      const Found quick = find(spec_of(text), kQuick);
+      CHECK(static_cast<double>(quick.cost) < 1.15 * static_cast<double>(quick.stats.bound));
+    }
+  }
+
+  TEST_CASE("few actions of graphs end") {
+    // 17.8 and 5.5 times the lower bound when they did not, with values at two levels each and
+    // loops over heads anywhere.
+    constexpr std::pair<const char*, double> kMost[] = {
+        {"attention f32[6,33,213] f32[6,27,213] f32[6,27,213]", 1.3},
+        {"attention f32[1,845,115] f32[1,559,115] f32[1,559,115]", 1.7}};
+    for (const auto& graph : kMost) {
+      INFO(graph.first);
+      const Found quick = find(spec_of(graph.first), kQuick);
+      CHECK(static_cast<double>(quick.cost) <
+            graph.second * static_cast<double>(quick.stats.bound));
     }
   }
 

@@ -321,7 +321,7 @@ def compile(spec: str | Spec, *, isa: Isa | str | None = None, threads: int = 1,
 
     isa: what to make it for; None: the best that this CPU has.
     threads: most threads that the kernel may use.
-    effort: "exact", "quick", or how many states to expand: the same program on every machine.
+    effort: "exact", "quick", or how much work, in that of expanding a state: the same program on every machine.
     time_budget, memory_budget: seconds and bytes of search, after which the best program so far is taken.
     search_threads: threads that search; 0: one per processor. The result does not depend on it.
     table: asked before searching; strict_table: one for another target or number of threads is an error.
