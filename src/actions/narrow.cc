@@ -305,7 +305,8 @@ void keep_first_move(const Spec& spec, const ActionContext& context, ActionList&
     const u32 part = to == Level::kL2 ? w.part_of_l2 : w.part_of_l1;
     const u64 lines = lines_of_code(limits_of(*context.target).at(to));
     const u64 own = resident_lines(spec, x, to);
-    if (part == 0 || own > lines / part) return false;
+    // By its lines: rows on pages of their own may be as far apart in a copy.
+    if (part == 0 || footprint(spec, x).lines > lines / part) return false;
     // Beside what is there already: what has no room left would have to come all the same.
     u64 all = own;
     for (int o = 0; o < spec.operand_count; o++)
