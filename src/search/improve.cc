@@ -98,8 +98,7 @@ void Improvement::list(const Step& step, i64 target) {
   worked_({.work = kWorkOfPreview[0] * list_.size(), .expanded = 1, .previews = list_.size()});
 }
 
-/// True if another action costs less than `target`: then that is decided. False after so
-/// much work.
+/// True if another action costs less than `target`: then that is decided. False after so much work.
 bool Improvement::improve(const Step& step, i64 target, u64 most) {
   const u64 before = search_.counts().work;
   list(step, target);
@@ -153,8 +152,7 @@ bool Improvement::raise(const Pair& pair, Candidate& top, i64 second, i64 target
   return top.f <= second && top.f < target;
 }
 
-/// Improves one decision. False if there is none left, at so much work for
-/// each.
+/// Improves one decision. False if there is none left, at so much work for each.
 bool Improvement::improve_one(u64 most) {
   const double least = kLeastSaved * static_cast<double>(program_.back().cost);
   for (size_t i = program_.size(); i-- > 0 && !search_.stopped();) {
