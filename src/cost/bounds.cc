@@ -326,7 +326,7 @@ i64 Bounds::leaf(const Spec& spec) const {
 
 /// Of each stage of a graph the operations, in vectors, wherever it reads and writes.
 i64 Bounds::stages(const Spec& spec) const {
-  const u64 lanes = computed_lanes(spec, target_);
+  const u64 lanes = moved_lanes(spec, target_);
   i64 all = 0;
   const std::array<DimMask, kMaxStages> dims_of_all = dims_of_stages(spec);
   for (int s = 0; s < spec.stage_count; s++) {

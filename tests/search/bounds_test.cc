@@ -87,6 +87,7 @@ TEST_SUITE("search") {
           "scaled_matmul f32[3,24] i8[24,20] f32[4,20]",
           "matmul f16[2,16] f16[16,16] -> f16[2,16]{strides=46,2}",
           "matmul i8[15,2] i8[2,15] * f32[] -> round + u8[] -> u8[15,15]",
+          "max_pool i8[1,13,9,8] window=5,1 nhwc",
           "v0 = abs i8[31,2]; v1 = abs i8[2,15]; matmul v0 v1 * f32[] -> round + u8[] -> u8[31,15]",
           "fill inf -> max f32[1] / f32[6,5,1,1,4]{strides=0,4,4,1,1} += f32[6,5,1,1,4]"})
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
