@@ -49,16 +49,23 @@ size_t memory_of(const TableContent& content) {
 bool decodes_within(const Bytes& file, size_t more_bytes) {
   const pid_t child = fork();
   if (child == 0) {
-    // What others have freed would not count.
-    void* volatile taken = nullptr;
-    for (void* end = sbrk(0); sbrk(0) == end;) taken = std::malloc(1024);
-    static_cast<void>(taken);
     // Data, not address space: other arenas of malloc() have reserved some of that.
     size_t pages = 0;
     std::ifstream statm("/proc/self/statm");
     for (int field = 0; field < 6; field++) statm >> pages;
-    const rlim_t bytes = pages * static_cast<size_t>(sysconf(_SC_PAGESIZE)) + more_bytes;
-    const rlimit limit = {bytes, bytes};
+    rlimit limit = {};
+    getrlimit(RLIMIT_DATA, &limit);
+    limit.rlim_cur = pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    if (setrlimit(RLIMIT_DATA, &limit) != 0) _exit(1);
+    // What others have freed would not count: first that is taken, of every arena, each of which
+    // is asked in turn when one has no more.
+    constexpr int kMostArenas = 256;
+    for (size_t size = size_t{1} << 20; size >= 256; size /= 2)
+      for (int failed = 0; failed < kMostArenas;) {
+        void* volatile taken = std::malloc(size);
+        if (taken == nullptr) failed++;
+      }
+    limit.rlim_cur += more_bytes;
     bool good = false;
     try {
       good = setrlimit(RLIMIT_DATA, &limit) == 0 && decode(file).ok();
