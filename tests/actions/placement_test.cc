@@ -48,8 +48,7 @@ TEST_SUITE("actions") {
 
   TEST_CASE("limits that are lowered leave room for a few pages") {
     // 4 rows of 96 bytes are 12 lines, and take 32.
-    Spec tile = testing::spec_of(
-        "matmul f32[4,128] f32[128,24] += f32[4,24]{strides=900,1}");
+    Spec tile = testing::spec_of("matmul f32[4,128] f32[128,24] += f32[4,24]{strides=900,1}");
     for (u8 o = 0; o < 3; o++) tile.operand[o].level = o == 2 ? Level::kL2 : Level::kL1;
     const Target& target = *fixed_target(Isa::kAvx2);
     Limits limits = limits_of(target);
