@@ -19,7 +19,8 @@ void clamp_limits(const Spec& spec, Limits& limits) {
   auto lines_of = [&](const Operand& x) -> u64 {
     if (x.alias > 0) return kAny;
     const Footprint f = footprint(spec, x);
-    return f.bytes >= 8 * kLineBytes ? kAny : f.lines + f.runs;
+    if (f.bytes >= 8 * kLineBytes) return kAny;
+    return std::max(f.lines + f.runs, resident_lines(spec, x, Level::kL2));  // pages need room too
   };
   limits.at(Bank::kTile) = 0;  // no action puts an operand there yet
   const bool may_buffer = !is_single(spec) && combines(spec);

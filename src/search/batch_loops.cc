@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "search/batch_loops.hh"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+
 #include "actions/narrow.hh"
 #include "actions/placement.hh"
 
@@ -40,15 +44,147 @@ bool packs_batch(const Spec& spec, const Action& action) {
   return action.arg != spec.out_index() && fastest != kNoDim && both_have(spec, fastest);
 }
 
-/// Loops, while there is a batch.
-bool keep_loops(const Spec& spec, ActionList& list) {
-  for (u8 dim : spec.out().layout.dim) {  // from slow to fast
-    if (dim == kNoDim) break;
-    if (spec.size[dim] == 1 || !both_have(spec, dim)) continue;
-    // Each line of results would be written once for each of them, which few products outweigh.
-    if (dim == unit_dim(spec.out()) && spec.out().level == Level::kMemory &&
-        points_of(spec, spec.reduced()) <= kShallow)
-      continue;
+/// Elements of operands of which loops over a dimension use parts of lines; of the output twice,
+/// for these are written.
+u64 parted_by(const Spec& spec, u8 dim) {
+  u64 parted = 0;
+  for (int o = 0; o < spec.operand_count; o++)
+    if (unit_dim(spec.operand[o]) == dim)
+      parted += elements(spec, spec.operand[o]) << (o == spec.out_index() ? 1 : 0);
+  return parted;
+}
+
+/// Dimensions of the batch that may be loops, those first that leave most lines whole; of equal
+/// ones the slowest of the results.
+class Batch {
+ public:
+  explicit Batch(const Spec& spec) {
+    std::array<u64, kMaxDims> parted{};
+    for (u8 d : spec.out().layout.dim) {
+      if (d == kNoDim) break;
+      if (spec.size[d] == 1 || !both_have(spec, d)) continue;
+      // Each line of results would be written once for each of them, which few products outweigh.
+      if (d == unit_dim(spec.out()) && spec.out().level == Level::kMemory &&
+          points_of(spec, spec.reduced()) <= kShallow)
+        continue;
+      parted[d] = parted_by(spec, d);
+      dim_[count_++] = d;
+    }
+    std::stable_sort(dim_.begin(), dim_.begin() + count_,
+                     [&](u8 x, u8 y) { return parted[x] < parted[y]; });
+  }
+  const u8* begin() const { return dim_.data(); }
+  const u8* end() const { return dim_.data() + count_; }
+
+ private:
+  std::array<u8, kMaxDims> dim_{};
+  int count_ = 0;
+};
+
+/// The largest operand in memory of which loops over a dimension use parts of lines, or -1.
+int parted_operand(const Spec& spec, u8 dim) {
+  int parted = -1;
+  for (int o = 0; o < spec.operand_count; o++) {
+    const Operand& x = spec.operand[o];
+    if (x.level != Level::kMemory || unit_dim(x) != dim) continue;
+    if (parted < 0 || elements(spec, x) > elements(spec, spec.operand[parted])) parted = o;
+  }
+  return parted;
+}
+
+/// Brings an operand to L2 with its lines whole, before loops over the batch.
+class Gathering {
+ public:
+  /// All are referred to. As keep_first_move() does, it asks for no limits but the target's.
+  Gathering(const Spec& spec, int operand, const ActionContext& whole)
+      : spec_(spec), operand_(operand), whole_(whole), limits_(limits_of(*whole.target)) {
+    // What is written stays for longer.
+    lines_ = lines_of_code(limits_.at(Level::kL2));
+    room_ = lines_ / (operand == spec.out_index() ? 5 : 3);
+  }
+
+  /// What brings it there, of `list`; where it takes too much of L2, tiles of the whole space.
+  void list(const ActionList& list, ActionList& out) {
+    for (const Action& a : list)
+      if (moves(a)) out.add(a);
+    if (out.size() == 0) list_tiles(out);
+  }
+
+ private:
+  bool moves(const Action& a) {
+    if (a.arg != operand_ || (a.kind != ActionKind::kView && a.kind != ActionKind::kPack &&
+                              a.kind != ActionKind::kWiden))
+      return false;
+    u64 taken = 0;
+    for (int o = 0; o < spec_.operand_count; o++)
+      if (spec_.operand[o].level == Level::kL2)
+        taken += resident_lines(spec_, spec_.operand[o], Level::kL2);
+    return preview(spec_, limits_, a, whole_, d_) && d_.level == Level::kL2 && d_.amount <= room_ &&
+           taken + d_.amount <= lines_;
+  }
+
+  /// Of results of two dimensions that are both too long, one tile of the longer one, so that what
+  /// is brought is a square. Else for each dimension the largest tile that makes room, or if there
+  /// is none, the smallest.
+  void list_tiles(ActionList& out) {
+    const Operand& x = spec_.operand[operand_];
+    ActionList all;
+    list_actions(spec_, limits_, whole_, all);
+    std::array<u8, kMaxDims> dims{};
+    int sides = 0;
+    for (u8 d = 0; d < spec_.rank; d++)
+      if (has_dim(x.dims, d) && !both_have(spec_, d)) dims[static_cast<size_t>(sides++)] = d;
+    if (sides == 2 && operand_ == spec_.out_index()) {
+      if (spec_.size[dims[0]] > spec_.size[dims[1]]) std::swap(dims[0], dims[1]);
+      const u64 area = u64{spec_.size[dims[0]]} * spec_.size[dims[1]];
+      const double part =
+          static_cast<double>(room_) / static_cast<double>(resident_lines(spec_, x, Level::kL2));
+      const double side = std::sqrt(static_cast<double>(area) * part);
+      if (spec_.size[dims[0]] > 1.5 * side && add_square(all, dims[1], side, out)) return;
+    }
+    for (int i = 0; i < sides; i++) add_largest(all, dims[static_cast<size_t>(i)], out);
+  }
+
+  bool is_tile(const Action& a, u8 dim) const {
+    return a.kind == ActionKind::kTile && a.arg == dim && a.size >= kLeastTile && a.size % 4 == 0;
+  }
+
+  bool add_square(const ActionList& all, u8 dim, double side, ActionList& out) {
+    constexpr u32 kStep = 16;
+    Action near;
+    for (const Action& a : all)
+      if (is_tile(a, dim) && a.size >= side && a.size % kStep == 0 &&
+          (near.size == 0 || a.size < near.size) && preview(spec_, limits_, a, whole_, d_))
+        near = a;
+    if (near.size != 0) out.add(near);
+    return near.size != 0;
+  }
+
+  void add_largest(const ActionList& all, u8 dim, ActionList& out) {
+    Action largest, smallest;
+    for (const Action& a : all) {
+      if (!is_tile(a, dim) || !preview(spec_, limits_, a, whole_, d_)) continue;
+      if (smallest.size == 0 || a.size < smallest.size) smallest = a;
+      const Spec& part = d_.child[0].spec;
+      if (a.size > largest.size &&
+          resident_lines(part, part.operand[operand_], Level::kL2) <= room_)
+        largest = a;
+    }
+    if (smallest.size != 0) out.add(largest.size != 0 ? largest : smallest);
+  }
+
+  const Spec& spec_;
+  int operand_;
+  const ActionContext& whole_;
+  Limits limits_;
+  u64 lines_ = 0, room_ = 0;  // of L2; for the operand
+  Derivation d_;
+};
+
+/// Loops, while there is a batch; beside them, what brings operands nearer of which they use parts
+/// of lines.
+bool keep_loops(const Spec& spec, const ActionContext& whole, ActionList& list) {
+  for (u8 dim : Batch(spec)) {
     const auto loops = [&](const Action& action) { return is_loop(action, dim); };
     // Lines of results that loops write parts of should stay near.
     const bool shares = dim == unit_dim(spec.out()) && spec.out().level == Level::kMemory;
@@ -64,7 +200,15 @@ bool keep_loops(const Spec& spec, ActionList& list) {
     };
     bool has_loop = false;
     for (const Action& action : list) has_loop = has_loop || loops(action);
-    if (has_loop) return filter(list, keep, loops);
+    if (!has_loop) continue;
+    const int parted = parted_operand(spec, dim);
+    ActionList gathered;
+    if (parted >= 0) Gathering(spec, parted, whole).list(list, gathered);
+    if (gathered.size() == 0) return filter(list, keep, loops);
+    for (const Action& action : list)
+      if (loops(action) || action.kind == ActionKind::kParallelTile) gathered.add(action);
+    std::swap(list, gathered);
+    return true;
   }
   return false;
 }
@@ -89,7 +233,8 @@ bool keep_buffers(const Spec& spec, ActionList& list) {
 
 void BatchLoops::list(const Spec& spec, const Limits& limits, ActionList& out) const {
   list_actions(spec, limits, all_, out);
-  if (contraction_of(spec) && is_chain(spec) && !keep_loops(spec, out)) keep_buffers(spec, out);
+  if (contraction_of(spec) && is_chain(spec) && !keep_loops(spec, whole_, out))
+    keep_buffers(spec, out);
   keep_first_move(spec, context_, out);
 }
 

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "actions/clamp.hh"
 #include "support/lowered.hh"
 
 namespace morello {
@@ -43,6 +44,18 @@ TEST_SUITE("actions") {
     for (Spec* spec : {&apart, &near}) spec->operand[1].level = Level::kL2;
     CHECK_FALSE(fits_l1(apart));
     CHECK(fits_l1(near));
+  }
+
+  TEST_CASE("limits that are lowered leave room for a few pages") {
+    // 4 rows of 96 bytes are 12 lines, and take 32.
+    Spec tile = testing::spec_of("matmul f32[4,128] f32[128,24] += f32[4,24]{strides=900,1}");
+    for (u8 o = 0; o < 3; o++) tile.operand[o].level = o == 2 ? Level::kL2 : Level::kL1;
+    const Target& target = *fixed_target(Isa::kAvx2);
+    Limits limits = limits_of(target);
+    clamp_limits(tile, limits);
+    CHECK(limits.at(Level::kL1) < limits_of(target).at(Level::kL1));
+    Derivation d;
+    CHECK(preview(tile, limits, {ActionKind::kView, 2, {}, {}, 0}, {&target}, d));
   }
 }
 
