@@ -120,10 +120,10 @@ def conv_onnx(pads, **more):
     return lambda b, x, w: b.Conv(x, w, pads=[pads] * 4, **more)
 
 
-def gated_spec(dtype, m, k, n):
+def gated_spec(dtype, m, k, n, free=""):
     rounded = " -> cast bf16" if dtype == "bf16" else ""
-    return (f"g = matmul x {dtype}[{m},{k}] {dtype}[{k},{n}] -> silu; u = matmul x {dtype}[{k},{n}]; h = mul g u{rounded}; "
-            f"matmul h {dtype}[{n},{k}]")
+    return (f"g = matmul x {dtype}[{m},{k}] {dtype}[{k},{n}]{free} -> silu; u = matmul x {dtype}[{k},{n}]{free}; "
+            f"h = mul g u{rounded}; matmul h {dtype}[{n},{k}]{free}")
 
 
 def both(name, spec, *rest):
@@ -179,9 +179,6 @@ GRAPHS = [
      [(64, 256), (256, 256), (256, 64)], chain, chain_onnx),
     ("chain 33x65x129x17", "matmul f32[33,65] f32[65,129] -> matmul f32[129,17]", [(33, 65), (65, 129), (129, 17)],
      chain, chain_onnx),
-    ("gated 32x256x512", "g = matmul x f32[32,256] f32[256,512] -> silu; u = matmul x f32[256,512]; "
-     "mul g u -> matmul f32[512,256]", [(32, 256), (256, 512), (256, 512), (512, 256)],
-     gated, gated_onnx),
     ("conv 3x3 nhwc 28x28x64", "conv2d f32[1,30,30,64] f32[3,3,64,64] nhwc", [(1, 30, 30, 64), (3, 3, 64, 64)],
      convolution(1, 0, NHWC), conv_onnx(0, nhwc=1)),
     ("conv 3x3 nchw 28x28x64", "conv2d f32[1,64,30,30] f32[64,64,3,3]", [(1, 64, 30, 30), (64, 64, 3, 3)],
@@ -219,10 +216,9 @@ GRAPHS = [
           "matmul n %s[2048,2048]", [(32, 2048), (32, 2048), (2048,), (2048, 2048)], residual, residual_onnx),
     *both("chain 64x256x256x64 packed", "matmul %s[64,256] %s[256,256]{*}%c -> matmul %s[256,64]{*}",
           [(64, 256), (256, 256), (256, 64)], chain, chain_onnx),
-    *[(f"gated {m}x2048x8192{name}", gated_spec(dtype, m, 2048, 8192), [(m, 2048), (2048, 8192), (2048, 8192), (8192, 2048)],
-       gated, gated_onnx) for m in (1, 32) for name, dtype in (("", "f32"), (" bf16", "bf16"))],
-    ("gated 32x256x512 bf16", gated_spec("bf16", 32, 256, 512), [(32, 256), (256, 512), (256, 512), (512, 256)], gated,
-     gated_onnx),
+    *[(f"gated {m}x{k}x{n}{name}", gated_spec(dtype, m, k, n, free), [(m, k), (k, n), (k, n), (n, k)], gated, gated_onnx)
+      for m, k, n in ((1, 2048, 8192), (32, 2048, 8192), (32, 256, 512))
+      for name, dtype, free in (("", "f32", ""), (" bf16", "bf16", ""), (" packed", "f32", "{*}"), (" packed bf16", "bf16", "{*}"))],
     *[(f"softmax {m}x{n} bf16", f"softmax bf16[{m},{n}] axis=1", [(m, n)], softmax, lambda b, x: b.Softmax(x, axis=-1))
       for m, n in ((64, 1024), (1, 32000), (4096, 64), (37, 1000))],
     ("layernorm 512x768 bf16", "layernorm bf16[512,768] bf16[768] bf16[768] axis=1", [(512, 768), (768,), (768,)],
