@@ -127,7 +127,7 @@ class Onnx:
 
 
 class OneDnn:
-    """The nodes of an `Onnx` in oneDNN. See onednn.cc for the text."""
+    """The nodes of an `Onnx` in oneDNN. See peers/graph_onednn.cc for the text."""
 
     def __init__(self, path, isa):
         if isa:

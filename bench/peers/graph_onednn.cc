@@ -6,12 +6,13 @@
 //
 //     Op name type d0,d1,.. input .. key=value ..
 //
-// `Input` lines come first, one for each pointer. What has no key is an input. Types are f32 and bf16.
+// `Input` lines come first, one for each pointer. What has no key is an input. Types are f32 and
+// bf16.
 #include <dnnl.hpp>
-#include <oneapi/dnnl/dnnl_graph.hpp>
 #include <functional>
 #include <map>
 #include <memory>
+#include <oneapi/dnnl/dnnl_graph.hpp>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -91,8 +92,11 @@ memory::desc free_of(const memory::desc& desc) {
 class Runner {
  public:
   Runner(const std::string& text, void* const* operands, const std::string& way)
-      : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_), nodes_(parse(text)),
-        operands_(operands), packed_(way.find("packed") != std::string::npos) {
+      : engine_(dnnl::engine::kind::cpu, 0),
+        stream_(engine_),
+        nodes_(parse(text)),
+        operands_(operands),
+        packed_(way.find("packed") != std::string::npos) {
     for (const Node& node : nodes_) by_name_[node.name] = &node;
     if (way.find("graph") == 0) {
       make_graph();
@@ -116,19 +120,24 @@ class Runner {
 
  private:
   memory::desc desc_of(const Node& node, const Node& user) const {
-    if (user.has("nhwc")) return channels_second(node, user.op == "Conv" && node.name == user.inputs[1]);
+    if (user.has("nhwc"))
+      return channels_second(node, user.op == "Conv" && node.name == user.inputs[1]);
     return plain(node);
   }
 
-  /// The value of input i of a node, as `want`. What is given is brought there now, else in each run.
+  /// The value of input i of a node, as `want`. What is given is brought there now, else in each
+  /// run.
   memory fetch(const Node& user, size_t i, memory::desc want) {
     const Node& node = *by_name_.at(user.inputs[i]);
-    const memory have = values_.count(node.name) != 0 ? values_.at(node.name)
-                                                      : memory(desc_of(node, user), engine_, pointer(node));
+    const memory have = values_.count(node.name) != 0
+                            ? values_.at(node.name)
+                            : memory(desc_of(node, user), engine_, pointer(node));
     if (have.get_desc() == want) return have;
     memory to(want, engine_);
     const dnnl::reorder reorder(have, to);
-    const auto move = [this, reorder, have, to]() { reorder.execute(stream_, const_cast<memory&>(have), const_cast<memory&>(to)); };
+    const auto move = [this, reorder, have, to]() {
+      reorder.execute(stream_, const_cast<memory&>(have), const_cast<memory&>(to));
+    };
     move();
     stream_.wait();
     if (node.op != "Input") steps_.push_back(move);
@@ -157,7 +166,8 @@ class Runner {
     values_[node.name] = to;
     arguments[DNNL_ARG_DST] = to;
     using Primitive = typename Made<Plan>::Type;
-    steps_.push_back([this, run = Primitive(plan), arguments]() { run.execute(stream_, arguments); });
+    steps_.push_back(
+        [this, run = Primitive(plan), arguments]() { run.execute(stream_, arguments); });
   }
 
   template <typename Plan>
@@ -193,17 +203,25 @@ class Runner {
 };
 
 template <>
-struct Runner::Made<dnnl::matmul::primitive_desc> { using Type = dnnl::matmul; };
+struct Runner::Made<dnnl::matmul::primitive_desc> {
+  using Type = dnnl::matmul;
+};
 template <>
-struct Runner::Made<dnnl::softmax_forward::primitive_desc> { using Type = dnnl::softmax_forward; };
+struct Runner::Made<dnnl::softmax_forward::primitive_desc> {
+  using Type = dnnl::softmax_forward;
+};
 template <>
 struct Runner::Made<dnnl::layer_normalization_forward::primitive_desc> {
   using Type = dnnl::layer_normalization_forward;
 };
 template <>
-struct Runner::Made<dnnl::convolution_forward::primitive_desc> { using Type = dnnl::convolution_forward; };
+struct Runner::Made<dnnl::convolution_forward::primitive_desc> {
+  using Type = dnnl::convolution_forward;
+};
 template <>
-struct Runner::Made<dnnl::pooling_forward::primitive_desc> { using Type = dnnl::pooling_forward; };
+struct Runner::Made<dnnl::pooling_forward::primitive_desc> {
+  using Type = dnnl::pooling_forward;
+};
 
 void Runner::make_primitives() {
   const auto inference = dnnl::prop_kind::forward_inference;
@@ -219,17 +237,20 @@ void Runner::make_primitives() {
     if (node.op == "MatMul") {
       memory::desc weights = input(node, 1);
       const bool given = by_name_.at(node.inputs[1])->op == "Input";
-      const dnnl::matmul::primitive_desc plan(engine_, from, packed_ && given ? free_of(weights) : weights, to);
+      const dnnl::matmul::primitive_desc plan(engine_, from,
+                                              packed_ && given ? free_of(weights) : weights, to);
       // Of a transposed factor only the descriptor differs.
-      memory second(weights, engine_, given ? pointer(*by_name_.at(node.inputs[1]))
-                                            : values_.at(node.inputs[1]).get_data_handle());
+      memory second(weights, engine_,
+                    given ? pointer(*by_name_.at(node.inputs[1]))
+                          : values_.at(node.inputs[1]).get_data_handle());
       if (plan.weights_desc() != weights) {
         memory packed(plan.weights_desc(), engine_);
         dnnl::reorder(second, packed).execute(stream_, second, packed);
         stream_.wait();
         second = packed;
       }
-      add(node, plan, {{DNNL_ARG_SRC, fetch(node, 0, plan.src_desc())}, {DNNL_ARG_WEIGHTS, second}});
+      add(node, plan,
+          {{DNNL_ARG_SRC, fetch(node, 0, plan.src_desc())}, {DNNL_ARG_WEIGHTS, second}});
     } else if (node.op == "Softmax" || node.op == "LogSoftmax") {
       const auto kind = node.op == "Softmax" ? algorithm::softmax_accurate : algorithm::softmax_log;
       const dnnl::softmax_forward::primitive_desc plan(engine_, inference, kind, from, to,
@@ -253,8 +274,9 @@ void Runner::make_primitives() {
       }
       const memory::desc given = weights;
       if (packed_) from = free_of(from), weights = free_of(weights);
-      const dnnl::convolution_forward::primitive_desc plan(engine_, inference, algorithm::convolution_direct, from,
-                                                           weights, to, steps, {0, 0}, before, after);
+      const dnnl::convolution_forward::primitive_desc plan(
+          engine_, inference, algorithm::convolution_direct, from, weights, to, steps, {0, 0},
+          before, after);
       memory second(given, engine_, pointer(*by_name_.at(node.inputs[1])));
       if (plan.weights_desc() != given) {
         memory packed(plan.weights_desc(), engine_);
@@ -262,15 +284,18 @@ void Runner::make_primitives() {
         stream_.wait();
         second = packed;
       }
-      add(node, plan, {{DNNL_ARG_SRC, fetch(node, 0, plan.src_desc())}, {DNNL_ARG_WEIGHTS, second}});
+      add(node, plan,
+          {{DNNL_ARG_SRC, fetch(node, 0, plan.src_desc())}, {DNNL_ARG_WEIGHTS, second}});
     } else if (windows) {
-      const auto kind = node.op == "MaxPool" ? algorithm::pooling_max : algorithm::pooling_avg_include_padding;
+      const auto kind =
+          node.op == "MaxPool" ? algorithm::pooling_max : algorithm::pooling_avg_include_padding;
       const int64_t block = packed_ && from.get_dims()[1] % 16 == 0 ? 16 : 1;
       if (packed_ && block == 16) {
         from = {from.get_dims(), node.type, memory::format_tag::nChw16c};
       }
       const dnnl::pooling_forward::primitive_desc plan(engine_, inference, kind, from, to, steps,
-                                                       node.list("kernel_shape", {}), {0, 0}, before, after);
+                                                       node.list("kernel_shape", {}), {0, 0},
+                                                       before, after);
       add(node, plan, {{DNNL_ARG_SRC, fetch(node, 0, plan.src_desc())}});
     } else {
       throw std::runtime_error("no primitive for " + node.op);
@@ -286,12 +311,18 @@ struct Kind {
   Op::kind kind;
 };
 constexpr Kind kKinds[] = {
-    {"MatMul", Op::kind::MatMul},     {"Softmax", Op::kind::SoftMax},
-    {"LogSoftmax", Op::kind::LogSoftmax}, {"Add", Op::kind::Add},
-    {"Mul", Op::kind::Multiply},      {"Sub", Op::kind::Subtract},
-    {"Div", Op::kind::Divide},        {"Sigmoid", Op::kind::Sigmoid},
-    {"Gelu", Op::kind::GELU},         {"LayerNormalization", Op::kind::LayerNorm},
-    {"Conv", Op::kind::Convolution},  {"MaxPool", Op::kind::MaxPool},
+    {"MatMul", Op::kind::MatMul},
+    {"Softmax", Op::kind::SoftMax},
+    {"LogSoftmax", Op::kind::LogSoftmax},
+    {"Add", Op::kind::Add},
+    {"Mul", Op::kind::Multiply},
+    {"Sub", Op::kind::Subtract},
+    {"Div", Op::kind::Divide},
+    {"Sigmoid", Op::kind::Sigmoid},
+    {"Gelu", Op::kind::GELU},
+    {"LayerNormalization", Op::kind::LayerNorm},
+    {"Conv", Op::kind::Convolution},
+    {"MaxPool", Op::kind::MaxPool},
     {"AveragePool", Op::kind::AvgPool},
 };
 
@@ -309,8 +340,9 @@ void Runner::make_graph() {
       for (size_t i = 1; i < user.inputs.size(); ++i) weights |= user.inputs[i] == node.name;
     }
     const bool constant = packed_ && node.op == "Input" && weights;
-    tensors.emplace(node.name, logical_tensor(id, static_cast<logical_tensor::data_type>(node.type), node.dims,
-                                              dense(node.dims), constant ? kConstant : kVariable));
+    tensors.emplace(node.name,
+                    logical_tensor(id, static_cast<logical_tensor::data_type>(node.type), node.dims,
+                                   dense(node.dims), constant ? kConstant : kVariable));
     by_id[id] = &node;
     if (node.op == "Input") continue;
     const Kind* kind = nullptr;
@@ -352,7 +384,8 @@ void Runner::make_graph() {
   while (!waiting.empty()) {
     bool progress = false;
     for (size_t p = 0; p < waiting.size(); ++p) {
-      std::vector<logical_tensor> in = waiting[p].get_input_ports(), out = waiting[p].get_output_ports();
+      std::vector<logical_tensor> in = waiting[p].get_input_ports(),
+                                  out = waiting[p].get_output_ports();
       bool ready = waiting[p].is_supported();
       for (const logical_tensor& t : in) ready &= data.count(t.get_id()) != 0;
       if (!ready) continue;
