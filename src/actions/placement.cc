@@ -169,14 +169,14 @@ Factor free_factor(const Spec& spec, int operand) {
   const Stage& product = spec.stage[stage];
   Spec alone = spec;
   for (int i : {0, 1}) alone.operand[i] = place_of(spec, product.in[i]);
-  const bool written = is_operand(product.out);
-  alone.operand[2] = place_of(spec, written ? product.out : value_of(stage));
-  for (int o = 3; o < kMaxOperands; o++) alone.operand[o] = {};
+  for (int o = 2; o < kMaxOperands; o++) alone.operand[o] = {};
   alone.operand_count = 3;
+  alone.out() = place_of(spec, is_operand(product.out) ? product.out : value_of(stage));
+  Stage single = product;
+  single.in = {0, 1, kNoRef};
+  single.out = static_cast<Ref>(alone.out_index());
+  alone.stage = {single};
   alone.stage_count = 1;
-  alone.stage[0] = product;
-  alone.stage[0].in = {0, 1, kNoRef};
-  alone.stage[0].out = 2;
   return {alone, product.in[1] == operand ? 1 : 0};
 }
 
