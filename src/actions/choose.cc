@@ -10,7 +10,8 @@ void list_choose(const Spec& spec, const Limits&, const ActionContext& context, 
   while (o < spec.operand_count && !spec.operand[o].free_layout) o++;
   if (o == spec.operand_count) return;
   const bool windows = spec.operand[o].windows != 0;  // whose axes cannot be told apart
-  each_layout(spec, o, context, [&](LayoutOption option, u32 panel) {
+  const Factor factor = free_factor(spec, o);
+  each_layout(factor.product, factor.operand, context, [&](LayoutOption option, u32 panel) {
     if (windows && option != LayoutOption::kSame) return;
     out.add({ActionKind::kChoose, static_cast<u8>(o), {}, option, panel});
   });
@@ -18,7 +19,8 @@ void list_choose(const Spec& spec, const Limits&, const ActionContext& context, 
 
 Operand chosen(const Spec& spec, const Action& a) {
   const Operand& x = spec.operand[a.arg];
-  Layout layout = layout_of(spec, a.arg, a.option, a.size).layout;
+  const Factor factor = free_factor(spec, a.arg);
+  Layout layout = layout_of(factor.product, factor.operand, a.option, a.size).layout;
   return dense_operand(spec, x.dtype, x.level, x.access, x.dims, layout, x.windows);
 }
 

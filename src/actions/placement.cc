@@ -72,6 +72,17 @@ bool rows_meet(const Spec& spec, const Operand& x) {
   return cut.alias != 0;
 }
 
+/// An operand, or where the value of a stage may be: in memory, by rows.
+Operand place_of(const Spec& spec, Ref ref) {
+  if (is_operand(ref)) return spec.operand[ref];
+  const DimMask dims = dims_of(spec, ref);
+  Layout rows;
+  for (u8 d = 0; d < spec.rank; d++)
+    if (has_dim(dims, d)) rows.append(d);
+  return dense_operand(spec, spec.stage[stage_of(ref)].dtype, Level::kMemory, Access::kOut, dims,
+                       rows, 0);
+}
+
 }  // namespace
 
 bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption option, bool widens,
@@ -147,6 +158,26 @@ LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 p
     l.append(grouped, static_cast<u8>(group));
   }
   return {panels || groups || l != same, l};
+}
+
+Factor free_factor(const Spec& spec, int operand) {
+  int stage = -1, readers = 0;
+  for (int s = 0; s < spec.stage_count; s++)
+    for (Ref in : spec.stage[s].in)
+      if (in == operand) stage = s, readers++;
+  if (is_chain(spec) || readers != 1 || spec.stage[stage].op != Op::kMulAdd) return {spec, operand};
+  const Stage& product = spec.stage[stage];
+  Spec alone = spec;
+  for (int i : {0, 1}) alone.operand[i] = place_of(spec, product.in[i]);
+  for (int o = 2; o < kMaxOperands; o++) alone.operand[o] = {};
+  alone.operand_count = 3;
+  alone.out() = place_of(spec, is_operand(product.out) ? product.out : value_of(stage));
+  Stage single = product;
+  single.in = {0, 1, kNoRef};
+  single.out = static_cast<Ref>(alone.out_index());
+  alone.stage = {single};
+  alone.stage_count = 1;
+  return {alone, product.in[1] == operand ? 1 : 0};
 }
 
 }  // namespace morello

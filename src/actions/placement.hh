@@ -118,6 +118,15 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
     for (u32 n : {4u, 6u, 8u, 12u}) panels(n);
 }
 
+/// A product by itself, and the operand of it that is asked about.
+struct Factor {
+  Spec product;
+  int operand = 0;
+};
+/// What an input of a graph with a free layout is read by: the one product that it is a factor of,
+/// over the dimensions of the graph. Of a chain, and where there is no such product, the Spec.
+Factor free_factor(const Spec& spec, int operand);
+
 /// Calls f(level) for those that buffers of so many lines fit, and no farther than there is a
 /// reason for.
 template <class F>

@@ -8,9 +8,10 @@
 
 namespace morello {
 
-std::optional<ContractionRoles> contraction_roles(const Spec& spec) {
+std::optional<ContractionRoles> contraction_roles(const Spec& spec, DimMask around) {
   if (!is_single(spec) || !contraction_of(spec) || spec.operand_count != 3) return {};
   DimMask reduced = spec.reduced(), rest = static_cast<DimMask>(spec.all_dims() & ~reduced);
+  reduced = static_cast<DimMask>(reduced & ~around);
   if (std::popcount(reduced) > 1 || std::popcount(rest) > 2) return {};
   ContractionRoles r;
   r.k = reduced ? static_cast<u8>(std::countr_zero(reduced)) : kNoDim;

@@ -31,7 +31,8 @@ struct ContractionRoles {
   u32 group = 1;  // neighbours along k that share a lane of b
 };
 /// Nothing if the Spec has another form, or more dimensions.
-std::optional<ContractionRoles> contraction_roles(const Spec& spec);
+/// @param around  reduced dimensions that are not asked about.
+std::optional<ContractionRoles> contraction_roles(const Spec& spec, DimMask around = 0);
 
 /// Are all operands and values f32?
 inline bool is_f32(const Spec& spec) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cost/model.hh"
+#include "spec/border.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -87,11 +88,14 @@ bool has_rows_of_tiles(const Operand& a, u8 k, const Target& t) {
 
 /// Nothing if the Spec is no product of matrices in such registers.
 std::optional<ContractionRoles> roles_of(const Spec& spec, const Target& t) {
-  if (t.tiles.count == 0) return std::nullopt;
-  const auto r = contraction_roles(spec);
+  if (t.tiles.count == 0 || !contraction_of(spec)) return std::nullopt;
+  const DimMask around = around_of(spec);
+  if (points_of(spec, around) > kMostAround) return std::nullopt;
+  const auto r = contraction_roles(spec, around);
   if (!r || r->k == kNoDim || r->v == kNoDim) return std::nullopt;
   const Operand &a = spec.operand[r->a], &b = spec.operand[r->b], &out = spec.out();
   if (!is_plain(a) || !is_plain(b) || !is_plain(out)) return std::nullopt;
+  if (around != 0 && (a.layout.packed() || is_bordered(spec, a))) return std::nullopt;
   if (!has_rows_of_tiles(a, r->k, t) || out.layout.packed() || out.dtype != computed_dtype(spec))
     return std::nullopt;
   if (!tile_dot_of(t, a.dtype, b.dtype, out.dtype)) return std::nullopt;
@@ -139,9 +143,10 @@ i64 cost(const Spec& spec, const Target& t) {
       [&](u32 i, u32) {
         products += std::max(use.rows(i) * unit.product_row, unit.least_product);
       });
-  const u64 steps = use.steps() + (use.rest_bytes() != 0);
+  const u64 steps = use.steps() + (use.rest_bytes() != 0), times = points_of(spec, around_of(spec));
   i64 c = saturating_mul(steps, std::max(loads, products));
   if (use.lacking() != 0) c = saturating_add(c, copies);
+  c = saturating_mul(times, c);
   const bool adds = spec.out().access == Access::kInOut;
   const u64 result_rows = u64{r.rows} * use.column_tiles();
   c = saturating_add(c, saturating_mul(result_rows, unit.store_row + (adds ? unit.load_row : 0)));
@@ -178,6 +183,14 @@ Rate rate(Duty duty, const Target& t) {
 }
 
 }  // namespace
+
+DimMask around_of(const Spec& spec) {
+  DimMask around = spec.reduced();
+  for (Ref factor : factors_of(spec))  // k is the fastest dimension of the first one
+    if (is_operand(factor) && !has_dim(spec.operand[factor].dims, unit_dim(spec.out())))
+      around = static_cast<DimMask>(around & ~(1u << unit_dim(spec.operand[factor])));
+  return around;
+}
 
 TileUse tile_use_of(const Spec& spec, const Target& t) {
   return *use_of(spec, *roles_of(spec, t), t);

@@ -83,6 +83,10 @@ bool takes_tiles(const Spec& spec, const Target& target);
 /// end; of others, those that are a power of two of lines apart do.
 bool begins_at_lines(const Spec& spec, const Operand& x);
 
+/// Reduced dimensions besides k, such as those of a window, whose points are taken one after
+/// another while results stay in their registers.
+inline constexpr u64 kMostAround = 16;
+DimMask around_of(const Spec& spec);
 /// Of a leaf that the microkernel computes.
 TileUse tile_use_of(const Spec& spec, const Target& target);
 

@@ -56,7 +56,9 @@ constexpr std::string_view kProbes[] = {
     "square f32[30,70] -> reduce_sum axis=1",
     "softmax f32[30,70] axis=1",
     "conv2d f32[1,3,12,20] f32[8,3,3,3] padding=1",
+    "conv2d bf16[1,8,20,64] bf16[3,3,64,32] nhwc -> f32[1,6,18,32]",  // sums over windows
     "matmul f32[12,40] f32[40,72] -> relu -> matmul f32[72,20]",
+    "matmul f32[12,40] f32[40,72]{*} -> relu -> matmul f32[72,20]{*}",
     "attention f32[40,8] f32[40,8] f32[40,8] causal",
     "max_pool f32[1,3,9,12] window=3 padding=1",
     "max_pool f32[1,2,6,18] window=3",  // windows that share rows

@@ -128,6 +128,31 @@ TEST_CASE("tile registers: rows that begin inside of lines") {
   }
 }
 
+TEST_CASE("tile registers: sums over windows, and over other dimensions besides the depth") {
+  if (const auto isas = all_usable_isas();
+      std::find(isas.begin(), isas.end(), MORELLO_ISA_AVX512_AMX) == isas.end()) {
+    MESSAGE("skipped: no AMX here");
+    return;
+  }
+  u32 turn = 0;
+  // Whole and odd depths, of which each point has a last group of its own; loops along the depth,
+  // between which pointers go back; windows that step; more points than are taken at once.
+  for (const char* text :
+       {"conv2d bf16[1,20,20,64] bf16[3,3,64,32] nhwc -> f32[1,18,18,32]",
+        "conv2d bf16[1,12,19,33] bf16[2,3,33,20] nhwc -> f32[1,11,17,20]",
+        "conv2d bf16[1,12,35,160] bf16[1,2,160,40] nhwc stride=1,2 -> f32[1,12,17,40]",
+        "conv2d bf16[1,9,20,31] bf16[3,3,31,16] nhwc -> bf16[1,7,18,16]",
+        "conv2d bf16[1,20,20,32] bf16[5,5,32,16]{*} nhwc -> f32[1,16,16,16]",
+        "conv2d u8[1,12,20,67] i8[3,3,67,24] nhwc -> i32[1,10,18,24]",
+        "conv2d i8[1,12,20,64] i8[3,2,64,24] nhwc += i32[1,10,19,24]",
+        "einsum \"pmqk,pqkn->mn\" bf16[3,20,2,70] bf16[3,2,70,24] -> f32[20,24]",
+        "einsum \"pmqk,pqkn->mn\" i8[2,33,3,300] i8[2,3,300,17] -> i32[33,17]"}) {
+    std::string wrong;
+    check_kernel({text, MORELLO_ISA_AVX512_AMX, 1, ++turn, Values::kUniform, 0}, false, wrong);
+    CHECK(wrong == "");
+  }
+}
+
 TEST_CASE("elementwise operations of every length, at special values") {
   for (int inputs : {1, 2, 3}) {
     std::vector<std::string> ops;

@@ -220,6 +220,22 @@ TEST_SUITE("search") {
     CHECK(choose->placed.layout.block_of(choose->placed.layout.dim[0]) == target.lanes(4));
   }
 
+  TEST_CASE("in graphs, free layouts are those that the product which reads them wants") {
+    const Target& target = *find_target("avx512_bf16");
+    const char* text =
+        "matmul bf16[32,64] bf16[64,96]{*} -> cast bf16 -> matmul bf16[96,64]{*} -> f32[32,64]";
+    const Result<ImplTree> tree = synthesize(spec_of(text), target, {}, nullptr);
+    REQUIRE(tree.ok());
+    INFO(print(*tree));
+    int chosen = 0;
+    for (const ImplNode& node : tree->nodes)
+      if (const auto* choose = std::get_if<Choose>(&node.kind)) {
+        chosen++;
+        CHECK(lane_group(choose->placed) == 2);
+      }
+    CHECK(chosen == 2);
+  }
+
   TEST_CASE("every action is worth something somewhere") {
     struct Case {
       ActionKind without;

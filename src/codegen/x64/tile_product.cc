@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // out[m,v] (+)= a[m,k] * b[k,v], all in memory, groups of neighbours along k in the lanes of b:
-// products of matrices in tile registers.
+// products of matrices in tile registers, and the sum of them over what else is reduced.
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "codegen/x64/emitter.hh"
 #include "codegen/x64/vectors.hh"
@@ -21,7 +22,8 @@ class TileProduct {
   TileProduct(Vectors& as, const PlanCall& call)
       : as_(as),
         call_(call),
-        roles_(*contraction_roles(call.spec)),
+        around_(around_of(call.spec)),
+        roles_(*contraction_roles(call.spec, around_)),
         use_(tile_use_of(call.spec, as.target())),
         unit_(as.target().tiles),
         form_(tile_dot_of(as.target(), type(roles_.a), type(roles_.b), type(call.spec.out_index()))
@@ -37,16 +39,8 @@ class TileProduct {
     each_result([&](const Xbyak::Tmm& tile, i64 at) {
       adds ? as_.tileloadd(tile, row(out_, at, stride(o, roles_.m))) : as_.tilezero(tile);
     });
-    constexpr u64 kUnroll = 2;
-    const u64 steps = use_.steps();
-    as_.for_chunks(steps, kUnroll, {{a_, step(roles_.a)}, {b_, step(roles_.b)}}, [&](u64 count) {
-      known_pitch_ = kUnknown;
-      for (u64 k = 0; k < count; k++) emit_step(static_cast<i64>(k), false);
-    });
-    known_pitch_ = kUnknown;
-    const u64 here = steps >= 2 * kUnroll ? steps % kUnroll : steps;  // from the pointers
     if (use_.lacking() != 0) start_copies();
-    if (use_.rest_bytes() != 0) emit_step(static_cast<i64>(here), true);
+    emit_around(0, 0, 0);
     each_result([&](const Xbyak::Tmm& tile, i64 at) {
       as_.tilestored(row(out_, at, stride(o, roles_.m)), tile);
     });
@@ -85,6 +79,31 @@ class TileProduct {
       for (u32 j = 0; j < use_.column_tiles(); j++)
         f(tmm(use_.result(i, j)),
           i * unit_.rows * stride(call_.spec.out_index(), roles_.m) + j * i64{unit_.row_bytes});
+  }
+
+  /// All points of the dimensions around k, from `dim` on; the pointers have to be so many bytes
+  /// from where they began.
+  void emit_around(u8 dim, i64 a, i64 b) {
+    while (dim < call_.spec.rank && !has_dim(around_, dim)) dim++;
+    if (dim == call_.spec.rank) return emit_depth(a, b);
+    for (u32 i = 0; i < call_.spec.size[dim]; i++)
+      emit_around(dim + 1, a + i * stride(roles_.a, dim), b + i * stride(roles_.b, dim));
+  }
+
+  void emit_depth(i64 a, i64 b) {
+    constexpr u64 kUnroll = 2;
+    as_.advance(a_, a - std::exchange(a_at_, a));
+    as_.advance(b_, b - std::exchange(b_at_, b));
+    const u64 steps = use_.steps();
+    as_.for_chunks(steps, kUnroll, {{a_, step(roles_.a)}, {b_, step(roles_.b)}}, [&](u64 count) {
+      known_pitch_ = kUnknown;
+      for (u64 k = 0; k < count; k++) emit_step(static_cast<i64>(k), false);
+    });
+    known_pitch_ = kUnknown;
+    const u64 here = steps >= 2 * kUnroll ? steps % kUnroll : steps;  // from the pointers
+    if (use_.rest_bytes() != 0) emit_step(static_cast<i64>(here), true);
+    a_at_ += static_cast<i64>(steps - here) * step(roles_.a);
+    b_at_ += static_cast<i64>(steps - here) * step(roles_.b);
   }
 
   void emit_step(i64 k, bool rest) {
@@ -176,12 +195,14 @@ class TileProduct {
 
   Vectors& as_;
   const PlanCall& call_;
+  DimMask around_;
   ContractionRoles roles_;
   TileUse use_;
   const TileUnit& unit_;
   TileForm form_;
   Reg64 a_, b_, out_, pitch_, room_;
   i64 known_pitch_ = kUnknown;  // what pitch_ holds
+  i64 a_at_ = 0, b_at_ = 0;     // bytes from where the pointers began
 };
 
 u32 registers(const PlanCall&) { return 6; }
