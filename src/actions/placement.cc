@@ -104,7 +104,7 @@ bool is_best_widened(const Spec& spec, int operand, const ActionContext& context
 NarrowInRows::NarrowInRows(const Spec& spec, const ActionContext& context) {
   // Rows of the other factor that L2 holds; more vectors than those of any register tile; rows
   // that need no cut for a cache.
-  constexpr u64 kRowsOfCache = 512, kManyVectors = 24, kFewRows = 64, kLeastDepth = 32;
+  constexpr u64 kRowsOfCache = 512, kManyVectors = 64, kFewRows = 64, kLeastDepth = 32;
   const u8 v = unit_dim(spec.out());
   if (!is_chain(spec) || !contraction_of(spec) || v == kNoDim) return;
   if (!context.restricts(Restriction::kNarrowInRows)) return;
@@ -116,7 +116,7 @@ NarrowInRows::NarrowInRows(const Spec& spec, const ActionContext& context) {
   if (!has_dim(b.dims, v) || has_dim(a.dims, v)) return;
   vectors_ = vectors;
   const bool deep = points_of(spec, spec.reduced()) >= kLeastDepth;
-  sums_far_ = deep && spec.out().level == Level::kMemory;
+  sums_far_ = deep && has_wide_rows(spec, *context.target) && spec.out().level == Level::kMemory;
   const u64 rows = points_of(spec, static_cast<DimMask>(spec.out().dims & ~b.dims));
   few_ = deep && !takes_tiles(spec, *context.target) && rows <= kRowsOfCache;
   few_in_tile_ = rows <= kFewRows && b.level > Level::kL1 &&
