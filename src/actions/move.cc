@@ -81,13 +81,15 @@ void list_views(const Spec& spec, const Limits&, const ActionContext& context, A
   if (bordered_operand(spec) >= 0 && !divides_places(spec, context)) return;
   const bool all = is_chain(spec) || is_fold(spec) || !context.restricts(Restriction::kStageTiles);
   const DimMask loops = all ? DimMask{0} : loop_dims(spec);
+  const NarrowInRows narrow(spec, context);
   for (u8 o = 0; o < spec.operand_count; o++) {
     if (spec.operand[o].level <= Level::kL1) continue;
     if (!all && !is_used_again(spec, o, loops, context)) continue;
     if (stays_away(spec, o, context)) continue;
     if (is_best_widened(spec, o, context)) continue;
     if (spec.operand[o].level == Level::kL2 &&
-        (!comes_near(spec, o, context) || waits(spec, o, context)))
+        (!comes_near(spec, o, context) || waits(spec, o, context) ||
+         narrow.keeps_away(o, Level::kL1, false)))
       continue;
     out.add({ActionKind::kView, o, {}, {}, 0});
   }
@@ -140,6 +142,7 @@ void list_packs(const Spec& spec, const Limits&, const ActionContext& context, A
   if (!is_chain(spec)) return;
   constexpr bool kWidens = kKind == ActionKind::kWiden;
   const u8 sums = static_cast<u8>(spec.out_index());
+  const NarrowInRows narrow(spec, context);
   for (Level level : {Level::kL1, Level::kL2})
     if (kWidens && rounds_sums(spec) && level < spec.out().level)
       out.add({kKind, sums, level, LayoutOption::kSame, 0});
@@ -149,6 +152,7 @@ void list_packs(const Spec& spec, const Limits&, const ActionContext& context, A
     if (kWidens && !is_narrow_factor(spec, o)) continue;
     for (Level level : {Level::kL1, Level::kL2}) {
       if (level >= x.level || (level == Level::kL1 && !comes_near(spec, o, context))) continue;
+      if (narrow.keeps_away(o, level, true)) continue;
       each_layout(spec, o, context, [&](LayoutOption option, u32 panel) {
         if (!kWidens && option == LayoutOption::kSame && is_dense(x)) return;  // a view is cheaper
         if (option == LayoutOption::kSame && !has_plain_windows(spec, x)) return;

@@ -112,6 +112,33 @@ bool is_best_widened(const Spec& spec, int operand, const ActionContext& context
          is_multiplied_wide(spec, operand, *context.target);
 }
 
+NarrowInRows::NarrowInRows(const Spec& spec, const ActionContext& context) {
+  // Rows of the other factor that L2 holds; more vectors than those of any register tile; rows
+  // that need no cut for a cache.
+  constexpr u64 kRowsOfCache = 512, kManyVectors = 64, kFewRows = 64, kLeastDepth = 32;
+  const u8 v = unit_dim(spec.out());
+  if (!is_chain(spec) || !contraction_of(spec) || v == kNoDim) return;
+  if (!context.restricts(Restriction::kNarrowInRows)) return;
+  auto [other, vectors] = factors_of(spec);
+  if (!is_operand(other) || !is_operand(vectors)) return;
+  if (!has_dim(spec.operand[vectors].dims, v)) std::swap(other, vectors);
+  const Operand &a = spec.operand[other], &b = spec.operand[vectors];
+  if (std::min(size_of(a.dtype), size_of(b.dtype)) >= kElementBytes) return;
+  if (!has_dim(b.dims, v) || has_dim(a.dims, v)) return;
+  vectors_ = vectors;
+  const bool deep = points_of(spec, spec.reduced()) >= kLeastDepth;
+  sums_far_ = deep && has_wide_rows(spec, *context.target) && spec.out().level == Level::kMemory;
+  const u64 rows = points_of(spec, static_cast<DimMask>(spec.out().dims & ~b.dims));
+  few_ = deep && !takes_tiles(spec, *context.target) && rows <= kRowsOfCache;
+  few_in_tile_ = rows <= kFewRows && b.level > Level::kL1 &&
+                 spec.size[v] > kManyVectors * computed_lanes(spec, *context.target);
+}
+
+bool NarrowInRows::keeps_away(int operand, Level cache, bool copies) const {
+  if (operand != vectors_) return false;
+  return cache == Level::kL1 ? sums_far_ : copies && few_;
+}
+
 LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 panel) {
   const Operand& x = spec.operand[operand];
   Layout same = plain_layout(x.layout);

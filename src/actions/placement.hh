@@ -53,6 +53,21 @@ bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption opt
 /// A factor that is multiplied wide and read by broadcasts: brought nearer as it is, it might as
 /// well have been widened.
 bool is_best_widened(const Spec& spec, int operand, const ActionContext& context);
+/// Of a product of which a factor is narrower than the sums (Restriction::kNarrowInRows):
+struct NarrowInRows {
+  NarrowInRows(const Spec& spec, const ActionContext& context);
+  /// May the operand not come to this cache yet, or not as a copy? What is read in vectors comes to
+  /// L1 when the sums are in a cache, and is not copied to L2 if rows are so few that one
+  /// copy in L1 serves them all (tile registers multiply so fast that copies count).
+  bool keeps_away(int operand, Level cache, bool copies) const;
+  /// Are few rows not cut yet, as their columns are many?
+  bool keeps_rows() const { return few_in_tile_; }
+
+ private:
+  int vectors_ = -1;  // the factor that is read in them; -1: not restricted
+  bool sums_far_ = false;
+  bool few_ = false, few_in_tile_ = false;
+};
 /// Has the operand panels of an even number of vectors only?
 inline bool has_even_panels(const Spec& spec, int operand, const ActionContext& context) {
   const Operand& x = spec.operand[operand];

@@ -87,6 +87,9 @@ class Tiles {
     end_ = one_only ? std::min(2u, spec.size[dim]) : spec.size[dim];
     few_remainders_ = !one_only && !parallel && !few_only_ && is_chain(spec) &&
                       contraction_of(spec) && context.restricts(Restriction::kFewRemainders);
+    keeps_rows_ = !one_only && !parallel && dim != unit_dim(spec.out()) &&
+                  !has_dim(spec.reduced(), dim) && !both_have(spec, dim) &&
+                  NarrowInRows(spec, context).keeps_rows();
     if (few_remainders_) {
       reduced_ = has_dim(spec.reduced(), dim);
       in_l1_ = reduced_ && is_in_l1(spec);
@@ -119,6 +122,7 @@ class Tiles {
   /// Some microkernel or cache: without a contraction these are blocks of transposes, panels, and
   /// slices.
   bool serves(u32 size) const {
+    if (keeps_rows_ && !is_panel(size)) return false;
     if (whole_tiles_ && !fills_tiles(size) && !is_panel(size)) return false;
     if (few_only_ && !is_near_divisor(size)) return false;
     if (blocks_only_ && size != 1 && size % 8 != 0 && !is_panel(size)) return false;
@@ -220,6 +224,7 @@ class Tiles {
   bool reduced_ = false, in_l1_ = false;  // the dimension; every operand
   bool narrow_ = false;                   // a factor
   bool whole_tiles_ = false;
+  bool keeps_rows_ = false;
 };
 
 template <ActionKind kKind>

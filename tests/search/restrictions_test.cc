@@ -70,6 +70,19 @@ TEST_SUITE("search") {
       for (const Target& target : fixed_targets()) costs_at_most(text, target, narrow, 2.5);
   }
 
+  TEST_CASE("narrow factors: what it costs that they stay in rows until few columns are used") {
+    for (const char* text :
+         {"matmul bf16[60,96] bf16[96,500] -> f32[60,500]",
+          "matmul bf16[63,190] bf16[190,129]{*} -> f32[63,129]",
+          "matmul u8[64,128] i8[128,600] -> i32[64,600]",
+          "matmul i8[90,75] i8[75,110]{0,1} -> i32[90,110]",
+          "matmul f32[40,64] i8[64,300] * f32[1,300] -> f32[40,300]",
+          "matmul f16[31,40]{0,1} f16[40,250] + f32[250] -> relu -> f32[31,250]"})
+      for (const Isa isa : {Isa::kAvx2, Isa::kAvx512})
+        CHECK(costs_at_most(text, *fixed_target(isa),
+                            1u << static_cast<int>(Restriction::kNarrowInRows), 0.3));
+  }
+
   TEST_CASE("odd sizes: what tiles that leave few sizes over cost") {
     for (const char* text :
          {"matmul f32[97,200] f32[200,83]", "matmul f32[130,71] f32[71,150]{0,1}",
