@@ -186,9 +186,11 @@ Rate rate(Duty duty, const Target& t) {
 
 DimMask around_of(const Spec& spec) {
   DimMask around = spec.reduced();
-  for (Ref factor : factors_of(spec))  // k is the fastest dimension of the first one
-    if (is_operand(factor) && !has_dim(spec.operand[factor].dims, unit_dim(spec.out())))
-      around = static_cast<DimMask>(around & ~(1u << unit_dim(spec.operand[factor])));
+  for (Ref factor : factors_of(spec)) {  // k is the fastest dimension of the first one
+    if (!is_operand(factor) || has_dim(spec.operand[factor].dims, unit_dim(spec.out()))) continue;
+    const u8 k = unit_dim(spec.operand[factor]);
+    if (k != kNoDim) around = static_cast<DimMask>(around & ~(1u << k));
+  }
   return around;
 }
 
