@@ -48,7 +48,7 @@ constexpr std::string_view kProbes[] = {
     "matmul bf16[24,40] bf16[40,80]{*} -> f32[24,80]",
     "matmul bf16[20,64] bf16[64,24]{*} -> f32[20,24]",
     "matmul u8[5,70] i8[70,40]{*} -> i32[5,40]",
-    "matmul bf16[40,100] bf16[100,80] -> f32[40,80]",
+    "matmul bf16[600,100] bf16[100,80] -> f32[600,80]",  // rows enough for copies
     "matmul i8[3,64] i8[64,5]{0,1} += i32[3,5]",
     "matmul i8[5,70] i8[70,40]{*} -> i32[5,40]",
     "matmul u8[24,70] i8[70,40]{0,1} -> i32[24,40]",
