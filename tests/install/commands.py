@@ -43,6 +43,9 @@ NOT_RUN = {
     "meson test -C build onnx --print-errorlogs": "is a test of its own",
     "pip install --no-deps --prefix PREFIX mkl onednn-cpu-gomp onednn-devel-cpu-gomp": "downloads 200 MB",
     "meson setup build -Dpeer_prefixes=PREFIX": "wants what the command before it installs",
+    "python3 -m venv v && v/bin/pip install numpy onnxruntime onnx jax scipy": "downloads 300 MB",
+    "v/bin/python bench/graphs/compare.py --library build/capi/libmorello.so.0"
+    " --onednn build/bench/peers/graph-onednn.so": "wants what the command before it installs",
     "MORELLO_TOOLS=map perf record ./program && perf report": RECORDS,
     "MORELLO_TOOLS=jitdump perf record -k mono ./program": RECORDS,
     "perf inject --jit -i perf.data -o perf.jit.data && perf report -i perf.jit.data": RECORDS,
