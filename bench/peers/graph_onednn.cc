@@ -170,6 +170,18 @@ class Runner {
         [this, run = Primitive(plan), arguments]() { run.execute(stream_, arguments); });
   }
 
+  /// With weights that are packed now, where the plan wants another form of them.
+  template <typename Plan>
+  void add_product(const Node& node, const Plan& plan, memory weights) {
+    if (plan.weights_desc() != weights.get_desc()) {
+      memory packed(plan.weights_desc(), engine_);
+      dnnl::reorder(weights, packed).execute(stream_, weights, packed);
+      stream_.wait();
+      weights = packed;
+    }
+    add(node, plan, {{DNNL_ARG_SRC, fetch(node, 0, plan.src_desc())}, {DNNL_ARG_WEIGHTS, weights}});
+  }
+
   template <typename Plan>
   struct Made;
 
@@ -240,17 +252,10 @@ void Runner::make_primitives() {
       const dnnl::matmul::primitive_desc plan(engine_, from,
                                               packed_ && given ? free_of(weights) : weights, to);
       // Of a transposed factor only the descriptor differs.
-      memory second(weights, engine_,
-                    given ? pointer(*by_name_.at(node.inputs[1]))
-                          : values_.at(node.inputs[1]).get_data_handle());
-      if (plan.weights_desc() != weights) {
-        memory packed(plan.weights_desc(), engine_);
-        dnnl::reorder(second, packed).execute(stream_, second, packed);
-        stream_.wait();
-        second = packed;
-      }
-      add(node, plan,
-          {{DNNL_ARG_SRC, fetch(node, 0, plan.src_desc())}, {DNNL_ARG_WEIGHTS, second}});
+      add_product(node, plan,
+                  memory(weights, engine_,
+                         given ? pointer(*by_name_.at(node.inputs[1]))
+                               : values_.at(node.inputs[1]).get_data_handle()));
     } else if (node.op == "Softmax" || node.op == "LogSoftmax") {
       const auto kind = node.op == "Softmax" ? algorithm::softmax_accurate : algorithm::softmax_log;
       const dnnl::softmax_forward::primitive_desc plan(engine_, inference, kind, from, to,
@@ -277,15 +282,7 @@ void Runner::make_primitives() {
       const dnnl::convolution_forward::primitive_desc plan(
           engine_, inference, algorithm::convolution_direct, from, weights, to, steps, {0, 0},
           before, after);
-      memory second(given, engine_, pointer(*by_name_.at(node.inputs[1])));
-      if (plan.weights_desc() != given) {
-        memory packed(plan.weights_desc(), engine_);
-        dnnl::reorder(second, packed).execute(stream_, second, packed);
-        stream_.wait();
-        second = packed;
-      }
-      add(node, plan,
-          {{DNNL_ARG_SRC, fetch(node, 0, plan.src_desc())}, {DNNL_ARG_WEIGHTS, second}});
+      add_product(node, plan, memory(given, engine_, pointer(*by_name_.at(node.inputs[1]))));
     } else if (windows) {
       const auto kind =
           node.op == "MaxPool" ? algorithm::pooling_max : algorithm::pooling_avg_include_padding;
