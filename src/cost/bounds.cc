@@ -118,6 +118,28 @@ bool stays_far(const Spec& spec, const Operand& x) {
   return u64{spec.size[unit_dim(x)]} * size_of(x.dtype) >= kFarBytes;
 }
 
+/// Have parts of it one run, of as many vectors as registers take? All else has to be copied first.
+bool has_streams(const Spec& spec, const Operand& x, const Target& t) {
+  if (x.free_layout || x.layout.packed()) return true;
+  const u64 most = u64{t.vector_registers} * t.lanes(kElementBytes);
+  return x.contig > 1 && spec.size[unit_dim(x)] <= most;
+}
+
+/// May vectors of results meet vectors of this factor? Only steps have a buffer of results, whose
+/// vectors may run along another dimension.
+bool is_in_vectors(const Spec& spec, const Operand& x, const Target& t) {
+  if (t.at(Level::kL2).stream_units >= t.at(Level::kL2).line_units) return false;
+  const Operand& out = spec.out();
+  if (!is_single(spec) || out.dtype != computed_dtype(spec)) return true;
+  return unit_dim(out) != kNoDim && has_dim(x.dims, unit_dim(out));
+}
+
+/// May microkernels read all of it from L2 as a stream, as it is?
+bool is_stream(const Spec& spec, const Operand& x, const Target& t) {
+  return contraction_of(spec) && x.access == Access::kIn && has_streams(spec, x, t) &&
+         is_in_vectors(spec, x, t);
+}
+
 /// A window may leave out a part of its axis: it has as many places as the longer of its dimensions
 /// at least.
 u64 least_lines(const Spec& spec, const Operand& x, u64 lines) {
@@ -158,8 +180,11 @@ Bounds::Traffic Bounds::traffic(const Spec& spec) const {
     }
     if (spec.diagonal.used()) leave_out_masked(spec, x, f);
     i64 times = x.access == Access::kIn ? 1 : 2;
+    const bool streams = is_stream(spec, x, target_);
     auto price = [&](Level level) {
-      i64 units = saturating_mul(f.lines, target_.at(level).line_units);
+      const LevelModel& from = target_.at(level);
+      i64 units = saturating_mul(
+          f.lines, level == Level::kL2 && streams ? from.stream_units : from.line_units);
       if (stays_far(spec, x))
         units = saturating_add(units, saturating_mul(f.runs, target_.at(level).run_units));
       return saturating_mul(static_cast<u64>(times), units);
@@ -222,7 +247,8 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   q.far_b = far(b, Level::kMemory);
   q.far_c = far(out, Level::kMemory) && !chain;
   q.fast = l1 + l2 + p.registers;
-  q.element = static_cast<double>(target_.at(Level::kMemory).line_units) / per_line;
+  q.element_a = q.element_b = q.element_c =
+      static_cast<double>(target_.at(Level::kMemory).line_units) / per_line;
   i64 memory = std::max(once.memory, floor_units(bound_of(q)));
   // Per product, with sizes in bytes as above.
   const auto nest_of = [&](Contraction r) {
@@ -259,7 +285,14 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   p.far_b = far(b, Level::kL2);
   p.far_c = far(out, Level::kL2) && !chain;
   p.fast = l1 + p.registers;
-  p.element = static_cast<double>(target_.at(Level::kL2).line_units) / per_line;
+  // The factor that vectors are of may stream.
+  const LevelModel& from_l2 = target_.at(Level::kL2);
+  p.element_c = static_cast<double>(from_l2.line_units) / per_line;
+  const auto least_element = [&](const Operand& x) {
+    const i64 units = is_in_vectors(spec, x, target_) ? from_l2.stream_units : from_l2.line_units;
+    return static_cast<double>(units) / per_line;
+  };
+  p.element_a = least_element(a), p.element_b = least_element(b);
   i64 l2_traffic = std::max(once.l2, floor_units(bound_of(p)));
   i64 best = saturating_add(contraction, saturating_add(l2_traffic, memory));
   // A buffer may have vectors along another dimension, and larger tiles.
@@ -267,24 +300,41 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   p.visit = work.visit(row);
   auto units = [](i64 fixed) { return static_cast<double>(fixed) / (1 << Rates::kFraction); };
   const double io = bound_of(p);
+  const i64 rate = rates_.rate(~u64{0}, row);
   double near = 0, far_and_near = 0;
   if (std::min({p.points / p.a, p.points / p.b, p.points / p.c}) >= 2) {
     Contraction r = whole;
     r.far_a = q.far_a, r.far_b = q.far_b, r.far_c = q.far_c;
-    r.element = q.element;
+    r.element_a = q.element_a, r.element_b = q.element_b, r.element_c = q.element_c;
     r.fast = std::max(l1, l2);
     r.fast_of_two = l1 + l2 + p.registers;
     add_runs(r, Level::kMemory);
     far_and_near = nest_of(r);
     r.far_a = p.far_a, r.far_b = p.far_b, r.far_c = p.far_c;
-    r.element = p.element, r.fast = l1, r.visit = p.visit;
+    r.fast = l1, r.visit = p.visit;
     r.fast_of_two = l1 + p.registers;
     add_runs(r, Level::kL2);
+    r.element_c = p.element_c;
+    r.element_a = r.element_b = p.element_c;
     near = nest_of(r);
+    const bool by_fma = Rates::sums_by_fma(spec, factors_of(spec));
+    const double hidden = by_fma ? units(rates_.streaming(rate)) / static_cast<double>(lanes) : 0;
+    for (bool stream_b : {false, true}) {
+      const Operand& stream = stream_b ? b : a;
+      if (stream.level < Level::kL2 || !is_in_vectors(spec, stream, target_)) continue;
+      Contraction s = r;
+      // Visited by leaves alone, which have a price per product, or by its lines.
+      (stream_b ? s.element_b : s.element_a) = by_fma ? 0 : least_element(stream);
+      // Of what a part streams, it has its share at least.
+      double packing = 0;
+      if (!has_streams(spec, stream, target_))
+        packing = static_cast<double>(elements(spec, stream) * size_of(stream.dtype)) / kLineBytes *
+                  static_cast<double>(2 * from_l2.line_units);
+      near = std::min(near, nest_of(s) + hidden + packing / p.points);
+    }
     far_and_near += near;
   }
   const ProductPrice in_groups = rates_.products(spec, true);
-  const i64 rate = rates_.rate(~u64{0}, row);
   auto together = [&](bool grouped) {
     double step = units(work.product(rate, grouped)) / static_cast<double>(lanes);
     auto price = [&](const MemoryWay& way) {
@@ -296,7 +346,7 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     };
     for (const MemoryWay& way : rates_.memory_ways()) step = std::min(step, price(way));
     // What writes to memory itself visits nothing: worth it where products cost so little more.
-    const double most = (io + 2 * p.fast * p.element) / p.points;  // that a product can save
+    const double most = (io + 2 * p.fast * p.element_c) / p.points;  // that a product can save
     double part = 1, other = 1e18;
     for (const MemoryWay& way : rates_.memory_ways()) {
       if (units(way.result) >= p.visit) continue;

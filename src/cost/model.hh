@@ -26,6 +26,8 @@ constexpr i64 saturating_mul(u64 times, i64 cost) {
 
 /// Uses of each element of an operand, below which nothing takes time but its arrival.
 inline constexpr u64 kFewUses = 4;
+/// So many lines at least are a stream: prefetchers have to find out about it.
+inline constexpr u64 kStreamLines = 32;
 
 /// Bringing the operand from its level to the next nearer one: the price of a view move. Outputs
 /// pay twice, for the lines come and go.

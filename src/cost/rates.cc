@@ -238,6 +238,9 @@ void Rates::find_tiles(const Target& target) {
         const i64 step = way.step ? way.step(rows, vecs, target) : 0;
         best = std::min(best, (step << kFraction) / static_cast<i64>(size));
         most = std::max(most, static_cast<u32>(size));
+        const u64 steps = 64, lines = steps * vecs * target.vector_bytes / kLineBytes;
+        const i64 streamed = streaming_units(steps, step, rows + vecs, lines, target);
+        streamed_ = std::min(streamed_, (streamed << kFraction) / static_cast<i64>(steps * size));
       }
       rate_[tile_index(rows, vecs)] = best;
       largest_[tile_index(rows, vecs)] = most;

@@ -117,6 +117,8 @@ class Rates {
   /// Of all register tiles of up to rows x vecs vectors: units per vector FMA of the best, fixed
   /// point.
   i64 rate(u64 rows, u64 vecs) const { return rate_[tile_index(rows, vecs)]; }
+  /// What the best with a factor that streams costs more than rate(), whatever its size.
+  i64 streaming(i64 rate) const { return std::max<i64>(0, streamed_ - rate); }
   /// Vectors of the largest.
   u32 largest(u64 rows, u64 vecs) const { return largest_[tile_index(rows, vecs)]; }
   /// Do all tiles read factors that run along the results' vectors?
@@ -170,6 +172,7 @@ class Rates {
   std::array<i64, 2> grouping_{kInfinite, kInfinite};             // of 1, 2 bytes
   bool tiles_along_ = true, tiles_add_ = true, fuses_ = false;
   u64 registers_;
+  i64 streamed_ = kInfinite;
   std::vector<i64> rate_;
   std::vector<u32> largest_;
 };

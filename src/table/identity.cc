@@ -231,8 +231,9 @@ u64 target_fingerprint(const Target& t) {
     if constexpr (std::is_convertible_v<T, std::string_view>) {
       (void)value;  // so are the names in words
     } else if constexpr (std::is_same_v<T, decltype(t.level)>) {
-      for (const auto& [bytes, line_units, run_units, streams] : value)
-        for (i64 number : {static_cast<i64>(bytes), line_units, run_units, streams}) f.add(number);
+      for (const auto& [bytes, line_units, run_units, streams, stream_units] : value)
+        for (i64 number : {static_cast<i64>(bytes), line_units, run_units, streams, stream_units})
+          f.add(number);
     } else if constexpr (std::is_same_v<T, Prices> || std::is_same_v<T, TileUnit>) {
       each_field(value, [&](std::string_view, i64 price) { f.add(price); });
     } else {
