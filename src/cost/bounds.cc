@@ -129,6 +129,7 @@ bool has_streams(const Spec& spec, const Operand& x, const Target& t) {
 /// vectors may run along another dimension.
 bool is_in_vectors(const Spec& spec, const Operand& x, const Target& t) {
   if (t.at(Level::kL2).stream_units >= t.at(Level::kL2).line_units) return false;
+  if (!exceeds_l1(spec, x, t)) return false;
   const Operand& out = spec.out();
   if (!is_single(spec) || out.dtype != computed_dtype(spec)) return true;
   return unit_dim(out) != kNoDim && has_dim(x.dims, unit_dim(out));
@@ -180,11 +181,18 @@ Bounds::Traffic Bounds::traffic(const Spec& spec) const {
     }
     if (spec.diagonal.used()) leave_out_masked(spec, x, f);
     i64 times = x.access == Access::kIn ? 1 : 2;
-    const bool streams = is_stream(spec, x, target_);
+    i64 hidden = 0;  // of each line, by the FMAs that use it
+    if (is_stream(spec, x, target_)) {
+      const LevelModel& l2 = target_.at(Level::kL2);
+      hidden = l2.line_units - l2.stream_units;
+      const i64 rows = static_cast<i64>(std::min<u64>(volume(spec) / elements(spec, x), 1 << 20));
+      if (Rates::sums_by_fma(spec, factors_of(spec)))
+        hidden = std::clamp<i64>(rows * kUnitsPerCycle / target_.fma_per_cycle - l2.stream_units, 0,
+                                 hidden);
+    }
     auto price = [&](Level level) {
-      const LevelModel& from = target_.at(level);
-      i64 units = saturating_mul(
-          f.lines, level == Level::kL2 && streams ? from.stream_units : from.line_units);
+      const i64 line = target_.at(level).line_units - (level == Level::kL2 ? hidden : 0);
+      i64 units = saturating_mul(f.lines, line);
       if (stays_far(spec, x))
         units = saturating_add(units, saturating_mul(f.runs, target_.at(level).run_units));
       return saturating_mul(static_cast<u64>(times), units);

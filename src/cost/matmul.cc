@@ -149,7 +149,7 @@ i64 refetch_units(const Spec& spec, const Operand& x, u8 along, u64 turns, u64 b
 bool is_stream(const Spec& spec, const Operand& x, const Target& t) {
   const LevelModel& l2 = t.at(Level::kL2);
   return l2.stream_units < l2.line_units && x.level == Level::kL2 && x.access == Access::kIn &&
-         is_dense(x) && footprint(spec, x).lines >= kStreamLines;
+         is_dense(x) && exceeds_l1(spec, x, t);
 }
 
 i64 outer_product_cost(const Spec& spec, const Target& t) {

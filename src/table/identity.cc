@@ -35,6 +35,7 @@ constexpr std::string_view kProbes[] = {
     "matmul f32[40,100]{strides=256,1} f32[100,48]{strides=16384,1} -> f32[40,48]{strides=4096,1}",
     "matmul f32[40,72]{strides=1022,1} f32[72,48]{strides=4097,1} -> f32[40,48]",
     "matmul f32[20,100] f32[100,48]{strides=1300,1} -> f32[20,48]",  // rows on pages
+    "matmul f32[100,480] f32[480,40] -> f32[100,40]",                // vectors that stream
     "matmul f32[100,72] f32[72,200] + bias f32[200] -> relu -> f32[100,200]",
     "matmul f32[3,64] f32[64,5]{0,1} -> f32[3,5]",
     "matmul f32[1,512] f32[512,5]{0,1} -> f32[1,5]",
