@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "cost/held.hh"
 #include "cost/io_bound.hh"
@@ -125,6 +126,12 @@ bool has_streams(const Spec& spec, const Operand& x, const Target& t) {
   return x.contig > 1 && spec.size[unit_dim(x)] <= most;
 }
 
+/// Vectors in a row of it as it is, all of which a step has. 0: its layout decides.
+u64 stream_vectors(const Spec& spec, const Operand& x, const Target& t) {
+  if (x.free_layout || x.layout.packed()) return 0;
+  return ceil_div(spec.size[unit_dim(x)], t.lanes(kElementBytes));
+}
+
 /// May vectors of results meet vectors of this factor? Only steps have a buffer of results, whose
 /// vectors may run along another dimension.
 bool is_in_vectors(const Spec& spec, const Operand& x, const Target& t) {
@@ -167,7 +174,7 @@ void leave_out_masked(const Spec& spec, const Operand& x, Footprint& f) {
 
 }  // namespace
 
-Bounds::Traffic Bounds::traffic(const Spec& spec) const {
+Bounds::Traffic Bounds::traffic(const Spec& spec, i64 products) const {
   // Whatever its program, every line of an operand comes once from each level it has to pass.
   Traffic t;
   for (int o = 0; o < spec.operand_count; o++) {
@@ -181,18 +188,12 @@ Bounds::Traffic Bounds::traffic(const Spec& spec) const {
     }
     if (spec.diagonal.used()) leave_out_masked(spec, x, f);
     i64 times = x.access == Access::kIn ? 1 : 2;
-    i64 hidden = 0;  // of each line, by the FMAs that use it
-    if (is_stream(spec, x, target_)) {
-      const LevelModel& l2 = target_.at(Level::kL2);
-      hidden = l2.line_units - l2.stream_units;
-      const i64 rows = static_cast<i64>(std::min<u64>(volume(spec) / elements(spec, x), 1 << 20));
-      if (Rates::sums_by_fma(spec, factors_of(spec)))
-        hidden = std::clamp<i64>(rows * kUnitsPerCycle / target_.fma_per_cycle - l2.stream_units, 0,
-                                 hidden);
-    }
     auto price = [&](Level level) {
-      const i64 line = target_.at(level).line_units - (level == Level::kL2 ? hidden : 0);
-      i64 units = saturating_mul(f.lines, line);
+      i64 units = saturating_mul(f.lines, target_.at(level).line_units);
+      if (level == Level::kL2 && is_stream(spec, x, target_)) {
+        const i64 streamed = saturating_mul(f.lines, target_.at(level).stream_units);
+        units = std::clamp(saturating_add(units, streamed) - products, streamed, units);
+      }
       if (stays_far(spec, x))
         units = saturating_add(units, saturating_mul(f.runs, target_.at(level).run_units));
       return saturating_mul(static_cast<u64>(times), units);
@@ -326,19 +327,26 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     r.element_a = r.element_b = p.element_c;
     near = nest_of(r);
     const bool by_fma = Rates::sums_by_fma(spec, factors_of(spec));
-    const double hidden = by_fma ? units(rates_.streaming(rate)) / static_cast<double>(lanes) : 0;
+    const i64 store = kUnitsPerCycle / static_cast<i64>(target_.stores_per_cycle) *
+                      static_cast<i64>(kLineBytes / target_.vector_bytes);
+    const auto streamed = [&](u64 vecs) {  // of each product, what FMAs do not hide
+      const i64 more = by_fma ? rates_.streaming(rate, vecs) : 0;
+      return more == kInfinite ? 1e18 : units(more) / static_cast<double>(lanes);
+    };
     for (bool stream_b : {false, true}) {
       const Operand& stream = stream_b ? b : a;
       if (stream.level < Level::kL2 || !is_in_vectors(spec, stream, target_)) continue;
       Contraction s = r;
       // Visited by leaves alone, which have a price per product, or by its lines.
       (stream_b ? s.element_b : s.element_a) = by_fma ? 0 : least_element(stream);
-      // Of what a part streams, it has its share at least.
-      double packing = 0;
-      if (!has_streams(spec, stream, target_))
-        packing = static_cast<double>(elements(spec, stream) * size_of(stream.dtype)) / kLineBytes *
-                  static_cast<double>(2 * from_l2.line_units);
-      near = std::min(near, nest_of(s) + hidden + packing / p.points);
+      // A copy reads its lines, computes one store for a vector at least, and brings the buffer's
+      // lines and takes them back. Of what a part streams, it has its share at least.
+      const double copied = static_cast<double>(elements(spec, stream) * size_of(stream.dtype)) /
+                            kLineBytes * static_cast<double>(3 * from_l2.line_units + store);
+      double more = streamed(0) + copied / p.points;
+      if (has_streams(spec, stream, target_))
+        more = std::min(more, streamed(stream_vectors(spec, stream, target_)));
+      near = std::min(near, nest_of(s) + more);
     }
     far_and_near += near;
   }
@@ -425,16 +433,19 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
   const bool only_tile = spec.operand_count == 1 && spec.out().level == Level::kRegister;
   if (is_single(spec) ? only_tile || register_input(spec) >= 0 : is_step_of_tile(spec))
     return leaf(spec);
-  Traffic once = traffic(spec);
+  const bool parts =
+      !is_chain(spec) || spec.diagonal.used() || (spec.window[0].used() && !contraction_of(spec));
+  std::optional<ContractionBound> work;
+  if (!parts && contraction_of(spec)) work.emplace(spec, target_, rates_);
+  Traffic once = traffic(spec, work ? work->units() : kInfinite);
   i64 c = saturating_add(once.l2, once.memory);
   u64 lanes = computed_lanes(spec, target_);
-  if (!is_chain(spec) || spec.diagonal.used() || (spec.window[0].used() && !contraction_of(spec))) {
+  if (parts) {
     c = saturating_add(c, stages(spec));
-  } else if (contraction_of(spec)) {
+  } else if (work) {
     // Along a window elements serve more results than one, which io_bound() does not know.
-    const ContractionBound work(spec, target_, rates_);
-    c = quick || spec.window[0].used() ? saturating_add(c, work.units())
-                                       : blocked(spec, limits, work, once);
+    c = quick || spec.window[0].used() ? saturating_add(c, work->units())
+                                       : blocked(spec, limits, *work, once);
   } else if (spec.reduced() != 0) {
     const Stage& head = head_of(spec);
     const Form form{rates_.vector_op(head), rates_.scalar_op(head), true, true};

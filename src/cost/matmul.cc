@@ -82,14 +82,13 @@ i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, bool widens_a, bool widens_b, c
   return pass * dot.passes;
 }
 
-// Lines are written to L1 beside the loads of a step, in the time of two: registers of 24 x 1
+// Lines are written to L1 beside the loads of a step, in the time of one: registers of 24 x 1
 // vectors, of which each step loads 25, lost 8% to 12 x 2 (Granite Rapids). The arithmetic hides
 // the rest, as far as it takes longer: 12 x 2, 8 x 3 and 6 x 4 were as fast with vectors from L2 as
 // from L1, 4 x 6 and 3 x 8 were not.
 i64 streaming_units(u64 steps, i64 step, u64 loads, u64 lines, const Target& t) {
   const LevelModel& l2 = t.at(Level::kL2);
-  const i64 ports =
-      static_cast<i64>(steps * loads + 2 * lines) * kUnitsPerCycle / t.loads_per_cycle;
+  const i64 ports = static_cast<i64>(steps * loads + lines) * kUnitsPerCycle / t.loads_per_cycle;
   const i64 all =
       std::max({saturating_mul(steps, step), ports, saturating_mul(lines, l2.line_units)});
   return saturating_add(all, saturating_mul(lines, l2.stream_units));
