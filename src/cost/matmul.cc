@@ -144,10 +144,10 @@ i64 refetch_units(const Spec& spec, const Operand& x, u8 along, u64 turns, u64 b
   return saturating_mul(again, t.at(Level::kL2).line_units);
 }
 
-/// Does it come from L2 in one run, in the order in which it is used?
+/// Does it come from L2, or through it, in one run, in the order in which it is used?
 bool is_stream(const Spec& spec, const Operand& x, const Target& t) {
   const LevelModel& l2 = t.at(Level::kL2);
-  return l2.stream_units < l2.line_units && x.level == Level::kL2 && x.access == Access::kIn &&
+  return l2.stream_units < l2.line_units && x.level >= Level::kL2 && x.access == Access::kIn &&
          is_dense(x) && exceeds_l1(spec, x, t);
 }
 
@@ -161,9 +161,14 @@ i64 outer_product_cost(const Spec& spec, const Target& t) {
   const i64 step = dot_step(dot, r->rows, vecs, widens_a, widens_b, t);
   const u64 steps = ceil_div(r->depth, dot.group);
   const Operand &a = spec.operand[r->a], &b = spec.operand[r->b];
-  i64 c = is_stream(spec, b, t)
-              ? streaming_units(steps, step, r->rows + vecs, footprint(spec, b).lines, t)
-              : saturating_add(saturating_mul(steps, step), traffic_units(spec, b, t));
+  i64 c = traffic_units(spec, b, t);
+  if (is_stream(spec, b, t)) {
+    const u64 lines = footprint(spec, b).lines;
+    c -= saturating_mul(lines, t.at(Level::kL2).line_units);
+    c = saturating_add(c, streaming_units(steps, step, r->rows + vecs, lines, t));
+  } else {
+    c = saturating_add(c, saturating_mul(steps, step));
+  }
   if (dot.corrects)  // a row is cleared, then subtracted from the others
     c = saturating_add(c, saturating_mul(vecs * (r->rows + 1), t.prices.op[0]));
   c = saturating_add(c, t.prices.call);
