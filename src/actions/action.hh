@@ -87,7 +87,7 @@ enum class Restriction : u8 {
   kFewBlocks = 11,     // of rows, one size of blocks within a factor of two
   kNarrowInRows = 12,  // of products of narrow types, what is read in vectors stays in its rows
                        // until few columns of it are used
-  kOnePass = 13,  // what streams from L2 does so once, where registers have room for all rows
+  kOnePass = 13,       // what streams from L2 does so once, where registers have room for all rows
   // In narrower spaces only (actions/narrow.hh):
   kChainTiles = 14,  // tiles that divide one another, or are those of registers
   kNearLast = 15,    // to L1 comes what is a register tile wide
