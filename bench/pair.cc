@@ -25,7 +25,7 @@ struct Settings {
   std::string libraries[2];
   uint32_t count = 40, rounds = 9, at_least = 0;
   uint64_t seed = 1;
-  std::string spec;
+  std::vector<std::string> specs;
 };
 
 /// One build. Its functions are looked up, as both have the same names.
@@ -126,10 +126,12 @@ int run(const Settings& settings) {
   std::printf("old/new time, bytes of code, old/new cost\n");
   std::vector<double> ratios;
   for (uint32_t n = 0; n < settings.count; n++) {
-    const double ratio =
-        compare(settings, libraries,
-                settings.spec.empty() ? random_matmul(settings.seed + n) : settings.spec);
-    if (ratio > 0) ratios.push_back(ratio);
+    std::vector<std::string> specs = settings.specs;
+    if (specs.empty()) specs.push_back(random_matmul(settings.seed + n));
+    for (const std::string& spec : specs) {
+      const double ratio = compare(settings, libraries, spec);
+      if (ratio > 0) ratios.push_back(ratio);
+    }
   }
   if (ratios.empty()) return 1;
   double product = 0;
@@ -154,7 +156,7 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", settings.rounds, "of four timings each");
   app.add_option("--at-least", settings.at_least,
                  "bytes of code that the old one must have to be timed");
-  app.add_option("--spec", settings.spec, "this Spec, --count times, instead of random ones");
+  app.add_option("--spec", settings.specs, "these Specs, --count times, instead of random ones");
   CLI11_PARSE(app, argc, argv);
   return morello::bench::run(settings);
 }

@@ -87,16 +87,17 @@ enum class Restriction : u8 {
   kFewBlocks = 11,     // of rows, one size of blocks within a factor of two
   kNarrowInRows = 12,  // of products of narrow types, what is read in vectors stays in its rows
                        // until few columns of it are used
+  kOnePass = 13,       // what streams from L2 does so once, where registers have room for all rows
   // In narrower spaces only (actions/narrow.hh):
-  kChainTiles = 13,  // tiles that divide one another, or are those of registers
-  kNearLast = 14,    // to L1 comes what is a register tile wide
-  kFewLayouts = 15,  // one width of panels
-  kStepsFirst = 16,  // small operands of steps come nearer before all else, others not at all
-  kOneBuffer = 17,   // a chain's sums are in the output, where they can be
-  kFirstMoves = 18,  // what a cache has room for comes there before all else; of the fewest only
-  kGraphs = 19       // of few: loops over all that multiplies, and values near where they have room
+  kChainTiles = 14,  // tiles that divide one another, or are those of registers
+  kNearLast = 15,    // to L1 comes what is a register tile wide
+  kFewLayouts = 16,  // one width of panels
+  kStepsFirst = 17,  // small operands of steps come nearer before all else, others not at all
+  kOneBuffer = 18,   // a chain's sums are in the output, where they can be
+  kFirstMoves = 19,  // what a cache has room for comes there before all else; of the fewest only
+  kGraphs = 20       // of few: loops over all that multiplies, and values near where they have room
 };
-inline constexpr int kRestrictions = 20;
+inline constexpr int kRestrictions = 21;
 inline constexpr Restriction kFirstNarrow = Restriction::kChainTiles;
 
 /// How much of the space of programs is searched: all spaces are parts of the whole one. Few and

@@ -83,6 +83,16 @@ Operand place_of(const Spec& spec, Ref ref) {
                        rows, 0);
 }
 
+/// May vectors of it stream from there, for rows enough?
+bool is_worth_a_stream(const Spec& spec, const Operand& x, Level level,
+                       const ActionContext& context) {
+  const LevelModel& l2 = context.target->at(Level::kL2);
+  const u8 v = unit_dim(spec.out());
+  return level == Level::kL2 && l2.stream_units < l2.line_units && contraction_of(spec) &&
+         v != kNoDim && unit_dim(x) == v && volume(spec) / elements(spec, x) >= 96 &&
+         points_of(spec, spec.reduced()) >= 128;
+}
+
 }  // namespace
 
 bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption option, bool widens,
@@ -90,7 +100,7 @@ bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption opt
   const Operand& x = spec.operand[operand];
   if (size_of(x.dtype) >= 4)
     return option != LayoutOption::kPanels || !context.restricts(Restriction::kFewPanels) ||
-           x.windows != 0 || rows_meet(spec, x);
+           x.windows != 0 || rows_meet(spec, x) || is_worth_a_stream(spec, x, level, context);
   if (!context.restricts(Restriction::kNarrowCopies)) return true;
   if (!is_multiplied_wide(spec, operand, *context.target)) {
     if (!takes_groups(spec, operand, *context.target)) return true;

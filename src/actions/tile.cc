@@ -60,6 +60,28 @@ bool has_narrow_factor(const Spec& spec) {
   return false;
 }
 
+/// Of rows that registers have room for, and a factor in vectors that is larger than L1 and may
+/// stream from L2: whoever reads it twice waits for it as long, and has fewer rows to compute
+/// meanwhile.
+bool passes_once(const Spec& spec, u8 dim, const Target& t) {
+  constexpr u32 kRegistersBesides = 4;
+  const LevelModel& l2 = t.at(Level::kL2);
+  if (l2.stream_units >= l2.line_units || !contraction_of(spec) || !is_chain(spec) ||
+      has_dim(spec.reduced(), dim) || dim == unit_dim(spec.out()))
+    return false;
+  if (spec.size[dim] + kRegistersBesides > t.vector_registers) return false;
+  for (Ref in : factors_of(spec)) {
+    if (!is_operand(in)) continue;
+    const Operand& x = spec.operand[in];
+    const u8 v = unit_dim(spec.out());
+    if (x.level >= Level::kL2 && !has_dim(x.dims, dim) && v != kNoDim &&
+        (unit_dim(x) == v || (x.layout.packed() && has_dim(x.dims, v))) && exceeds_l1(spec, x, t) &&
+        volume(spec) / elements(spec, x) == spec.size[dim])
+      return true;
+  }
+  return false;
+}
+
 /// The tiles of one dimension.
 class Tiles {
  public:
@@ -82,6 +104,9 @@ class Tiles {
         context.restricts(Restriction::kFewTiles))
       few_only_ = true;
     if (parallel && !has_dim(parallel_dims(spec), dim)) return;
+    if (!parallel && context.restricts(Restriction::kOnePass) &&
+        passes_once(spec, dim, *context.target))
+      return;
     const bool one_only = register_operand(spec) >= 0 || (!parallel && is_batch(spec, dim) &&
                                                           context.restricts(Restriction::kBatch));
     end_ = one_only ? std::min(2u, spec.size[dim]) : spec.size[dim];

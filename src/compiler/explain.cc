@@ -119,7 +119,8 @@ class Explanation {
       else
         of[kNear] += own;
     } else if (std::holds_alternative<Select>(node.kind)) {
-      double rest = own;
+      of[kArithmetic] = std::min(own, arithmetic_units(spec, program_.target));
+      double rest = own - of[kArithmetic];  // of lines, what arithmetic does not hide
       for (int o = 0; o < spec.operand_count; o++)
         for (Level l : {Level::kL2, Level::kMemory}) {
           if (l > spec.operand[o].level) continue;
@@ -128,8 +129,7 @@ class Explanation {
           lines(o, l, units);
           rest -= units;
         }
-      of[kArithmetic] = std::min(rest, arithmetic_units(spec, program_.target));
-      of[kNear] = rest - of[kArithmetic];
+      of[kNear] = rest;
     } else {
       of[kLoops] += own;
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "cost/held.hh"
 #include "cost/io_bound.hh"
@@ -118,6 +119,35 @@ bool stays_far(const Spec& spec, const Operand& x) {
   return u64{spec.size[unit_dim(x)]} * size_of(x.dtype) >= kFarBytes;
 }
 
+/// Have parts of it one run, of as many vectors as registers take? All else has to be copied first.
+bool has_streams(const Spec& spec, const Operand& x, const Target& t) {
+  if (x.free_layout || x.layout.packed()) return true;
+  const u64 most = u64{t.vector_registers} * t.lanes(kElementBytes);
+  return x.contig > 1 && spec.size[unit_dim(x)] <= most;
+}
+
+/// Vectors in a row of it as it is, all of which a step has. 0: its layout decides.
+u64 stream_vectors(const Spec& spec, const Operand& x, const Target& t) {
+  if (x.free_layout || x.layout.packed()) return 0;
+  return ceil_div(spec.size[unit_dim(x)], t.lanes(kElementBytes));
+}
+
+/// May vectors of results meet vectors of this factor? Only steps have a buffer of results, whose
+/// vectors may run along another dimension.
+bool is_in_vectors(const Spec& spec, const Operand& x, const Target& t) {
+  if (t.at(Level::kL2).stream_units >= t.at(Level::kL2).line_units) return false;
+  if (!exceeds_l1(spec, x, t)) return false;
+  const Operand& out = spec.out();
+  if (!is_single(spec) || out.dtype != computed_dtype(spec)) return true;
+  return unit_dim(out) != kNoDim && has_dim(x.dims, unit_dim(out));
+}
+
+/// May microkernels read all of it from L2 as a stream, as it is?
+bool is_stream(const Spec& spec, const Operand& x, const Target& t) {
+  return contraction_of(spec) && x.access == Access::kIn && has_streams(spec, x, t) &&
+         is_in_vectors(spec, x, t);
+}
+
 /// A window may leave out a part of its axis: it has as many places as the longer of its dimensions
 /// at least.
 u64 least_lines(const Spec& spec, const Operand& x, u64 lines) {
@@ -144,7 +174,7 @@ void leave_out_masked(const Spec& spec, const Operand& x, Footprint& f) {
 
 }  // namespace
 
-Bounds::Traffic Bounds::traffic(const Spec& spec) const {
+Bounds::Traffic Bounds::traffic(const Spec& spec, i64 products) const {
   // Whatever its program, every line of an operand comes once from each level it has to pass.
   Traffic t;
   for (int o = 0; o < spec.operand_count; o++) {
@@ -160,6 +190,10 @@ Bounds::Traffic Bounds::traffic(const Spec& spec) const {
     i64 times = x.access == Access::kIn ? 1 : 2;
     auto price = [&](Level level) {
       i64 units = saturating_mul(f.lines, target_.at(level).line_units);
+      if (level == Level::kL2 && is_stream(spec, x, target_)) {
+        const i64 streamed = saturating_mul(f.lines, target_.at(level).stream_units);
+        units = std::clamp(saturating_add(units, streamed) - products, streamed, units);
+      }
       if (stays_far(spec, x))
         units = saturating_add(units, saturating_mul(f.runs, target_.at(level).run_units));
       return saturating_mul(static_cast<u64>(times), units);
@@ -222,7 +256,8 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   q.far_b = far(b, Level::kMemory);
   q.far_c = far(out, Level::kMemory) && !chain;
   q.fast = l1 + l2 + p.registers;
-  q.element = static_cast<double>(target_.at(Level::kMemory).line_units) / per_line;
+  q.element_a = q.element_b = q.element_c =
+      static_cast<double>(target_.at(Level::kMemory).line_units) / per_line;
   i64 memory = std::max(once.memory, floor_units(bound_of(q)));
   // Per product, with sizes in bytes as above.
   const auto nest_of = [&](Contraction r) {
@@ -259,7 +294,14 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   p.far_b = far(b, Level::kL2);
   p.far_c = far(out, Level::kL2) && !chain;
   p.fast = l1 + p.registers;
-  p.element = static_cast<double>(target_.at(Level::kL2).line_units) / per_line;
+  // The factor that vectors are of may stream.
+  const LevelModel& from_l2 = target_.at(Level::kL2);
+  p.element_c = static_cast<double>(from_l2.line_units) / per_line;
+  const auto least_element = [&](const Operand& x) {
+    const i64 units = is_in_vectors(spec, x, target_) ? from_l2.stream_units : from_l2.line_units;
+    return static_cast<double>(units) / per_line;
+  };
+  p.element_a = least_element(a), p.element_b = least_element(b);
   i64 l2_traffic = std::max(once.l2, floor_units(bound_of(p)));
   i64 best = saturating_add(contraction, saturating_add(l2_traffic, memory));
   // A buffer may have vectors along another dimension, and larger tiles.
@@ -267,24 +309,48 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   p.visit = work.visit(row);
   auto units = [](i64 fixed) { return static_cast<double>(fixed) / (1 << Rates::kFraction); };
   const double io = bound_of(p);
+  const i64 rate = rates_.rate(~u64{0}, row);
   double near = 0, far_and_near = 0;
   if (std::min({p.points / p.a, p.points / p.b, p.points / p.c}) >= 2) {
     Contraction r = whole;
     r.far_a = q.far_a, r.far_b = q.far_b, r.far_c = q.far_c;
-    r.element = q.element;
+    r.element_a = q.element_a, r.element_b = q.element_b, r.element_c = q.element_c;
     r.fast = std::max(l1, l2);
     r.fast_of_two = l1 + l2 + p.registers;
     add_runs(r, Level::kMemory);
     far_and_near = nest_of(r);
     r.far_a = p.far_a, r.far_b = p.far_b, r.far_c = p.far_c;
-    r.element = p.element, r.fast = l1, r.visit = p.visit;
+    r.fast = l1, r.visit = p.visit;
     r.fast_of_two = l1 + p.registers;
     add_runs(r, Level::kL2);
+    r.element_c = p.element_c;
+    r.element_a = r.element_b = p.element_c;
     near = nest_of(r);
+    const bool by_fma = Rates::sums_by_fma(spec, factors_of(spec));
+    const i64 store = kUnitsPerCycle / static_cast<i64>(target_.stores_per_cycle) *
+                      static_cast<i64>(kLineBytes / target_.vector_bytes);
+    const auto streamed = [&](u64 vecs) {  // of each product, what FMAs do not hide
+      const i64 more = by_fma ? rates_.streaming(rate, vecs) : 0;
+      return more == kInfinite ? 1e18 : units(more) / static_cast<double>(lanes);
+    };
+    for (bool stream_b : {false, true}) {
+      const Operand& stream = stream_b ? b : a;
+      if (stream.level < Level::kL2 || !is_in_vectors(spec, stream, target_)) continue;
+      Contraction s = r;
+      // Visited by leaves alone, which have a price per product, or by its lines.
+      (stream_b ? s.element_b : s.element_a) = by_fma ? 0 : least_element(stream);
+      // A copy reads its lines, computes one store for a vector at least, and brings the buffer's
+      // lines and takes them back. Of what a part streams, it has its share at least.
+      const double copied = static_cast<double>(elements(spec, stream) * size_of(stream.dtype)) /
+                            kLineBytes * static_cast<double>(3 * from_l2.line_units + store);
+      double more = streamed(0) + copied / p.points;
+      if (has_streams(spec, stream, target_))
+        more = std::min(more, streamed(stream_vectors(spec, stream, target_)));
+      near = std::min(near, nest_of(s) + more);
+    }
     far_and_near += near;
   }
   const ProductPrice in_groups = rates_.products(spec, true);
-  const i64 rate = rates_.rate(~u64{0}, row);
   auto together = [&](bool grouped) {
     double step = units(work.product(rate, grouped)) / static_cast<double>(lanes);
     auto price = [&](const MemoryWay& way) {
@@ -296,7 +362,7 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     };
     for (const MemoryWay& way : rates_.memory_ways()) step = std::min(step, price(way));
     // What writes to memory itself visits nothing: worth it where products cost so little more.
-    const double most = (io + 2 * p.fast * p.element) / p.points;  // that a product can save
+    const double most = (io + 2 * p.fast * p.element_c) / p.points;  // that a product can save
     double part = 1, other = 1e18;
     for (const MemoryWay& way : rates_.memory_ways()) {
       if (units(way.result) >= p.visit) continue;
@@ -367,16 +433,19 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
   const bool only_tile = spec.operand_count == 1 && spec.out().level == Level::kRegister;
   if (is_single(spec) ? only_tile || register_input(spec) >= 0 : is_step_of_tile(spec))
     return leaf(spec);
-  Traffic once = traffic(spec);
+  const bool parts =
+      !is_chain(spec) || spec.diagonal.used() || (spec.window[0].used() && !contraction_of(spec));
+  std::optional<ContractionBound> work;
+  if (!parts && contraction_of(spec)) work.emplace(spec, target_, rates_);
+  Traffic once = traffic(spec, work ? work->units() : kInfinite);
   i64 c = saturating_add(once.l2, once.memory);
   u64 lanes = computed_lanes(spec, target_);
-  if (!is_chain(spec) || spec.diagonal.used() || (spec.window[0].used() && !contraction_of(spec))) {
+  if (parts) {
     c = saturating_add(c, stages(spec));
-  } else if (contraction_of(spec)) {
+  } else if (work) {
     // Along a window elements serve more results than one, which io_bound() does not know.
-    const ContractionBound work(spec, target_, rates_);
-    c = quick || spec.window[0].used() ? saturating_add(c, work.units())
-                                       : blocked(spec, limits, work, once);
+    c = quick || spec.window[0].used() ? saturating_add(c, work->units())
+                                       : blocked(spec, limits, *work, once);
   } else if (spec.reduced() != 0) {
     const Stage& head = head_of(spec);
     const Form form{rates_.vector_op(head), rates_.scalar_op(head), true, true};

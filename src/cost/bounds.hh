@@ -30,7 +30,8 @@ class Bounds {
   struct Traffic {
     i64 l2 = 0, memory = 0;  // units from L2 to L1, and from memory to L2
   };
-  Traffic traffic(const Spec& spec) const;
+  /// Beside products of so many units, which hide lines that stream.
+  Traffic traffic(const Spec& spec, i64 products) const;
   i64 blocked(const Spec& spec, const Limits& limits, const ContractionBound& work,
               const Traffic& once) const;
 

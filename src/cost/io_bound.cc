@@ -16,6 +16,8 @@
 namespace morello {
 namespace {
 
+constexpr double kNone = 1e300;
+
 /// One phase: price = base + visit * c.
 struct Phase {
   double base, visit, most_c;
@@ -42,8 +44,9 @@ struct Phase {
   }
 };
 
-double bound_with_load(const Contraction& p, double load) {
-  double total = p.fast + load, base = load * p.element - p.registers * p.visit;
+/// @param element  the least price of bringing one.
+double bound_with_load(const Contraction& p, double load, double element) {
+  double total = p.fast + load, base = load * element - p.registers * p.visit;
   if (base <= 0) return 0;
   Phase phase{base, p.visit, p.far_c ? std::min(p.c, total) : p.c};
   // Each of these drops some of the conditions, so each is a bound.
@@ -57,19 +60,22 @@ double bound_with_load(const Contraction& p, double load) {
   if (p.far_a && p.far_b)
     ratio = std::max(
         ratio, p.far_c ? phase.with_shared_room(total) : phase.with_bounded_factors(total / 2));
-  return p.points * ratio - load * p.element;
+  return p.points * ratio - load * element;
 }
 
 }  // namespace
 
 double io_bound(const Contraction& p) {
   if (!(p.far_a || p.far_b || p.far_c)) return 0;
-  return std::max({0.0, bound_with_load(p, p.fast), bound_with_load(p, 2 * p.fast)});
+  double element = kNone;
+  if (p.far_a) element = p.element_a;
+  if (p.far_b) element = std::min(element, p.element_b);
+  if (p.far_c) element = std::min(element, p.element_c);
+  return std::max(
+      {0.0, bound_with_load(p, p.fast, element), bound_with_load(p, 2 * p.fast, element)});
 }
 
 namespace {
-
-constexpr double kNone = 1e300;
 
 /// What comes inside of a tile that stays, of size u w: an array that lacks one of its dimensions
 /// and has z, which the tile lacks.
@@ -130,8 +136,8 @@ double least_inside(const Inner& p, const Inner& q, double u, double w, double z
 // the registers; the results of a leaf count as the next tile.
 double nest_bound(const Contraction& p) {
   const double n = p.points / p.a, m = p.points / p.b, k = p.points / p.c;
-  const double a = p.far_a ? p.element : 0, b = p.far_b ? p.element : 0;
-  const double c = p.far_c ? 2 * p.element : 0, v = p.visit;
+  const double a = p.far_a ? p.element_a : 0, b = p.far_b ? p.element_b : 0;
+  const double c = p.far_c ? 2 * p.element_c : 0, v = p.visit;
   const double in_leaves = least_of_two(a, b, n, m, p.registers, 0, 0);
   double best = (c + v) / k + in_leaves;
   if (p.fast <= 0) return best;  // nothing stays

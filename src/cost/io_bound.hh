@@ -12,8 +12,8 @@ struct Contraction {
   double points = 0;                                 // multiplications
   double a = 0, b = 0, c = 0;                        // elements of the inputs and of the output
   bool far_a = false, far_b = false, far_c = false;  // these have to be brought to the fast memory
-  double fast = 0;       // elements that the fast memory holds, besides what is not far
-  double element = 0;    // price of bringing one
+  double fast = 0;  // elements that the fast memory holds, besides what is not far
+  double element_a = 0, element_b = 0, element_c = 0;  // prices of bringing one of each
   double visit = 0;      // price of visiting one result: products are added to it in registers
   double registers = 0;  // results that may stay in registers from one visit to the next
   // For nest_bound(): elements that two tiles hold which stay at once, and what beginning a run of

@@ -26,6 +26,10 @@ constexpr i64 saturating_mul(u64 times, i64 cost) {
 
 /// Uses of each element of an operand, below which nothing takes time but its arrival.
 inline constexpr u64 kFewUses = 4;
+/// What L1 has room for had better be there: only the rest streams.
+inline bool exceeds_l1(const Spec& spec, const Operand& x, const Target& target) {
+  return elements(spec, x) * size_of(x.dtype) >= target.at(Level::kL1).bytes;
+}
 
 /// Bringing the operand from its level to the next nearer one: the price of a view move. Outputs
 /// pay twice, for the lines come and go.

@@ -228,6 +228,7 @@ void Rates::find_moves(const Target& target) {
 void Rates::find_tiles(const Target& target) {
   rate_.assign(static_cast<size_t>((registers_ + 1) * (registers_ + 1)), kInfinite);
   largest_.assign(rate_.size(), 1);
+  streamed_.assign(registers_ + 1, kInfinite);
   for (u64 rows = 1; rows <= registers_; rows++)
     for (u64 vecs = 1; vecs <= registers_; vecs++) {
       i64 best = std::min(rate(rows - 1, vecs), rate(rows, vecs - 1));
@@ -238,6 +239,11 @@ void Rates::find_tiles(const Target& target) {
         const i64 step = way.step ? way.step(rows, vecs, target) : 0;
         best = std::min(best, (step << kFraction) / static_cast<i64>(size));
         most = std::max(most, static_cast<u32>(size));
+        const u64 steps = 64, lines = steps * vecs * target.vector_bytes / kLineBytes;
+        const i64 streamed = streaming_units(steps, step, rows + vecs, lines, target);
+        const i64 each = (streamed << kFraction) / static_cast<i64>(steps * size);
+        streamed_[vecs] = std::min(streamed_[vecs], each);
+        streamed_[0] = std::min(streamed_[0], each);
       }
       rate_[tile_index(rows, vecs)] = best;
       largest_[tile_index(rows, vecs)] = most;

@@ -117,6 +117,12 @@ class Rates {
   /// Of all register tiles of up to rows x vecs vectors: units per vector FMA of the best, fixed
   /// point.
   i64 rate(u64 rows, u64 vecs) const { return rate_[tile_index(rows, vecs)]; }
+  /// What the best with a factor that streams, in so many vectors a step or (0) in any number,
+  /// costs more than rate(). kInfinite: there is none.
+  i64 streaming(i64 rate, u64 vecs) const {
+    if (vecs >= streamed_.size() || streamed_[vecs] == kInfinite) return kInfinite;
+    return std::max<i64>(0, streamed_[vecs] - rate);
+  }
   /// Vectors of the largest.
   u32 largest(u64 rows, u64 vecs) const { return largest_[tile_index(rows, vecs)]; }
   /// Do all tiles read factors that run along the results' vectors?
@@ -171,6 +177,7 @@ class Rates {
   bool tiles_along_ = true, tiles_add_ = true, fuses_ = false;
   u64 registers_;
   std::vector<i64> rate_;
+  std::vector<i64> streamed_;
   std::vector<u32> largest_;
 };
 

@@ -60,6 +60,8 @@ i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, bool widens_a, bool widens_b,
 /// Registers of the outer product besides its tile; units of one step along k.
 u32 outer_product_registers(u64 rows, u64 vecs, bool tail, const Target& target);
 i64 outer_product_step(u64 rows, u64 vecs, const Target& target);
+/// Units of so many steps, of `step` units and so many loads, with the lines of a stream.
+i64 streaming_units(u64 steps, i64 step, u64 loads, u64 lines, const Target& target);
 
 /// Of what is computed: f32 or i32.
 inline constexpr u32 kElementBytes = 4;

@@ -35,6 +35,7 @@ constexpr std::string_view kProbes[] = {
     "matmul f32[40,100]{strides=256,1} f32[100,48]{strides=16384,1} -> f32[40,48]{strides=4096,1}",
     "matmul f32[40,72]{strides=1022,1} f32[72,48]{strides=4097,1} -> f32[40,48]",
     "matmul f32[20,100] f32[100,48]{strides=1300,1} -> f32[20,48]",  // rows on pages
+    "matmul f32[100,480] f32[480,40] -> f32[100,40]",                // vectors that stream
     "matmul f32[100,72] f32[72,200] + bias f32[200] -> relu -> f32[100,200]",
     "matmul f32[3,64] f32[64,5]{0,1} -> f32[3,5]",
     "matmul f32[1,512] f32[512,5]{0,1} -> f32[1,5]",
@@ -231,8 +232,9 @@ u64 target_fingerprint(const Target& t) {
     if constexpr (std::is_convertible_v<T, std::string_view>) {
       (void)value;  // so are the names in words
     } else if constexpr (std::is_same_v<T, decltype(t.level)>) {
-      for (const auto& [bytes, line_units, run_units, streams] : value)
-        for (i64 number : {static_cast<i64>(bytes), line_units, run_units, streams}) f.add(number);
+      for (const auto& [bytes, line_units, run_units, streams, stream_units] : value)
+        for (i64 number : {static_cast<i64>(bytes), line_units, run_units, streams, stream_units})
+          f.add(number);
     } else if constexpr (std::is_same_v<T, Prices> || std::is_same_v<T, TileUnit>) {
       each_field(value, [&](std::string_view, i64 price) { f.add(price); });
     } else {

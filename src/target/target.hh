@@ -35,6 +35,8 @@ struct LevelModel {
   i64 line_units;  // price of bringing one line from this level to the next nearer one
   i64 run_units;   // added per contiguous run where runs are far apart (TLB, prefetcher restart)
   i64 streams;     // such runs that prefetchers follow at once; 0: any number
+  // Price of a line of one run that is read in order, where arithmetic hides how long it takes.
+  i64 stream_units = 0;
   friend bool operator==(const LevelModel&, const LevelModel&) = default;
 };
 

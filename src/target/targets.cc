@@ -28,7 +28,7 @@ constexpr Target generic_core() {
   // A line comes from L2 in one or two cycles, but steps of register tiles that read rows there
   // take longer: with a price of 2, large products had a factor in L2 that fits L1 part by part,
   // and took up to 1.2 times as long (Zen 4).
-  t.level[static_cast<int>(Level::kL2)] = {u64{1} << 20, cycles(4), cycles(2), 0};
+  t.level[static_cast<int>(Level::kL2)] = {u64{1} << 20, cycles(4), cycles(2), 0, cycles(4)};
   // Reading rows of 32 KiB in turns, 128 bytes of each, on Zen 3: as fast as reading one after
   // another with 4 or 8 rows, 0.8 times with 16, half with 32.
   t.level[static_cast<int>(Level::kMemory)] = {0, cycles(8), cycles(8), 12};
@@ -75,6 +75,7 @@ constexpr Target avx512_target() {
   t.vector_bytes = 64;
   t.vector_registers = 32;
   t.prices.op = {cycles(1) / 2, cycles(7), cycles(10)};
+  t.level[static_cast<int>(Level::kL2)].stream_units = cycles(1) / 2;
   t.has_masks = true;
   return t;
 }
@@ -126,6 +127,7 @@ constexpr Target avx512_amx_target() {
   t.level[static_cast<int>(Level::kL1)].bytes = u64{48} << 10;
   t.level[static_cast<int>(Level::kL2)].bytes = u64{2} << 20;
   t.level[static_cast<int>(Level::kL2)].line_units = cycles(1);
+  t.level[static_cast<int>(Level::kL2)].stream_units = cycles(1);
   return t;
 }
 

@@ -155,6 +155,44 @@ TEST_SUITE("cost") {
     CHECK(cost(room + 1, 1024, Level::kL1) == cost(room + 1, 1040, Level::kL1));
   }
 
+  TEST_CASE("outer products hide vectors that stream from L2, as far as they take longer") {
+    const Target& target = *fixed_target(Isa::kAvx512);
+    const LevelModel& l2 = target.at(Level::kL2);
+    auto cost = [&](u32 rows, u32 columns, u32 depth, Level level, bool in_rows, const Target& t) {
+      const std::string m = std::to_string(rows), n = std::to_string(columns),
+                        k = std::to_string(depth);
+      Spec spec = lower(*parse("matmul f32[" + m + "," + k + "] f32[" + k + "," + n + "]" +
+                               (in_rows ? "{strides=160,1}" : "") + " += f32[" + m + "," + n + "]"))
+                      ->spec;
+      spec.operand[0].level = Level::kL1;
+      spec.operand[1].level = level;
+      for (int o : {0, 1}) forget_pitch(spec.operand[o]);
+      spec.out().level = Level::kRegister;
+      const Microkernel& kernel = microkernel(MicrokernelId::kOuterProduct);
+      REQUIRE(kernel.applies(spec, t));
+      return kernel.cost(spec, t);
+    };
+    // What it costs more than with vectors in L1, of each line.
+    auto more = [&](u32 rows, u32 columns, u32 depth, bool in_rows = false) {
+      const i64 lines = i64{depth} * columns / 16;
+      return (cost(rows, columns, depth, Level::kL2, in_rows, target) -
+              cost(rows, columns, depth, Level::kL1, in_rows, target)) /
+             lines;
+    };
+    REQUIRE(l2.stream_units < l2.line_units);
+    CHECK(more(12, 32, 256) == l2.stream_units);
+    CHECK(more(8, 48, 192) == l2.stream_units);
+    const u32 half = static_cast<u32>(target.at(Level::kL1).bytes / kLineBytes / 2);
+    CHECK(more(12, 32, half) == l2.stream_units);
+    CHECK(more(12, 32, half - 1) == l2.line_units);                  // L1 has room
+    CHECK(more(12, 32, 256, true) == l2.line_units);                 // rows
+    CHECK(more(24, 16, 512) > l2.stream_units);                      // no time beside its loads
+    CHECK(more(4, 96, 256) == l2.stream_units + l2.line_units / 2);  // six lines in 12 cycles
+    const Target& others = *fixed_target(Isa::kAvx2);
+    CHECK(cost(6, 16, 256, Level::kL2, false, others) ==
+          cost(6, 16, 256, Level::kL1, false, others) + 256 * others.at(Level::kL2).line_units);
+  }
+
   TEST_CASE("an operation costs what its class costs, in vectors and one by one") {
     for (const Target& target : fixed_targets()) {
       auto cost = [&](MicrokernelId id, const std::string& text) {

@@ -153,7 +153,11 @@ TEST_SUITE("search") {
       p.c = static_cast<double>(m * n);
       p.far_a = rng() % 4 != 0, p.far_b = rng() % 4 != 0, p.far_c = rng() % 4 != 0;
       p.fast = static_cast<double>(draw(2000));
-      p.element = static_cast<double>(draw(9));
+      // What streams has no price.
+      const std::array<double, 3> element = {static_cast<double>(rng() % 9),
+                                             static_cast<double>(rng() % 9),
+                                             static_cast<double>(draw(9))};
+      p.element_a = element[0], p.element_b = element[1], p.element_c = element[2];
       p.visit = static_cast<double>(rng() % 20);
       p.registers = static_cast<double>(draw(32));
       p.fast_of_two = p.fast + p.registers;
@@ -171,8 +175,8 @@ TEST_SUITE("search") {
       const auto price_at = [&](size_t x) {
         const std::array<u64, 3> lacks = {n, m, k};
         const std::array<u64, 3> first = {m, k, m}, second = {k, n, n};
-        const double element = x == 2 ? 2 * p.element : p.element;
-        return (element + run[x] / static_cast<double>(by_first[x] ? first[x] : second[x])) /
+        const double come = x == 2 ? 2 * element[x] : element[x];
+        return (come + run[x] / static_cast<double>(by_first[x] ? first[x] : second[x])) /
                static_cast<double>(lacks[x]);
       };
       double cost = 0, room = p.fast;

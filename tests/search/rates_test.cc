@@ -37,6 +37,18 @@ i64 traffic(const Spec& spec, const Target& t) {
   return c;
 }
 
+/// What an outer product hides of it at most: all but the price of a stream of lines.
+i64 hidden(const Spec& spec, const Target& t) {
+  i64 c = 0;
+  const LevelModel& l2 = t.at(Level::kL2);
+  for (int o = 0; o < spec.operand_count; o++) {
+    const Operand& x = spec.operand[o];
+    if (x.level < Level::kL2 || x.access != Access::kIn || !exceeds_l1(spec, x, t)) continue;
+    c += static_cast<i64>(footprint(spec, x).lines) * (l2.line_units - l2.stream_units);
+  }
+  return c;
+}
+
 constexpr MicrokernelId kNew = static_cast<MicrokernelId>(std::size(kAllMicrokernels) + 1);
 
 /// Another microkernel, in half of its time, lines aside.
@@ -45,8 +57,8 @@ struct TwiceAsFast {
   static bool applies(const Spec& s, const Target& t) { return microkernel(Id).applies(s, t); }
   static u32 registers(const Spec& s, const Target& t) { return microkernel(Id).registers(s, t); }
   static i64 cost(const Spec& s, const Target& t) {
-    const i64 lines = traffic(s, t);
-    return lines + (microkernel(Id).cost(s, t) - lines) / 2;
+    const i64 cost = microkernel(Id).cost(s, t), lines = std::min(traffic(s, t), cost);
+    return lines + (cost - lines) / 2;
   }
   static i64 step(u64 rows, u64 vecs, const Target& t) {
     return microkernel(Id).rate(Duty::kTile, t).step(rows, vecs, t) / 2;
@@ -146,7 +158,9 @@ std::string dishonest(const Spec& leaf, const Target& t, Microkernels kernels, s
   for (const Microkernel* k : kernels) {
     if (k->rate == nullptr || !k->applies(leaf, t)) continue;
     const Rate rate = k->rate(duty_of(leaf), t);
-    const i64 least = least_units(rate, leaf, t), cost = k->cost(leaf, t) - traffic(leaf, t);
+    i64 lines = traffic(leaf, t);
+    if (k->id == MicrokernelId::kOuterProduct || k->id == kNew) lines -= hidden(leaf, t);
+    const i64 least = least_units(rate, leaf, t), cost = k->cost(leaf, t) - lines;
     checked++;
     std::string what;
     if (least > cost)

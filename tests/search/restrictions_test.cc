@@ -83,6 +83,17 @@ TEST_SUITE("search") {
                             1u << static_cast<int>(Restriction::kNarrowInRows), 0.3));
   }
 
+  TEST_CASE("few rows: what it costs that what streams from L2 does so once") {
+    int bites = 0;
+    for (const char* text : {"matmul f32[16,200] f32[200,300]", "matmul f32[24,300] f32[300,96]{*}",
+                             "matmul f32[20,250] f32[250,100] + f32[100] -> relu -> f32[20,100]",
+                             "matmul bf16[17,400] bf16[400,100]{*} -> f32[17,100]",
+                             "matmul f32[28,160] f32[160,230] -> f32[28,230]"})
+      bites += costs_at_most(text, *fixed_target(Isa::kAvx512),
+                             1u << static_cast<int>(Restriction::kOnePass), 25);
+    CHECK(bites > 2);
+  }
+
   TEST_CASE("odd sizes: what tiles that leave few sizes over cost") {
     for (const char* text :
          {"matmul f32[97,200] f32[200,83]", "matmul f32[130,71] f32[71,150]{0,1}",
