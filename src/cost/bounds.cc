@@ -119,6 +119,8 @@ bool stays_far(const Spec& spec, const Operand& x) {
   return u64{spec.size[unit_dim(x)]} * size_of(x.dtype) >= kFarBytes;
 }
 
+constexpr double kNoStream = 1e18;
+
 /// Have parts of it one run, of as many vectors as registers take? All else has to be copied first.
 bool has_streams(const Spec& spec, const Operand& x, const Target& t) {
   if (x.free_layout || x.layout.packed()) return true;
@@ -126,17 +128,22 @@ bool has_streams(const Spec& spec, const Operand& x, const Target& t) {
   return x.contig > 1 && spec.size[unit_dim(x)] <= most;
 }
 
-/// Vectors in a row of it as it is, all of which a step has. 0: its layout decides.
-u64 stream_vectors(const Spec& spec, const Operand& x, const Target& t) {
-  if (x.free_layout || x.layout.packed()) return 0;
+/// Vectors in a row of it as it is, all of which a step has.
+u64 row_vectors(const Spec& spec, const Operand& x, const Target& t) {
   return ceil_div(spec.size[unit_dim(x)], t.lanes(kElementBytes));
+}
+
+/// So many a step at least, or L1 has room for as many steps as there are.
+u64 least_vectors(const Spec& spec, const Operand& x, const Target& t) {
+  const u64 steps = points_of(spec, static_cast<DimMask>(x.dims & spec.reduced()));
+  return ceil_div(t.at(Level::kL1).bytes, steps * t.lanes(kElementBytes) * kElementBytes);
 }
 
 /// May vectors of results meet vectors of this factor? Only steps have a buffer of results, whose
 /// vectors may run along another dimension.
 bool is_in_vectors(const Spec& spec, const Operand& x, const Target& t) {
   if (t.at(Level::kL2).stream_units >= t.at(Level::kL2).line_units) return false;
-  if (!exceeds_l1(spec, x, t)) return false;
+  if (!exceeds_l1(spec, x, t) || least_vectors(spec, x, t) > t.vector_registers) return false;
   const Operand& out = spec.out();
   if (!is_single(spec) || out.dtype != computed_dtype(spec)) return true;
   return unit_dim(out) != kNoDim && has_dim(x.dims, unit_dim(out));
@@ -329,9 +336,9 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     const bool by_fma = Rates::sums_by_fma(spec, factors_of(spec));
     const i64 store = kUnitsPerCycle / static_cast<i64>(target_.stores_per_cycle) *
                       static_cast<i64>(kLineBytes / target_.vector_bytes);
-    const auto streamed = [&](u64 vecs) {  // of each product, what FMAs do not hide
-      const i64 more = by_fma ? rates_.streaming(rate, vecs) : 0;
-      return more == kInfinite ? 1e18 : units(more) / static_cast<double>(lanes);
+    const auto streamed = [&](u64 least, u64 most) {  // of each product, what FMAs do not hide
+      const i64 more = by_fma ? rates_.streaming(rate, least, most) : 0;
+      return more == kInfinite ? kNoStream : units(more) / static_cast<double>(lanes);
     };
     for (bool stream_b : {false, true}) {
       const Operand& stream = stream_b ? b : a;
@@ -343,9 +350,15 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
       // lines and takes them back. Of what a part streams, it has its share at least.
       const double copied = static_cast<double>(elements(spec, stream) * size_of(stream.dtype)) /
                             kLineBytes * static_cast<double>(3 * from_l2.line_units + store);
-      double more = streamed(0) + copied / p.points;
-      if (has_streams(spec, stream, target_))
-        more = std::min(more, streamed(stream_vectors(spec, stream, target_)));
+      const u64 least = least_vectors(spec, stream, target_), most = target_.vector_registers;
+      double more = streamed(least, most);
+      if (!stream.free_layout && !stream.layout.packed()) {
+        more += copied / p.points;
+        if (has_streams(spec, stream, target_)) {
+          const u64 all = row_vectors(spec, stream, target_);
+          more = std::min(more, streamed(std::max(least, all), all));
+        }
+      }
       near = std::min(near, nest_of(s) + more);
     }
     far_and_near += near;

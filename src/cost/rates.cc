@@ -243,7 +243,6 @@ void Rates::find_tiles(const Target& target) {
         const i64 streamed = streaming_units(steps, step, rows + vecs, lines, target);
         const i64 each = (streamed << kFraction) / static_cast<i64>(steps * size);
         streamed_[vecs] = std::min(streamed_[vecs], each);
-        streamed_[0] = std::min(streamed_[0], each);
       }
       rate_[tile_index(rows, vecs)] = best;
       largest_[tile_index(rows, vecs)] = most;

@@ -117,11 +117,13 @@ class Rates {
   /// Of all register tiles of up to rows x vecs vectors: units per vector FMA of the best, fixed
   /// point.
   i64 rate(u64 rows, u64 vecs) const { return rate_[tile_index(rows, vecs)]; }
-  /// What the best with a factor that streams, in so many vectors a step or (0) in any number,
-  /// costs more than rate(). kInfinite: there is none.
-  i64 streaming(i64 rate, u64 vecs) const {
-    if (vecs >= streamed_.size() || streamed_[vecs] == kInfinite) return kInfinite;
-    return std::max<i64>(0, streamed_[vecs] - rate);
+  /// What the best with a factor that streams, in `least` to `most` vectors a step, costs more than
+  /// rate(). kInfinite: there is none.
+  i64 streaming(i64 rate, u64 least, u64 most) const {
+    i64 best = kInfinite;
+    for (u64 vecs = least; vecs < streamed_.size() && vecs <= most; vecs++)
+      best = std::min(best, streamed_[vecs]);
+    return best == kInfinite ? best : std::max<i64>(0, best - rate);
   }
   /// Vectors of the largest.
   u32 largest(u64 rows, u64 vecs) const { return largest_[tile_index(rows, vecs)]; }
