@@ -229,13 +229,32 @@ bool keep_buffers(const Spec& spec, ActionList& list) {
   return filter(list, keep, buffers);
 }
 
+/// Does one of the actions that bring an operand nearer fit?
+bool has_moves(const Spec& spec, const Limits& limits, const ActionContext& context,
+               const ActionList& list) {
+  Derivation d;
+  return std::any_of(list.begin(), list.end(), [&](const Action& a) {
+    return a.kind != ActionKind::kSelect && preview(spec, limits, a, context, d);
+  });
+}
+
 }  // namespace
+
+bool multiplies_batches(const Spec& spec) {
+  if (!contraction_of(spec) || !is_chain(spec)) return false;
+  for (u8 d = 0; d < spec.rank; d++)
+    if (spec.size[d] > 1 && both_have(spec, d) && has_dim(spec.out().dims, d)) return true;
+  return false;
+}
 
 void BatchLoops::list(const Spec& spec, const Limits& limits, ActionList& out) const {
   list_actions(spec, limits, all_, out);
   if (contraction_of(spec) && is_chain(spec) && !keep_loops(spec, whole_, out))
     keep_buffers(spec, out);
-  keep_first_move(spec, context_, out);
+  if (!asks_limits_) return keep_first_move(spec, context_, out);
+  ActionList first = out;
+  keep_first_move(spec, context_, first);
+  if (first.size() < out.size() && has_moves(spec, limits, context_, first)) std::swap(first, out);
 }
 
 }  // namespace morello
