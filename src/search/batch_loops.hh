@@ -8,15 +8,16 @@
 
 namespace morello {
 
-/// Is this one product for each element of a batch?
+/// Is this one product for each element of a batch, and no shallow one? Of shallow ones, whose
+/// results count, few limits make a difference.
 bool multiplies_batches(const Spec& spec);
 
 /// Immutable; the target is referred to.
 class BatchLoops {
  public:
-  /// `context`: the space that this leaves some actions out of. `asks_limits`: what has to come
-  /// nearer before all else has to if there is room for it, which what loops hide may have taken.
-  /// Less memory may have cheaper programs then.
+  /// `context`: the space that this leaves some actions out of. `asks_limits`: what comes nearer
+  /// before all else is the first operand that has room, for what loops hide may have taken that of
+  /// others. Less memory may have cheaper programs then.
   BatchLoops(const ActionContext& context, bool asks_limits)
       : context_(context), all_(context), whole_(context), asks_limits_(asks_limits) {
     whole_.breadth = Breadth::kWhole;
