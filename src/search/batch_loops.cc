@@ -36,6 +36,10 @@ bool is_loop(const Action& action, u8 dim) {
   return action.kind == ActionKind::kTile && action.arg == dim && action.size == 1;
 }
 
+bool brings_nearer(const Action& a) {
+  return a.kind == ActionKind::kView || a.kind == ActionKind::kPack || a.kind == ActionKind::kWiden;
+}
+
 /// Copies an operand in which neighbours are of one batch, so that a loop over this reads what is
 /// near.
 bool packs_batch(const Spec& spec, const Action& action) {
@@ -100,7 +104,7 @@ class Gathering {
       : spec_(spec), operand_(operand), whole_(whole), limits_(limits_of(*whole.target)) {
     // What is written stays for longer.
     lines_ = lines_of_code(limits_.at(Level::kL2));
-    room_ = lines_ / (operand == spec.out_index() ? 5 : 3);
+    room_ = lines_ / (operand == spec.out_index() ? 4 : 3);
   }
 
   /// What brings it there, of `list`; where it takes too much of L2, tiles of the whole space.
@@ -112,9 +116,7 @@ class Gathering {
 
  private:
   bool moves(const Action& a) {
-    if (a.arg != operand_ || (a.kind != ActionKind::kView && a.kind != ActionKind::kPack &&
-                              a.kind != ActionKind::kWiden))
-      return false;
+    if (a.arg != operand_ || !brings_nearer(a)) return false;
     u64 taken = 0;
     for (int o = 0; o < spec_.operand_count; o++)
       if (spec_.operand[o].level == Level::kL2)
@@ -229,13 +231,48 @@ bool keep_buffers(const Spec& spec, ActionList& list) {
   return filter(list, keep, buffers);
 }
 
+/// keep_first_move() of the first operand that the limits have room for.
+void keep_move_that_fits(const Spec& spec, const Limits& limits, const ActionContext& context,
+                         ActionList& list) {
+  Derivation d;
+  ActionList left = list, first;
+  for (;;) {
+    first = left;
+    keep_first_move(spec, context, first);
+    if (first.size() == left.size()) return;
+    int operand = -1;
+    bool fits = false;
+    for (const Action& a : first) {
+      if (!brings_nearer(a)) continue;
+      operand = a.arg;
+      fits = fits || preview(spec, limits, a, context, d);
+    }
+    if (fits) return std::swap(list, first);
+    ActionList others;
+    for (const Action& a : left)
+      if (!brings_nearer(a) || a.arg != operand) others.add(a);
+    std::swap(left, others);
+  }
+}
+
 }  // namespace
+
+bool multiplies_batches(const Spec& spec) {
+  if (!contraction_of(spec) || !is_chain(spec)) return false;
+  if (points_of(spec, spec.reduced()) <= kShallow) return false;
+  for (u8 d = 0; d < spec.rank; d++)
+    if (spec.size[d] > 1 && both_have(spec, d) && has_dim(spec.out().dims, d)) return true;
+  return false;
+}
 
 void BatchLoops::list(const Spec& spec, const Limits& limits, ActionList& out) const {
   list_actions(spec, limits, all_, out);
   if (contraction_of(spec) && is_chain(spec) && !keep_loops(spec, whole_, out))
     keep_buffers(spec, out);
-  keep_first_move(spec, context_, out);
+  if (asks_limits_)
+    keep_move_that_fits(spec, limits, context_, out);
+  else
+    keep_first_move(spec, context_, out);
 }
 
 }  // namespace morello

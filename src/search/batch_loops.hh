@@ -8,12 +8,18 @@
 
 namespace morello {
 
+/// Is this one product for each element of a batch, and no shallow one? Of shallow ones, whose
+/// results count, few limits make a difference.
+bool multiplies_batches(const Spec& spec);
+
 /// Immutable; the target is referred to.
 class BatchLoops {
  public:
-  /// `context`: the space that this leaves some actions out of.
-  explicit BatchLoops(const ActionContext& context)
-      : context_(context), all_(context), whole_(context) {
+  /// `context`: the space that this leaves some actions out of. `asks_limits`: what comes nearer
+  /// before all else is the first operand that has room, for what loops hide may have taken that of
+  /// others. Less memory may have cheaper programs then.
+  BatchLoops(const ActionContext& context, bool asks_limits)
+      : context_(context), all_(context), whole_(context), asks_limits_(asks_limits) {
     whole_.breadth = Breadth::kWhole;
     all_.disabled_restrictions |= 1u << static_cast<int>(Restriction::kFirstMoves);
   }
@@ -26,6 +32,7 @@ class BatchLoops {
 
  private:
   ActionContext context_, all_, whole_;
+  bool asks_limits_;
 };
 
 }  // namespace morello

@@ -78,11 +78,13 @@ class Parts {
     const Target target = with_machine(target_, 0, 0, options_.threads);
     ActionContext fewest{&target, options_.disabled_actions, options_.disabled_restrictions};
     fewest.breadth = Breadth::kFewest;
-    const BatchLoops loops(fewest);
+    const bool ignores_limits = !multiplies_batches(spec_);
+    const BatchLoops loops(fewest, !ignores_limits);
     const SpecProblem::Guide guide = [&](const Spec& spec, const Limits& l, ActionList& out) {
       loops.list(spec, l, out);
     };
-    SearchPart part{Breadth::kFewest, kMostFewest, best_ ? &*best_ : nullptr, &guide, true};
+    SearchPart part{Breadth::kFewest, kMostFewest, best_ ? &*best_ : nullptr, &guide,
+                    ignores_limits};
     part.improvements = kLeastImproving;
     part.improves_until = kMostImproved;
     part.improves_from = kLarge;

@@ -132,8 +132,8 @@ TEST_SUITE("search") {
     constexpr std::pair<const char*, double> kMost[] = {
         {"matmul f32[1,7,140,328]{1,0,3,2} f32[1,7,328,824]{3,0,1,2} * f32[] * f32[140,1] + "
          "f32[1,7,140,824]{3,1,2,0} -> f32[1,7,140,824]{0,1,3,2}",
-         3.2},
-        {"matmul f32[2,16,862,149] f32[2,16,149,276] * f32[] -> f32[2,16,862,276]{0,2,1,3}", 3.5}};
+         2.8},
+        {"matmul f32[2,16,862,149] f32[2,16,149,276] * f32[] -> f32[2,16,862,276]{0,2,1,3}", 3.1}};
     for (const auto& batch : kMost) {
       INFO(batch.first);
       const Spec spec = spec_of(batch.first);
@@ -150,15 +150,27 @@ TEST_SUITE("search") {
     costs_below(
         "matmul f32[1,3,282,257]{1,3,0,2} f32[1,3,257,101] + f32[1,3,282,101]{0,3,1,2} -> "
         "f32[1,3,282,101]{3,2,1,0}",
-        1.8);
+        1.65);
     costs_below(
         "matmul f32[3,8,248,190]{0,3,1,2} f32[3,8,190,291] * f32[] + f32[3,8,248,291]{2,3,1,0} -> "
         "f32[3,8,248,291]{0,1,2,3}",
-        4.0);
+        3.2);
     costs_below(
         "matmul f32[3,12,4,442]{0,1,2,3} f32[3,12,442,17]{0,2,1,3} * f32[] -> "
         "f32[3,12,4,17]{1,2,0,3}",
-        3.1);
+        2.3);
+  }
+
+  TEST_CASE("of a batch, what has no room beside what its loops hide does not come nearer first") {
+    // 52 and 4.6 times the bound when programs without that room had no way to go on.
+    costs_below(
+        "matmul f32[3,2,397,323] f32[3,2,323,347]{1,2,3,0} * f32[] * f32[397,1] + f32[347] + "
+        "f32[3,2,397,347]{0,1,3,2} -> f32[3,2,397,347]{1,2,3,0}",
+        3.7);
+    costs_below(
+        "matmul f32[2,12,241,289] f32[2,12,289,850]{2,0,1,3} * f32[] + f32[850] + "
+        "f32[2,12,241,850] -> f32[2,12,241,850]{2,1,0,3}",
+        1.6);
   }
 
   TEST_CASE("products of rows on pages are cut for caches") {
