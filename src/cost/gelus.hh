@@ -13,12 +13,13 @@ namespace morello {
 /// and e are small. Below 1/2, 1 + h is 2 R(t), above 4 t R(t): a polynomial of t less a number
 /// near it, in each of eight parts, whose bounds are where t^2 + 7/4 is a power of two.
 ///
-/// 2^n is 2^24 times larger until it is multiplied by min(t, 1/2), for it would be denormal; what
-/// is subtracted last is not rounded before. Of the least results, near 2^-149, nothing may be
-/// left, and nothing is at the limit of t.
+/// 2^n is 2^25 times larger until the last step. Processors take long to round what is denormal:
+/// from such results 2^-126 is subtracted, and added to their bits. At the limit of t, n is -152
+/// and the power 0.
 constexpr Recipe gelu_recipe() {
   using Code = RecipeCode;
-  constexpr float kLimit = 14.4f, kNearest = 0x1.8p23f + 127 + 24;
+  constexpr float kLimit = 14.51f, kNearest = 0x1.8p23f + 127 + 25;
+  constexpr float kDenormal = -0x1.a4ae0ep+3f;  // of what is less, results are denormal
   constexpr float kTwice = 0x1.62e4p+0f, kTwiceRest = 0x1.7f7d1cp-19f;  // their sum is 2 ln(2)
   constexpr std::array<float, 8> kMiddle = {1,          2,          0x1.92p+1f, 0x1.29p+2f,
                                             0x1.acp+2f, 0x1.32p+3f, 0x1.9ap+3f, 0.25f};
@@ -42,7 +43,7 @@ constexpr Recipe gelu_recipe() {
   };
   Code c;
   const auto t = c.t(0), z = c.t(1), r = c.t(2), h = c.t(3), part = c.t(4), e = c.t(5),
-             above = c.t(6);
+             least = c.t(6);
   const auto square = z, n = z, power = h;
   c.add(LaneOp::kAnd, z, c.x, c.bits(0x7fffffff));
   c.add(LaneOp::kCopy, t, c.number(kLimit));
@@ -61,10 +62,12 @@ constexpr Recipe gelu_recipe() {
   c.add(LaneOp::kSub, z, t, z);
   c.add(LaneOp::kLess, t, t, c.number(0.5f));
   c.add(LaneOp::kMul, t, t, power);
-  c.add(LaneOp::kMul, t, t, c.number(0x1p-25f));
-  c.add(LaneOp::kCopy, above, c.bits(0x80000000));
-  c.add(LaneOp::kGreater, above, above, c.x);  // of NaN, that
-  c.add(LaneOp::kSub, c.out, above, t);
+  c.add(LaneOp::kCopy, h, c.bits(0x80000000));
+  c.where(e, c.x, Relation::kLess, c.number(kDenormal));
+  c.add(LaneOp::kGreater, c.out, h, c.x);  // of NaN, that
+  c.add(LaneOp::kCopy, h, c.bits(0));
+  c.select(least, e, h, c.number(0x1p-126f));
+  c.add(LaneOp::kOr, c.out, c.out, least);
   c.look_up(h, part, std::bit_cast<std::array<u32, 8>>(kParts[0]));
   for (size_t i = 1; i < std::size(kParts); i++) {
     c.look_up(e, part, std::bit_cast<std::array<u32, 8>>(kParts[i]));
@@ -76,8 +79,9 @@ constexpr Recipe gelu_recipe() {
   c.add(LaneOp::kMul, z, e, r);
   c.add(LaneOp::kFma, e, r, h);
   c.add(LaneOp::kFma, h, z, e);  // e + h + e h
-  c.add(LaneOp::kNegatedFmaInto, c.out, t, h);
-  c.add(LaneOp::kLess, c.out, c.out, above);  // -0 where nothing is left
+  c.add(LaneOp::kFma, h, t, t);
+  c.add(LaneOp::kNegatedFmaInto, c.out, h, c.number(0x1p-26f));
+  c.add(LaneOp::kSubInteger, c.out, c.out, least);
   return c.recipe();
 }
 
