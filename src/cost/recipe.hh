@@ -87,7 +87,7 @@ struct LaneInstruction {
 struct Recipe {
   static constexpr int kMost = 80, kMostTables = 9;
   std::array<LaneInstruction, kMost> code{};
-  std::array<u64, kMost> constant{};          // bits
+  std::array<u64, kMost> constant{};                    // bits
   std::array<std::array<u32, 8>, kMostTables> table{};  // of kLookUp
   u8 length = 0, constants = 0, tables = 0;
   u8 temporaries = 0, temporaries_without_masks = 0;
