@@ -85,10 +85,10 @@ struct LaneInstruction {
 /// it is written when no input is read any more. At most one mask is read later; it has a temporary
 /// to lie in where there are no mask registers.
 struct Recipe {
-  static constexpr int kMost = 80;
+  static constexpr int kMost = 80, kMostTables = 9;
   std::array<LaneInstruction, kMost> code{};
-  std::array<u64, kMost> constant{};          // bits
-  std::array<std::array<u32, 8>, 2> table{};  // of kLookUp
+  std::array<u64, kMost> constant{};                    // bits
+  std::array<std::array<u32, 8>, kMostTables> table{};  // of kLookUp
   u8 length = 0, constants = 0, tables = 0;
   u8 temporaries = 0, temporaries_without_masks = 0;
   u8 temporaries_on(const Target& target) const {

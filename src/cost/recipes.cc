@@ -6,6 +6,7 @@
 
 #include "cost/choices.hh"
 #include "cost/exponentials.hh"
+#include "cost/gelus.hh"
 #include "cost/recipe_code.hh"
 
 namespace morello {
@@ -230,33 +231,6 @@ constexpr Recipe gelu_tanh_recipe() {
   wide_exponential(c, p, power, v);
   c.add(LaneOp::kAdd, p, p, c.wide(1));
   c.add(LaneOp::kDiv, c.out, x, p);
-  return c.wide_recipe();
-}
-
-/// max(x, 0) - t e^(-t^2 / 2) r(t), t = |x|, where e^(-t^2 / 2) r(t) is the probability that a
-/// normal number is above t. r is a polynomial of (t - 3) / (t + 3). In double.
-constexpr Recipe gelu_recipe() {
-  Code c;
-  const auto t = c.t(0), u = c.t(1), r = c.t(2), p = c.t(3), power = c.t(4);
-  c.add(LaneOp::kAnd, u, c.x, c.bits(~u64{0} >> 1));
-  c.add(LaneOp::kCopy, t, c.wide(15));
-  c.add(LaneOp::kLess, t, t, u);
-  c.add(LaneOp::kAdd, u, t, c.wide(3));
-  c.add(LaneOp::kSub, r, t, c.wide(3));
-  c.add(LaneOp::kDiv, u, r, u);
-  c.wide_polynomial(
-      r, u,
-      {0x1.b9e1be3c171a9p-15, 0x1.e0445c31a3286p-14, -0x1.62fdba62eee4cp-12, -0x1.01a418323c738p-10,
-       0x1.7ca93d8af7684p-9, 0x1.91dab8df058ebp-8, -0x1.7a942d56271b7p-5, 0x1.f8bad51916f48p-4,
-       -0x1.a6b66af7730e6p-3, 0x1.f1b89be0d8fep-4});
-  c.add(LaneOp::kMul, u, t, t);
-  c.add(LaneOp::kMul, u, u, c.wide(-0.5));
-  wide_exponential(c, p, power, u);
-  c.add(LaneOp::kMul, r, r, p);
-  c.add(LaneOp::kCopy, u, c.wide(0));
-  c.add(LaneOp::kGreater, u, u, c.x);
-  c.add(LaneOp::kNegatedFmaInto, u, r, t);
-  c.add(LaneOp::kCopy, c.out, u);
   return c.wide_recipe();
 }
 
