@@ -153,7 +153,7 @@ def test_what_progress_raises_ends_the_search(long_spec):
 
 
 def test_a_keyboard_interrupt_ends_the_search(long_spec):
-    timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
+    timer = threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         morello.compile(long_spec, time_budget=60)
