@@ -24,7 +24,7 @@ namespace {
 struct Settings {
   std::string libraries[2];
   uint32_t count = 40, rounds = 9, at_least = 0;
-  uint64_t seed = 1;
+  uint64_t seed = 1, effort = MORELLO_EFFORT_EXACT;
   std::vector<std::string> specs;
 };
 
@@ -64,12 +64,15 @@ void* filled(size_t bytes) {
   return memory;
 }
 
-bool make(const Library& l, const std::string& text, Kernel& k) {
+bool make(const Library& l, const std::string& text, uint64_t effort, Kernel& k) {
   morello_spec* spec = nullptr;
   if (CALL(l, morello_spec_parse)(l.context, text.c_str(), &spec, nullptr) != MORELLO_OK)
     return false;
+  morello_options options;
+  CALL(l, morello_options_init)(&options, sizeof options);
+  options.effort = effort;
   const bool made =
-      CALL(l, morello_synthesize)(l.context, spec, nullptr, &k.kernel, nullptr) == MORELLO_OK;
+      CALL(l, morello_synthesize)(l.context, spec, &options, &k.kernel, nullptr) == MORELLO_OK;
   CALL(l, morello_spec_release)(spec);
   if (!made) return false;
   k.library = &l;
@@ -94,7 +97,9 @@ double best(const Kernel& k) { return *std::min_element(k.seconds.begin(), k.sec
 /// Old over new: above 1, the new one is faster. 0 if there is no kernel.
 double compare(const Settings& settings, const Library* libraries, const std::string& text) {
   Kernel k[2];
-  if (!make(libraries[0], text, k[0]) || !make(libraries[1], text, k[1])) return 0;
+  if (!make(libraries[0], text, settings.effort, k[0]) ||
+      !make(libraries[1], text, settings.effort, k[1]))
+    return 0;
   double ratio = 0;
   if (k[0].bytes >= settings.at_least) {
     const double once = std::max(run(k[0], 2), run(k[1], 2));
@@ -156,6 +161,7 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", settings.rounds, "of four timings each");
   app.add_option("--at-least", settings.at_least,
                  "bytes of code that the old one must have to be timed");
+  app.add_option("--effort", settings.effort, "of the searches; default exact");
   app.add_option("--spec", settings.specs, "these Specs, --count times, instead of random ones");
   CLI11_PARSE(app, argc, argv);
   return morello::bench::run(settings);

@@ -21,14 +21,17 @@ struct Widths {
   bool graphs = false;                 // have few buffers and orders of loops
   bool six_vectors = false;            // rows of so many as well, once nothing is in memory
   u32 part_of_l2 = 0, part_of_l1 = 0;  // what takes no more than 1 / this comes there first
+  // Tiles along reduced dimensions where panels stream from L2, for rows that are cut before
+  // vectors, and not for caches; 0: as elsewhere.
+  u32 streamed = 0;
 };
 constexpr u32 kEachSecond = 0x55555555;  // 48, 192, 768 ..
 constexpr Widths kWidths[] = {
     {},
-    {~0u, 128 | 256 | 512, 256 | 512 | 1024, 1, 4},
-    {kEachSecond, 128 | 256, 256 | 512, 2, 3, true},
-    {1 | 4, 64 | 128, 256 | 512, 2, 4, true, true, true, 2},
-    {4, 128, 512, 2, 3, true, true, false, 2, 3},
+    {~0u, 128 | 256 | 512, 256 | 512 | 1024, 1, 4, false, false, false, 0, 0, 128 | 256 | 512},
+    {kEachSecond, 128 | 256, 256 | 512, 2, 3, true, false, false, 0, 0, 512},
+    {1 | 4, 64 | 128, 256 | 512, 2, 4, true, true, true, 2, 0, 256 | 512},
+    {4, 128, 512, 2, 3, true, true, false, 2, 3, 512},
 };
 static_assert(std::size(kWidths) == kBreadths);
 
@@ -87,9 +90,41 @@ bool is_in_l1(const Spec& spec) {
   return false;
 }
 
+/// Uses of a vector for which a panel of it is worth packing.
+constexpr u64 kManyRows = 96;
+
+/// May vectors of a factor stream from L2? Not of narrow elements, whose steps along reduced
+/// dimensions are several terms and other depths: with these tiles, their programs cost more.
+bool may_stream(const Spec& spec, const Target& target) {
+  const LevelModel& l2 = target.at(Level::kL2);
+  const u8 v = unit_dim(spec.out());
+  if (l2.stream_units >= l2.line_units || !contraction_of(spec) || v == kNoDim) return false;
+  for (Ref in : factors_of(spec)) {
+    if (!is_operand(in)) continue;
+    const Operand& x = spec.operand[in];
+    if (x.level >= Level::kL2 && size_of(x.dtype) == 4 && has_dim(x.dims, v) &&
+        (unit_dim(x) == v || x.layout.block_of(v) > 1))
+      return true;
+  }
+  return false;
+}
+
+/// Columns of the panels that stream from L2 for these rows; or 0.
+u32 streamed_panel(const Spec& spec, u8 rows) {
+  const u8 v = unit_dim(spec.out());
+  for (Ref in : factors_of(spec)) {
+    if (!is_operand(in)) continue;
+    const Operand& x = spec.operand[in];
+    const u32 panel = has_dim(x.dims, v) ? x.layout.block_of(v) : 1;
+    if (x.level == Level::kL2 && !has_dim(x.dims, rows) && panel > 1) return panel;
+  }
+  return 0;
+}
+
 }  // namespace
 
-ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionContext& context)
+ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionContext& context,
+                       bool of_whole)
     : all_(!context.restricts(Restriction::kChainTiles)),
       parallel_(kind == ActionKind::kParallelTile) {
   if (all_) return;
@@ -101,11 +136,14 @@ ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionCo
   in_l1_ = is_in_l1(spec);
   const DimMask reduced = spec.reduced();
   const Widths& w = widths(context);
+  const bool streams = !of_whole && w.streamed != 0 && may_stream(spec, *context.target);
+  const bool packs = streams && rows_of(spec) >= kManyRows;
   reduced_ = has_dim(reduced, dim);
   if (takes_tiles(spec, *context.target)) tile_rows_ = context.target->tiles.rows;
   if (reduced_) {
     reduces_more_ = std::popcount(reduced) > 1;
     reduced_tiles_ = w.reduced;
+    if (packs) reduced_tiles_ = w.streamed;
     if (tile_rows_ != 0)
       reduced_tiles_ = w.tile_bytes / size_of(spec.operand[factors_of(spec)[0]].dtype);
     return;
@@ -118,11 +156,17 @@ ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionCo
   along_vectors_ = dim == v;
   if (along_vectors_) {
     rows_ = rows_of(spec);
+    if (packs) longest_ = true;
     least_vectors_ = w.least_vectors;
     most_vectors_ = w.most_vectors;
     six_vectors_ = w.six_vectors && nothing_in_memory(spec);
   } else {
+    if (packs) longest_ = false;
     vectors_ = v == kNoDim ? 1 : static_cast<u32>(ceil_div(spec.size[v], lanes_));
+    if (const u32 panel = streams ? streamed_panel(spec, dim) : 0; panel != 0) {
+      vectors_ = static_cast<u32>(ceil_div(panel, lanes_));
+      streams_ = true;
+    }
     most_rows_ = (context.target->vector_registers - 2) / vectors_;
     shallow_ = points_of(spec, reduced) <= kShallow;
   }
@@ -151,6 +195,8 @@ bool ChainTiles::has(u32 size) const {
 bool ChainTiles::is_row_tile(u32 size) const {
   // Rows are cut after vectors, so that there is one order, unless all of a row is written at once.
   if (vectors_ > kMostRowVectors) return shallow_ && (size == 4 || size == 6);
+  // As many as fit, or what divides the sizes of blocks.
+  if (streams_) return size + 1 == most_rows_ || size + 3 == most_rows_;
   return size == most_rows_ || size + 1 == most_rows_ || 2 * size == most_rows_;
 }
 

@@ -14,7 +14,9 @@ namespace morello {
 /// divide one another, so that what they leave over are few sizes.
 class ChainTiles {
  public:
-  ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionContext& context);
+  /// Of the whole space: those that it has in any case.
+  ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionContext& context,
+             bool of_whole = false);
   bool has(u32 size) const;
 
  private:
@@ -28,7 +30,7 @@ class ChainTiles {
   bool reduced_ = false, reduces_more_ = false;  // the dimension; another one
   bool along_vectors_ = false;                   // the dimension
   bool longest_ = false;                         // no side of the results is longer
-  bool six_vectors_ = false, shallow_ = false;
+  bool six_vectors_ = false, shallow_ = false, streams_ = false;
   u32 lanes_ = 1, whole_ = 1, processors_ = 1;
   u32 blocks_ = 0, reduced_tiles_ = 0, least_vectors_ = 1, most_vectors_ = 1;
   u32 tile_rows_ = 0;                // of tile registers that take the factors; 0: none

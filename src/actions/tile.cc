@@ -215,7 +215,7 @@ class Tiles {
   ChainTiles of_narrower() const {
     ActionContext narrower = context_;
     narrower.breadth = Breadth::kMiddle;
-    return {spec_, kind_, dim_, narrower};
+    return {spec_, kind_, dim_, narrower, true};
   }
   /// A divisor; or, where there is none within a factor of two, a power of two. What is left over
   /// breeds other leftovers, stage by stage.
