@@ -8,7 +8,9 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <random>
 #include <sstream>
 
 #include "data.hh"
@@ -200,12 +202,16 @@ void take_turns(std::vector<Contender>* contenders, const Effort& effort) {
     contender.calibrate(contender.time(1), effort.round_seconds);
   }
   const size_t count = contenders->size();
+  std::vector<size_t> order(count);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::mt19937 random(1);
   for (uint64_t round = 0; round < effort.least_rounds || since(start) < effort.seconds; ++round) {
     double all = 0;
     for (const Contender& contender : *contenders) all += contender.spent;
-    for (size_t i = 0; i < count; ++i) {
-      // Another one begins each round, so that nobody always follows the same one.
-      Contender& contender = (*contenders)[(i + round) % count];
+    // In another order each round: who follows the loops that read memory finds nothing in a cache.
+    std::shuffle(order.begin(), order.end(), random);
+    for (const size_t i : order) {
+      Contender& contender = (*contenders)[i];
       // Who is very slow pauses, so that the others have more rounds.
       const bool greedy = contender.spent > 2 * all / static_cast<double>(count);
       if (greedy && contender.turns >= effort.least_turns) continue;

@@ -111,9 +111,10 @@ class Planner {
   }
 
   bool add_kind(NodeId id, const Move& move, const Places& places, std::vector<PlanId>& out) {
-    if (move.view) return add_children(id, places, nullptr, out);
     const bool asks = start_asking(id, move, places);
-    const bool ok = add_with_buffers(id, tree_.nodes[id].spec, {&move.placed, 1}, places, out);
+    const bool ok =
+        move.view ? add_children(id, places, nullptr, out)
+                  : add_with_buffers(id, tree_.nodes[id].spec, {&move.placed, 1}, places, out);
     if (asks) asking_.reset();
     return ok;
   }
@@ -185,16 +186,20 @@ class Planner {
 
   /// Where a tile is copied from far away: what computes with it asks for the next one meanwhile.
   /// A copy that does so itself waits, for so many lines at once exceed what a core can have under
-  /// way.
+  /// way. The same where runs that are apart are read in L1 as they are: the first of several
+  /// microkernels would ask for what it reads some hundred cycles later.
   [[gnu::noinline]] bool start_asking(NodeId id, const Move& move, const Places& places) {
     const ImplNode& node = tree_.nodes[id];
     const Place& from = places[move.operand];
     const MoveChildren children = move_children(node);
-    if (asking_ || move.placed.level == Level::kRegister || children.in < 0) return false;
+    if (asking_ || move.placed.level == Level::kRegister) return false;
+    if (move.view ? move.placed.level != Level::kL1 || move.placed.access != Access::kIn
+                  : children.in < 0)
+      return false;
     if (from.passes == 0 || from.passes > kMostPasses) return false;
     const auto [loop, bytes] = loops_.next(from.cursor);
     const auto tile = asked_tile(node.spec, move.operand, from.view);
-    if (bytes == 0 || !tile) return false;
+    if (bytes == 0 || !tile || (move.view && tile->rows == 1)) return false;
     BodyAsks asks(tree_, node.children[children.body].node, *tile);
     if (!asks.are_worth_it()) return false;
     Cursor walking = function().cursors[from.cursor];
