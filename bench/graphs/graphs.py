@@ -190,6 +190,11 @@ GRAPHS = [
     ("depthwise 3x3 nchw 28x28x128 padded", "conv2d f32[1,128,28,28] f32[128,1,3,3] groups=128 padding=1",
      [(1, 128, 28, 28), (128, 1, 3, 3)], convolution(1, 1, groups=128),
      lambda b, x, w: b.Conv(x, w, pads=[1, 1, 1, 1], group=128)),
+    ("depthwise 3x3 nhwc 112x112x32 padded", "conv2d f32[1,112,112,32] f32[3,3,1,32] groups=32 nhwc padding=1",
+     [(1, 112, 112, 32), (3, 3, 1, 32)], convolution(1, 1, NHWC, groups=32), conv_onnx(1, nhwc=1, group=32)),
+    ("depthwise 3x3 nhwc 28x28x192 padded, stride 2", "conv2d f32[1,28,28,192] f32[3,3,1,192] groups=192 nhwc padding=1 "
+     "stride=2", [(1, 28, 28, 192), (3, 3, 1, 192)], convolution(2, 1, NHWC, groups=192),
+     conv_onnx(1, nhwc=1, group=192, strides=[2, 2])),
     ("max pool 3x3 64x28x28 padded", "max_pool f32[1,64,28,28] window=3 stride=1 padding=1", [(1, 64, 28, 28)],
      pool(3, 1, 1), onnx_pool("MaxPool", 3, 1, 1)),
     ("max pool 64x56x56", "max_pool f32[1,64,56,56] window=2,2 stride=2,2", [(1, 64, 56, 56)],

@@ -95,18 +95,25 @@ constexpr u64 kManyRows = 96;
 
 /// May vectors of a factor stream from L2? Not of narrow elements, whose steps along reduced
 /// dimensions are several terms and other depths: with these tiles, their programs cost more.
-bool may_stream(const Spec& spec, const Target& target) {
-  const LevelModel& l2 = target.at(Level::kL2);
+bool has_stream(const Spec& spec, const Target& target) {
   const u8 v = unit_dim(spec.out());
-  if (l2.stream_units >= l2.line_units || !contraction_of(spec) || v == kNoDim) return false;
+  if (!contraction_of(spec) || v == kNoDim) return false;
+  const bool deep = points_of(spec, spec.reduced()) >= least_streamed_depth(target);
   for (Ref in : factors_of(spec)) {
     if (!is_operand(in)) continue;
     const Operand& x = spec.operand[in];
-    if (x.level >= Level::kL2 && size_of(x.dtype) == 4 && has_dim(x.dims, v) &&
-        (unit_dim(x) == v || x.layout.block_of(v) > 1))
+    if (may_stream(x, target) && x.level >= Level::kL2 && size_of(x.dtype) == 4 &&
+        has_dim(x.dims, v) && ((unit_dim(x) == v && deep) || x.layout.block_of(v) > 1))
       return true;
   }
   return false;
+}
+
+/// Along reduced dimensions. Where a line is two vectors, panels are twice as deep, and what fits
+/// L1 is nearly as good.
+u32 streamed_tiles(const Widths& w, const Target& target) {
+  const u32 vectors = kLineBytes / target.vector_bytes;
+  return vectors == 1 ? w.streamed : w.streamed * vectors | w.reduced;
 }
 
 /// Columns of the panels that stream from L2 for these rows; or 0.
@@ -136,14 +143,14 @@ ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionCo
   in_l1_ = is_in_l1(spec);
   const DimMask reduced = spec.reduced();
   const Widths& w = widths(context);
-  const bool streams = !of_whole && w.streamed != 0 && may_stream(spec, *context.target);
+  const bool streams = !of_whole && w.streamed != 0 && has_stream(spec, *context.target);
   const bool packs = streams && rows_of(spec) >= kManyRows;
   reduced_ = has_dim(reduced, dim);
   if (takes_tiles(spec, *context.target)) tile_rows_ = context.target->tiles.rows;
   if (reduced_) {
     reduces_more_ = std::popcount(reduced) > 1;
     reduced_tiles_ = w.reduced;
-    if (packs) reduced_tiles_ = w.streamed;
+    if (packs) reduced_tiles_ = streamed_tiles(w, *context.target);
     if (tile_rows_ != 0)
       reduced_tiles_ = w.tile_bytes / size_of(spec.operand[factors_of(spec)[0]].dtype);
     return;
@@ -161,7 +168,7 @@ ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionCo
     most_vectors_ = w.most_vectors;
     six_vectors_ = w.six_vectors && nothing_in_memory(spec);
   } else {
-    if (packs) longest_ = false;
+    if (packs && !lines_are_pairs(*context.target)) longest_ = false;
     vectors_ = v == kNoDim ? 1 : static_cast<u32>(ceil_div(spec.size[v], lanes_));
     if (const u32 panel = streams ? streamed_panel(spec, dim) : 0; panel != 0) {
       vectors_ = static_cast<u32>(ceil_div(panel, lanes_));

@@ -86,11 +86,12 @@ Operand place_of(const Spec& spec, Ref ref) {
 /// May vectors of it stream from there, for rows enough?
 bool is_worth_a_stream(const Spec& spec, const Operand& x, Level level,
                        const ActionContext& context) {
-  const LevelModel& l2 = context.target->at(Level::kL2);
   const u8 v = unit_dim(spec.out());
-  return level == Level::kL2 && l2.stream_units < l2.line_units && contraction_of(spec) &&
-         v != kNoDim && unit_dim(x) == v && volume(spec) / elements(spec, x) >= 96 &&
-         points_of(spec, spec.reduced()) >= 128;
+  const Target& t = *context.target;
+  const u64 deep = std::max<u64>(128, least_streamed_depth(t));
+  return level == Level::kL2 && may_stream(x, t) && contraction_of(spec) && v != kNoDim &&
+         unit_dim(x) == v && volume(spec) / elements(spec, x) >= 96 &&
+         points_of(spec, spec.reduced()) >= deep;
 }
 
 }  // namespace

@@ -10,6 +10,12 @@
 
 namespace morello {
 
+/// Steps of a panel that streams from L2. Where a line is two vectors, L1 has no room for a panel
+/// of two, which is as good there.
+inline u64 least_streamed_depth(const Target& target) {
+  return lines_are_pairs(target) ? target.at(Level::kL1).bytes / kLineBytes : 0;
+}
+
 /// Does dimension `dim` index both factors of the contraction?
 inline bool both_have(const Spec& spec, u8 dim) {
   const Stage* s = contraction_of(spec);

@@ -142,7 +142,7 @@ u64 least_vectors(const Spec& spec, const Operand& x, const Target& t) {
 /// May vectors of results meet vectors of this factor? Only steps have a buffer of results, whose
 /// vectors may run along another dimension.
 bool is_in_vectors(const Spec& spec, const Operand& x, const Target& t) {
-  if (t.at(Level::kL2).stream_units >= t.at(Level::kL2).line_units) return false;
+  if (!may_stream(x, t)) return false;
   if (!exceeds_l1(spec, x, t) || least_vectors(spec, x, t) > t.vector_registers) return false;
   const Operand& out = spec.out();
   if (!is_single(spec) || out.dtype != computed_dtype(spec)) return true;

@@ -146,9 +146,8 @@ i64 refetch_units(const Spec& spec, const Operand& x, u8 along, u64 turns, u64 b
 
 /// Does it come from L2, or through it, in one run, in the order in which it is used?
 bool is_stream(const Spec& spec, const Operand& x, const Target& t) {
-  const LevelModel& l2 = t.at(Level::kL2);
-  return l2.stream_units < l2.line_units && x.level >= Level::kL2 && x.access == Access::kIn &&
-         is_dense(x) && exceeds_l1(spec, x, t);
+  return may_stream(x, t) && x.level >= Level::kL2 && x.access == Access::kIn && is_dense(x) &&
+         exceeds_l1(spec, x, t);
 }
 
 i64 outer_product_cost(const Spec& spec, const Target& t) {

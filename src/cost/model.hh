@@ -24,11 +24,24 @@ constexpr i64 saturating_mul(u64 times, i64 cost) {
   return product < kInfinite ? product : kInfinite;
 }
 
+/// Of what is computed: f32 or i32.
+inline constexpr u32 kElementBytes = 4;
 /// Uses of each element of an operand, below which nothing takes time but its arrival.
 inline constexpr u64 kFewUses = 4;
 /// What L1 has room for had better be there: only the rest streams.
 inline bool exceeds_l1(const Spec& spec, const Operand& x, const Target& target) {
   return elements(spec, x) * size_of(x.dtype) >= target.at(Level::kL1).bytes;
+}
+
+/// Is a line two vectors?
+constexpr bool lines_are_pairs(const Target& target) { return target.vector_bytes < kLineBytes; }
+/// Does arithmetic hide how long vectors of such an operand take from L2? Where a line is two
+/// vectors, not of narrow elements: what widens them has no time left (bf16 64x768x3072 on AVX2
+/// took 1.14 times as long, Zen 4).
+inline bool may_stream(const Operand& x, const Target& target) {
+  const LevelModel& l2 = target.at(Level::kL2);
+  return l2.stream_units < l2.line_units &&
+         (size_of(x.dtype) >= kElementBytes || !lines_are_pairs(target));
 }
 
 /// Bringing the operand from its level to the next nearer one: the price of a view move. Outputs

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cost/microkernel.hh"
+#include "cost/model.hh"
 #include "target/dots.hh"
 
 namespace morello {
@@ -62,9 +63,6 @@ u32 outer_product_registers(u64 rows, u64 vecs, bool tail, const Target& target)
 i64 outer_product_step(u64 rows, u64 vecs, const Target& target);
 /// Units of so many steps, of `step` units and so many loads, with the lines of a stream.
 i64 streaming_units(u64 steps, i64 step, u64 loads, u64 lines, const Target& target);
-
-/// Of what is computed: f32 or i32.
-inline constexpr u32 kElementBytes = 4;
 
 /// Units of the operations of the stages from `first` on: on a vector, and on one element.
 i64 stage_units(const Spec& spec, int first, const Target& target);

@@ -290,12 +290,36 @@ Result<ImplTree> search_part(const Spec& spec, const Target& target, const Searc
   return Synthesis(spec, target, options, part).run(stats);
 }
 
+namespace {
+
+/// What a budget ended early may be far from what a quick search finds in some milliseconds.
+Result<ImplTree> or_quick(Result<ImplTree> tree, const Spec& spec, const Target& target,
+                          SearchOptions options, SearchStats* stats) {
+  options.effort = kQuickEffort;
+  options.time_budget_us = 0;
+  options.progress = {};
+  SearchStats quick;
+  Result<ImplTree> other = search_in_parts(spec, target, options, &quick);
+  stats->microseconds += quick.microseconds;
+  stats->bytes = std::max(stats->bytes, quick.bytes);
+  if (!other && other.error().status == MORELLO_CANCELLED) return other;
+  if (!other || (tree && tree->nodes[0].cost <= other->nodes[0].cost)) return tree;
+  stats->bound = std::max(stats->bound, quick.bound);
+  return other;
+}
+
+}  // namespace
+
 Result<ImplTree> synthesize(const Spec& spec, const Target& target, const SearchOptions& options,
                             SearchStats* stats) {
   const bool has_budget = options.time_budget_us != 0 || options.memory_budget_bytes != 0;
-  if (options.effort == kExactEffort && !(has_budget && options.near))
-    return search_part(spec, target, options, {}, stats);
-  return search_in_parts(spec, target, options, stats);
+  if (options.effort != kExactEffort || (has_budget && options.near))
+    return search_in_parts(spec, target, options, stats);
+  SearchStats exact;
+  Result<ImplTree> tree = search_part(spec, target, options, {}, &exact);
+  if (exact.budget_ended) tree = or_quick(std::move(tree), spec, target, options, &exact);
+  if (stats) *stats = exact;
+  return tree;
 }
 
 }  // namespace morello

@@ -36,6 +36,7 @@ constexpr std::string_view kProbes[] = {
     "matmul f32[40,72]{strides=1022,1} f32[72,48]{strides=4097,1} -> f32[40,48]",
     "matmul f32[20,100] f32[100,48]{strides=1300,1} -> f32[20,48]",  // rows on pages
     "matmul f32[100,480] f32[480,40] -> f32[100,40]",                // vectors that stream
+    "matmul f32[100,520] f32[520,40] -> f32[100,40]",                // the same, two to a line
     "matmul f32[100,72] f32[72,200] + bias f32[200] -> relu -> f32[100,200]",
     "matmul f32[3,64] f32[64,5]{0,1} -> f32[3,5]",
     "matmul f32[1,512] f32[512,5]{0,1} -> f32[1,5]",
@@ -58,6 +59,7 @@ constexpr std::string_view kProbes[] = {
     "softmax f32[30,70] axis=1",
     "conv2d f32[1,3,12,20] f32[8,3,3,3] padding=1",
     "conv2d bf16[1,8,20,64] bf16[3,3,64,32] nhwc -> f32[1,6,18,32]",  // sums over windows
+    "conv2d f32[1,9,10,16] f32[3,3,1,16] padding=1 groups=16 nhwc",  // both factors in vectors
     "matmul f32[12,40] f32[40,72] -> relu -> matmul f32[72,20]",
     "matmul f32[12,40] f32[40,72]{*} -> relu -> matmul f32[72,20]{*}",
     "attention f32[40,8] f32[40,8] f32[40,8] causal",

@@ -63,6 +63,7 @@ constexpr Target avx2_target() {
   t.vector_bytes = 32;
   t.vector_registers = 16;
   t.prices.op = {cycles(1) / 2, cycles(4), cycles(6)};
+  t.level[static_cast<int>(Level::kL2)].stream_units = cycles(1) / 2;
   t.has_masks = false;
   return t;
 }

@@ -187,6 +187,8 @@ TEST_CASE("graphs that people write") {
       "conv2d f32[1,9,11,4] f32[3,3,4,8] nhwc padding=1 stride=2",
       "conv2d bf16[1,4,9,9] bf16[4,1,3,3] groups=4 dilation=2 padding=2,1 -> bf16[1,4,9,7]",
       "conv2d u8[1,4,6,7] i8[5,4,3,3] padding=1",
+      "conv2d f32[1,9,11,20] f32[3,3,1,20] groups=20 nhwc padding=1",
+      "conv2d bf16[1,9,11,13] bf16[3,2,1,13] groups=13 nhwc stride=2 padding=1 -> bf16[1,5,6,13]",
       "max_pool f32[2,3,9,8] window=3 stride=2 padding=1",
       "max_pool i8[2,8,9,3] window=3 stride=1,2 padding=1 nhwc",
       "avg_pool f32[1,3,9,9] window=3 padding=1,1,0,0",

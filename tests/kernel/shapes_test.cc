@@ -153,6 +153,37 @@ TEST_CASE("tile registers: sums over windows, and over other dimensions besides 
   }
 }
 
+TEST_CASE("products whose factors both have the vectors: depthwise windows, batches in lanes") {
+  u32 turn = 0;
+  const auto check = [&](morello_isa isa, const std::string& text) {
+    std::string wrong;
+    check_kernel({text, isa, 1, ++turn, turn % 5 == 0 ? Values::kExtreme : Values::kUniform, 0},
+                 false, wrong);
+    REQUIRE(wrong == "");
+  };
+  const auto tensor = [](const char* type, std::initializer_list<u32> sizes) {
+    std::string text = std::string(type) + '[';
+    for (u32 size : sizes) text += std::to_string(size) + ',';
+    text.back() = ']';
+    return text;
+  };
+  for (morello_isa isa : usable_isas())
+    for (u32 c = 1; c <= 37; c++) {
+      const char* type = std::array{"f32", "bf16", "f16"}[c % 3];
+      const char* other = c % 4 == 1 ? "f32" : type;
+      const char* way = c % 2 ? " -> " : " += ";
+      const u32 h = 3 + c % 4, w = 4 + c % 7, kh = 1 + c % 3, kw = 1 + c % 4, m = 1 + c % 5;
+      const std::string conv = "conv2d " + tensor(type, {1, h, w, c}) + ' ' +
+                               tensor(other, {kh, kw, 1, c}) + " groups=" + std::to_string(c) +
+                               " nhwc";
+      check(isa, conv + way + tensor("f32", {1, h - kh + 1, w - kw + 1, c}));
+      check(isa, "einsum \"mkv,kv->mv\" " + tensor(type, {m, 1 + c, c}) + ' ' +
+                     tensor(other, {1 + c, c}) + way + tensor("f32", {m, c}));
+      check(isa, "einsum \"mkv,mkv->mv\" " + tensor(type, {m, 40 - c, c}) + ' ' +
+                     tensor(other, {m, 40 - c, c}) + " -> " + tensor("f32", {m, c}));
+    }
+}
+
 TEST_CASE("elementwise operations of every length, at special values") {
   for (int inputs : {1, 2, 3}) {
     std::vector<std::string> ops;
