@@ -26,6 +26,11 @@ struct SearchCounts {
   u64 borrowed = 0;    // pairs that the answer or bound of looser limits settled without expansion
   u64 open_bytes = 0;  // open actions and their links
 
+  SearchCounts since(const SearchCounts& o) const {
+    return {work - o.work,         expanded - o.expanded,    previews - o.previews,
+            misfits - o.misfits,   advances - o.advances,    memo_hits - o.memo_hits,
+            borrowed - o.borrowed, open_bytes - o.open_bytes};
+  }
   void add(const SearchCounts& o) {
     work += o.work;
     expanded += o.expanded;

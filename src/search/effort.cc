@@ -2,6 +2,7 @@
 #include "search/effort.hh"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -17,6 +18,8 @@ constexpr u64 kMostFewest = 3000 * kWorkOfExpansion, kMostStart = 2500 * kWorkOf
               kMostAnyway = 4096 * kWorkOfExpansion;
 /// In all, with improving what was found: by so much at least.
 constexpr u64 kMostImproved = 3800 * kWorkOfExpansion, kLeastImproving = 1250 * kWorkOfExpansion;
+/// With parts of the program solved, where that and the wider spaces of a quick search took less.
+constexpr u64 kMostParts = 3000 * kWorkOfExpansion, kUsual = kQuickEffort * kWorkOfExpansion;
 /// Where the fewest actions take so much, few are too many.
 constexpr u64 kLarge = 650 * kWorkOfExpansion;
 /// Of what is near.
@@ -28,7 +31,12 @@ constexpr double kGoodEnough = 1.1, kGoodUnfinished = 1.01;
 class Parts {
  public:
   Parts(const Spec& spec, const Target& target, const SearchOptions& options)
-      : spec_(spec), target_(target), options_(options) {}
+      : spec_(spec),
+        target_(target),
+        options_(options),
+        adjusted_(with_machine(target, 0, 0, options.threads)),
+        ignores_limits_(!multiplies_batches(spec)),
+        loops_(fewest_of(adjusted_, options), !ignores_limits_) {}
 
   Result<ImplTree> run(SearchStats* stats) {
     std::optional<Error> error;
@@ -38,6 +46,7 @@ class Parts {
       return std::move(*best_);
     }
     if (!is_exact()) search_start(&error);
+    used_at_start_ = used_;
     // What ends before it has a program is completed like a search that a budget ended.
     for (Breadth breadth : {Breadth::kNarrow, Breadth::kMiddle, Breadth::kWhole}) {
       if (is_exact() && breadth != Breadth::kWhole) continue;
@@ -57,6 +66,7 @@ class Parts {
       error = search(part);
       note(error);
     }
+    if (best_ && !is_exact()) improve_parts(&error);
     if (stats) *stats = all_;
     if (best_ && !failed_) return std::move(*best_);
     return std::move(*error);
@@ -73,37 +83,52 @@ class Parts {
     failed_ = error && !empty && !all_.budget_ended;  // cancelled, or a bug
   }
 
+  static ActionContext fewest_of(const Target& target, const SearchOptions& options) {
+    ActionContext fewest{&target, options.disabled_actions, options.disabled_restrictions};
+    fewest.breadth = Breadth::kFewest;
+    return fewest;
+  }
+
   /// Finds a program to begin with, and improves it.
   void search_start(std::optional<Error>* error) {
-    const Target target = with_machine(target_, 0, 0, options_.threads);
-    ActionContext fewest{&target, options_.disabled_actions, options_.disabled_restrictions};
-    fewest.breadth = Breadth::kFewest;
-    const bool ignores_limits = !multiplies_batches(spec_);
-    const BatchLoops loops(fewest, !ignores_limits);
-    const SpecProblem::Guide guide = [&](const Spec& spec, const Limits& l, ActionList& out) {
-      loops.list(spec, l, out);
-    };
-    SearchPart part{Breadth::kFewest, kMostFewest, best_ ? &*best_ : nullptr, &guide,
-                    ignores_limits};
+    SearchPart part{Breadth::kFewest, kMostFewest, best_ ? &*best_ : nullptr, &guide_,
+                    ignores_limits_};
     part.improvements = kLeastImproving;
     part.improves_until = kMostImproved;
     part.improves_from = kLarge;
-    PartSearch first(spec_, target_, options_for(part), part);
+    auto first = std::make_unique<PartSearch>(spec_, target_, options_for(part), part);
     SearchStats stats;
-    Result<ImplTree> found = first.run(&stats);
+    Result<ImplTree> found = first->run(&stats);
     *error = take(std::move(found), stats);
     note(*error);
-    if (*error || failed_ || all_.budget_ended || used_ >= kLarge) return;
+    if (*error || failed_ || all_.budget_ended) return;
+    started_ = std::move(first);
+    if (used_ >= kLarge) return;
     SearchPart few{Breadth::kFew, kMostStart - used_, &*best_};
     few.improvements = kLeastImproving;
     few.improves_until = kMostImproved - used_;
     bool ended = false;
     few.ended = &ended;
-    *error = search(few);
+    auto second = std::make_unique<PartSearch>(spec_, target_, options_for(few), few);
+    found = second->run(&stats);
+    *error = take(std::move(found), stats);
     note(*error);
-    if (failed_ || all_.budget_ended || ended) return;
+    if (failed_ || all_.budget_ended) return;
+    if (ended) return std::swap(started_, second);
     // What few actions would have found was not; what the fewest found is not improved yet.
-    found = first.improve(*best_, kMostImproved - used_, options_for(part).time_budget_us, &stats);
+    found = started_->improve(*best_, kMostImproved - used_, budget_left(), &stats);
+    *error = take(std::move(found), stats);
+    note(*error);
+  }
+
+  /// Of what was found to begin with. The work is the same whatever the effort, so that with more
+  /// of it no less is found.
+  void improve_parts(std::optional<Error>* error) {
+    const u64 used = std::max(used_at_start_, kUsual);
+    if (!started_ || failed_ || all_.optimal || all_.budget_ended || used >= kMostParts) return;
+    SearchStats stats;
+    Result<ImplTree> found =
+        started_->improve_parts(*best_, kMostParts - used, budget_left(), &stats);
     *error = take(std::move(found), stats);
     note(*error);
   }
@@ -149,9 +174,13 @@ class Parts {
     SearchOptions options = options_;
     // How much several threads expand is chance.
     if (part.work != 0 || !is_exact()) options.search_threads = 1;
-    if (options.time_budget_us != 0)
-      options.time_budget_us -= std::min(options.time_budget_us - 1, all_.microseconds);
+    options.time_budget_us = budget_left();
     return options;
+  }
+
+  u64 budget_left() const {
+    const u64 all = options_.time_budget_us;
+    return all == 0 ? 0 : all - std::min(all - 1, all_.microseconds);
   }
 
   std::optional<Error> take(Result<ImplTree> tree, const SearchStats& stats) {
@@ -187,9 +216,18 @@ class Parts {
   const Target& target_;
   SearchOptions options_;
   SearchStats all_;
-  u64 used_ = 0;  // work, of the effort
+  u64 used_ = 0;           // work, of the effort
+  u64 used_at_start_ = 0;  // of that, before wider spaces
   bool failed_ = false;
   std::optional<ImplTree> best_;
+  // The space of the fewest actions.
+  const Target adjusted_;
+  const bool ignores_limits_;
+  const BatchLoops loops_;
+  const SpecProblem::Guide guide_ = [this](const Spec& spec, const Limits& l, ActionList& out) {
+    loops_.list(spec, l, out);
+  };
+  std::unique_ptr<PartSearch> started_;  // what found the program to begin with
 };
 
 }  // namespace

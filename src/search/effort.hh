@@ -46,6 +46,9 @@ class PartSearch {
   /// What is found by so much more work, or `tree` if that is nothing better. `stats`: of this.
   /// REQUIRES: run() has found a program.
   Result<ImplTree> improve(const ImplTree& tree, u64 work, u64 time_budget_us, SearchStats* stats);
+  /// The same, part by part (search/subtrees.hh).
+  Result<ImplTree> improve_parts(const ImplTree& tree, u64 work, u64 time_budget_us,
+                                 SearchStats* stats);
 
  private:
   struct Search;
@@ -55,8 +58,8 @@ class PartSearch {
 /// synthesize() of searches that may end early. What is near comes first (SearchOptions::near); it
 /// is all, if it is good enough and the effort no more than kQuickEffort. With an effort, a program
 /// of few actions is found and improved whatever it is, and a space that is not searched to its end
-/// afterwards counts for nothing. So more effort never finds less, and as much finds the same, for
-/// all is counted and one thread searches.
+/// afterwards counts for nothing; where all were not, parts of that program are solved. So more
+/// effort never finds less, and as much finds the same, for all is counted and one thread searches.
 Result<ImplTree> search_in_parts(const Spec& spec, const Target& target,
                                  const SearchOptions& options, SearchStats* stats);
 

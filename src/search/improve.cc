@@ -13,6 +13,8 @@ constexpr double kLeastSaved = 0.001;
 /// Work for one decision, in rounds: those that take much wait until all others were tried.
 constexpr u64 kMostForOne[] = {75 * kWorkOfExpansion, 300 * kWorkOfExpansion,
                                1200 * kWorkOfExpansion};
+/// Work for a part. What is above one that takes more takes more, too, so it is not tried.
+constexpr u64 kMostForPart = 3000 * kWorkOfExpansion;
 /// Of looking up an action's children.
 constexpr u64 kWorkOfRaise = 12;
 /// What an action is improved by at least, as in any search: see best_first.hh.
@@ -21,8 +23,10 @@ constexpr int kSlackShift = 10;
 }  // namespace
 
 std::optional<Action> Improvement::action_of(const Spec& spec, const Limits& limits) {
-  if (const Known* known = best_.find({spec, limits})) return known->action;
   SpecSearch::Solution solution;
+  if (subtrees_ && subtrees_->known(spec, limits, solution) && solution.feasible)
+    return solution.action;
+  if (const Known* known = best_.find({spec, limits})) return known->action;
   if (!search_.known(spec, limits, solution)) return start_(spec, limits);
   return solution.feasible ? std::optional(solution.action) : std::nullopt;
 }
@@ -35,13 +39,13 @@ bool Improvement::trace(const Spec& spec, const Limits& limits) {
   Walk<u32>::Known seen;
   const auto finish = [this](const Pair& pair, const Action& action, const Derivation& d,
                              const std::array<u32, kMaxChildren>& child) {
-    Step step{pair, action, d.own, 0, static_cast<size_t>(d.count), child, {}};
+    Step step{pair, action, d.own, d.own, 0, static_cast<size_t>(d.count), child, {}};
     for (size_t i = 0; i < step.count; i++) {
       step.times[i] = d.child[i].times;
       step.cost = saturating_add(step.cost, saturating_mul(step.times[i], program_[child[i]].cost));
     }
     if (Known* known = best_.find(pair))
-      known->cost = step.cost;
+      *known = {action, step.cost};
     else
       best_.add(pair, {action, step.cost});
     program_.push_back(step);
@@ -60,8 +64,9 @@ bool Improvement::trace(const Spec& spec, const Limits& limits) {
 /// `quick`: unless it is known, the quick bound.
 Improvement::Value Improvement::value(const Spec& spec, Limits limits, bool quick) {
   clamp_limits(spec, limits);
-  if (const Known* known = best_.find({spec, limits})) return {known->cost, true};
   SpecSearch::Solution solution;
+  if (subtrees_ && subtrees_->known(spec, limits, solution)) return {solution.cost, true};
+  if (const Known* known = best_.find({spec, limits})) return {known->cost, true};
   if (!quick) {  // in one look-up
     const bool known = search_.solve(spec, limits, worker_, solution, 0);
     return {solution.cost, known};
@@ -152,12 +157,17 @@ bool Improvement::raise(const Pair& pair, Candidate& top, i64 second, i64 target
   return top.f <= second && top.f < target;
 }
 
+/// What a step has to cost less than.
+i64 Improvement::target_of(const Step& step) const {
+  const double least = kLeastSaved * static_cast<double>(program_.back().cost);
+  return step.cost - std::max(i64{1}, static_cast<i64>(least / step.runs));
+}
+
 /// Improves one decision. False if there is none left, at so much work for each.
 bool Improvement::improve_one(u64 most) {
-  const double least = kLeastSaved * static_cast<double>(program_.back().cost);
   for (size_t i = program_.size(); i-- > 0 && !search_.stopped();) {
     const Step& step = program_[i];
-    const i64 target = step.cost - std::max(i64{1}, static_cast<i64>(least / step.runs));
+    const i64 target = target_of(step);
     if (step.count == 0 || problem_.lower_bound(step.pair.spec, step.pair.limits) >= target)
       continue;
     u64* tried = tried_.find(step.pair);
@@ -172,6 +182,53 @@ void Improvement::run(const Spec& spec, const Limits& limits) {
   for (const u64 most : kMostForOne) do
       if (!trace(spec, limits)) return;
     while (improve_one(most) && !search_.stopped());
+}
+
+/// True if the step is cheaper now. `solved`: nothing below it is.
+bool Improvement::solve_part(Step& step, bool* solved) {
+  const i64 target = target_of(step);
+  *solved = true;
+  if (step.count == 0 || problem_.lower_bound(step.pair.spec, step.pair.limits) >= target)
+    return false;
+  *solved = !hard_.find(step.pair);
+  if (!*solved) return false;
+  SpecSearch::Solution found;
+  if (!subtrees_->solve(step.pair, target, kMostForPart, found)) {
+    *solved = found.cost >= target;
+    if (!*solved) hard_.add(step.pair, true);
+    return false;
+  }
+  if (found.cost >= step.cost) return false;
+  step.cost = found.cost;
+  *best_.find(step.pair) = {found.action, found.cost};
+  return true;
+}
+
+/// Solves parts from the leaves up, those that are not above any that was too much work. True if
+/// some are cheaper now.
+bool Improvement::solve_parts() {
+  bool better = false;
+  std::vector<bool> solved(program_.size());
+  for (size_t s = 0; s < program_.size() && !search_.stopped(); s++) {
+    Step& step = program_[s];
+    step.cost = step.own;
+    bool ready = true;
+    for (size_t i = 0; i < step.count; i++) {
+      const u32 child = step.child[i];
+      step.cost = saturating_add(step.cost, saturating_mul(step.times[i], program_[child].cost));
+      ready = ready && solved[child];
+    }
+    best_.find(step.pair)->cost = step.cost;
+    bool done = false;
+    if (ready) better = solve_part(step, &done) || better;
+    solved[s] = done;
+  }
+  return better;
+}
+
+void Improvement::run_with(Subtrees& subtrees, const Spec& spec, const Limits& limits) {
+  subtrees_ = &subtrees;
+  while (trace(spec, limits) && solve_parts() && !search_.stopped()) run(spec, limits);
 }
 
 }  // namespace morello

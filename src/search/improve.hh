@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Improves a program decision by decision: each may become any action of the whole space, if what
-// that leads to is cheaper with the best programs of a narrower space.
+// that leads to is cheaper with the best programs of a narrower space. Then part by part.
 #ifndef MORELLO_SEARCH_IMPROVE_HH
 #define MORELLO_SEARCH_IMPROVE_HH
 
@@ -9,6 +9,7 @@
 
 #include "actions/decide.hh"
 #include "search/spec_problem.hh"
+#include "search/subtrees.hh"
 
 namespace morello {
 
@@ -17,10 +18,13 @@ namespace morello {
 /// what is known of the children: the program's own decisions, and a search of a narrower space,
 /// which goes on as far as it is needed. A cheaper one takes the old one's place at once, so the
 /// program is never dearer than before, wherever this ends.
+///
+/// A decision that pays only together with others is not found so. So what is below a pair may be
+/// solved in the whole space, from the leaves up, as long as that takes little.
 class Improvement {
  public:
-  /// Called with what was done besides the search's own.
-  using Worked = std::function<void(const SearchCounts&)>;
+  /// Called with what was done besides the search's own. False if the search was stopped.
+  using Worked = Subtrees::Worked;
 
   /// `start` decides what the search has not solved. All are referred to.
   Improvement(SpecSearch& search, const SpecProblem& problem, SpecSearch::Worker& worker,
@@ -35,6 +39,8 @@ class Improvement {
   /// Until the search is stopped, or nothing is left to improve. REQUIRES: `start` or the search
   /// has a program for the pair.
   void run(const Spec& spec, const Limits& limits);
+  /// The same, with parts that `subtrees` solves, which is referred to.
+  void run_with(Subtrees& subtrees, const Spec& spec, const Limits& limits);
   /// The best that is known, for decide().
   std::optional<Action> action_of(const Spec& spec, const Limits& limits);
 
@@ -47,7 +53,7 @@ class Improvement {
   struct Step {
     Pair pair;
     Action action;
-    i64 cost = 0;
+    i64 cost = 0, own = 0;
     double runs = 0;  // of the pair, in one of the program
     size_t count = 0;
     std::array<u32, kMaxChildren> child{};
@@ -64,6 +70,9 @@ class Improvement {
 
   bool trace(const Spec& spec, const Limits& limits);
   bool improve_one(u64 most);
+  bool solve_parts();
+  bool solve_part(Step& step, bool* solved);
+  i64 target_of(const Step& step) const;
   bool improve(const Step& step, i64 target, u64 most);
   void list(const Step& step, i64 target);
   bool raise(const Pair& pair, Candidate& top, i64 second, i64 target);
@@ -77,6 +86,8 @@ class Improvement {
   const Worked& worked_;
   InsertionMap<Pair, Known> best_;  // of all pairs that were in the program
   InsertionMap<Pair, u64> tried_;   // with so much work; ~0: nothing is cheaper
+  Subtrees* subtrees_ = nullptr;    // once it has them
+  InsertionMap<Pair, bool> hard_;   // what they did not solve
   std::vector<Step> program_;       // children first
   ActionList list_;
   std::vector<Candidate> heap_;

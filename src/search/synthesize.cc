@@ -35,26 +35,33 @@ class Synthesis {
         root_(spec),
         limits_(limits_of(adjusted_)),
         most_(part.work),
-        next_progress_(options.progress_us) {
+        next_progress_(options.progress_us),
+        whole_(problem_.context()) {
+    whole_.breadth = Breadth::kWhole;
     root_.serial = options.threads <= 1;
     if (part.best) best_ = *part.best;
   }
 
-  /// After run(): improves what it found, which costs no less than `tree`, by so much work. What is
-  /// counted and measured begins anew.
-  Result<ImplTree> improve_more(const ImplTree& tree, u64 work, u64 time_budget_us,
+  /// After run(): improves what it found, part by part if `by_parts`, by so much work, if it costs
+  /// less than `tree` then. What is counted and measured begins anew.
+  Result<ImplTree> improve_more(const ImplTree& tree, bool by_parts, u64 work, u64 time_budget_us,
                                 SearchStats* stats) {
     counted_ = stats_now(false, 0);
-    start_ = Clock::now();
+    began_ = Clock::now();
     next_progress_ = options_.progress_us;
     options_.time_budget_us = time_budget_us;
     part_.improvements = work;
     part_.improves_from = part_.improves_until = 0;
     std::optional<ImplTree> better = tree;
+    if (by_parts && !subtrees_)
+      subtrees_ = std::make_unique<Subtrees>(whole_, options_.bound_percent, worked_);
     improve(better);
     const i64 bound = bound_now(worker_);
     if (stats) *stats = stats_now(false, bound);
     if (std::optional<Error> error = wrong_bound(search_, adjusted_)) return std::move(*error);
+    if (subtrees_)
+      if (std::optional<Error> error = wrong_bound(subtrees_->search(), adjusted_))
+        return std::move(*error);
     if (!better) return error_of(bound);
     if (std::optional<Error> error = below_bound(*better, bound)) return std::move(*error);
     return std::move(*better);
@@ -88,7 +95,7 @@ class Synthesis {
  private:
   u64 microseconds() const {
     return static_cast<u64>(
-        std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start_).count());
+        std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began_).count());
   }
 
   static ActionContext context_of(const SearchOptions& options, const SearchPart& part,
@@ -107,13 +114,15 @@ class Synthesis {
     return problem_.lower_bound(root_, limits_);
   }
 
+  size_t bytes() const { return search_.bytes() + (subtrees_ ? subtrees_->search().bytes() : 0); }
+
   /// False if the search is to stop.
   bool check() {
     if (options_.cancel && __atomic_load_n(options_.cancel, __ATOMIC_RELAXED) != 0)
       stop_ = Stop::kCancelled;
     else if (options_.time_budget_us && microseconds() >= options_.time_budget_us)
       stop_ = Stop::kTime;
-    else if (options_.memory_budget_bytes && search_.bytes() > options_.memory_budget_bytes)
+    else if (options_.memory_budget_bytes && bytes() > options_.memory_budget_bytes)
       stop_ = Stop::kMemory;
     else if (most_ != 0 && search_.counts().work + improving_.work >= most_)
       stop_ = Stop::kEffort;
@@ -162,24 +171,19 @@ class Synthesis {
     if (!tree || search_.violation() || (stop_ != Stop::kNone && stop_ != Stop::kEffort))
       return false;
     worker_.flush();
-    const u64 work = search_.counts().work;
+    const u64 work = search_.counts().work + improving_.work;
     if (work < part_.improves_from) return false;
     const Stop before = std::exchange(stop_, Stop::kNone);
     most_ = std::max(work + part_.improvements, part_.improves_until);
     worker_.set_check([this] { return check(); }, 1);
     search_.allow();
-    ActionContext whole = problem_.context();
-    whole.breadth = Breadth::kWhole;
-    const Decisions start = [this](const Spec& spec, const Limits& limits) {
-      const Action* action = completed_.find({spec, limits});
-      return action ? std::optional(*action) : std::nullopt;
-    };
-    const Improvement::Worked worked = [this](const SearchCounts& counts) {
-      improving_.add(counts);
-      if (!check()) search_.stop();
-    };
-    Improvement improvement(search_, problem_, worker_, whole, start, worked);
-    improvement.run(root_, limits_);
+    if (!improvement_)
+      improvement_ =
+          std::make_unique<Improvement>(search_, problem_, worker_, whole_, start_, worked_);
+    if (subtrees_)
+      improvement_->run_with(*subtrees_, root_, limits_);
+    else
+      improvement_->run(root_, limits_);
     worker_.set_check({});
     search_.allow();
     if (stop_ == Stop::kNone) stop_ = before;
@@ -187,7 +191,7 @@ class Synthesis {
     if (stop_ == Stop::kCancelled || search_.violation()) return false;
     std::optional<ImplTree> better =
         decide(root_, limits_, problem_.context(), target_,
-               [&](const Spec& spec, const Limits& l) { return improvement.action_of(spec, l); },
+               [&](const Spec& spec, const Limits& l) { return improvement_->action_of(spec, l); },
                {.trusted = true});
     if (!better || better->nodes[0].cost >= tree->nodes[0].cost) return false;
     tree = std::move(better);
@@ -213,6 +217,10 @@ class Synthesis {
     SearchStats s;
     s.specs = search_.keys() - counted_.specs;
     s.states = search_.entries() - counted_.states;
+    if (subtrees_) {
+      s.specs += subtrees_->search().keys();
+      s.states += subtrees_->search().entries();
+    }
     s.work = c.work - counted_.work;
     s.expanded = c.expanded - counted_.expanded;
     s.previews = c.previews - counted_.previews;
@@ -220,7 +228,7 @@ class Synthesis {
     s.advances = c.advances - counted_.advances;
     s.memo_hits = c.memo_hits - counted_.memo_hits;
     s.borrowed = c.borrowed - counted_.borrowed;
-    s.bytes = search_.bytes();
+    s.bytes = bytes();
     s.microseconds = microseconds();
     s.optimal = optimal;
     s.budget_ended = stop_ == Stop::kTime || stop_ == Stop::kMemory;
@@ -254,7 +262,7 @@ class Synthesis {
   const Target& target_;
   SearchOptions options_;
   SearchPart part_;
-  Clock::time_point start_ = Clock::now();
+  Clock::time_point began_ = Clock::now();
   Target adjusted_;
   SpecProblem problem_;
   SpecSearch search_;
@@ -268,6 +276,19 @@ class Synthesis {
   SearchCounts improving_;  // besides what the search counts
   SearchStats counted_;     // before an improvement that came later
   DecidedPairs completed_;  // what a search that was ended decides
+  // Of improvements, which come after one another.
+  ActionContext whole_;
+  const Decisions start_ = [this](const Spec& spec, const Limits& limits) {
+    const Action* action = completed_.find({spec, limits});
+    return action ? std::optional(*action) : std::nullopt;
+  };
+  const Improvement::Worked worked_ = [this](const SearchCounts& counts) {
+    improving_.add(counts);
+    if (!check()) search_.stop();
+    return !search_.stopped();
+  };
+  std::unique_ptr<Subtrees> subtrees_;  // and the next one: too large for stacks
+  std::unique_ptr<Improvement> improvement_;
 };
 
 }  // namespace
@@ -282,7 +303,11 @@ PartSearch::~PartSearch() = default;
 Result<ImplTree> PartSearch::run(SearchStats* stats) { return search_->run(stats); }
 Result<ImplTree> PartSearch::improve(const ImplTree& tree, u64 work, u64 time_budget_us,
                                      SearchStats* stats) {
-  return search_->improve_more(tree, work, time_budget_us, stats);
+  return search_->improve_more(tree, /*by_parts=*/false, work, time_budget_us, stats);
+}
+Result<ImplTree> PartSearch::improve_parts(const ImplTree& tree, u64 work, u64 time_budget_us,
+                                           SearchStats* stats) {
+  return search_->improve_more(tree, /*by_parts=*/true, work, time_budget_us, stats);
 }
 
 Result<ImplTree> search_part(const Spec& spec, const Target& target, const SearchOptions& options,
