@@ -174,7 +174,8 @@ TEST_SUITE("search") {
 
   TEST_CASE("loops over a batch read parts of lines from a cache, the fewest elements first") {
     // 2.9 times the bound, then 14.1 and 8.8, when these came from memory, or in the order of the
-    // results alone.
+    // results alone. The last one is 1.57 times the optimum; its bound fell by a sixth when vectors
+    // could stream.
     costs_below(
         "matmul f32[1,3,282,257]{1,3,0,2} f32[1,3,257,101] + f32[1,3,282,101]{0,3,1,2} -> "
         "f32[1,3,282,101]{3,2,1,0}",
@@ -186,7 +187,7 @@ TEST_SUITE("search") {
     costs_below(
         "matmul f32[3,12,4,442]{0,1,2,3} f32[3,12,442,17]{0,2,1,3} * f32[] -> "
         "f32[3,12,4,17]{1,2,0,3}",
-        2.3);
+        2.9);
   }
 
   TEST_CASE("of a batch, what has no room beside what its loops hide does not come nearer first") {

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "../support/lowered.hh"
@@ -332,6 +333,45 @@ TEST_SUITE("search") {
     options.time_budget_us = 1;
     REQUIRE(synthesize(spec, target, options, &stats).ok());
     CHECK(!stats.optimal);
+  }
+
+  TEST_CASE("what a budget ends costs no more than what a quick search finds") {
+    const Target& target = *fixed_target(Isa::kAvx2);
+    for (const char* text :
+         {"matmul f32[549,375] f32[375,97]", "matmul f32[777,333]{0,1} f32[333,555]",
+          "softmax f32[37,1000] axis=1"}) {
+      INFO(text);
+      const Spec spec = spec_of(text);
+      SearchOptions options;
+      SearchStats stats;
+      options.effort = kQuickEffort;
+      const Result<ImplTree> quick = synthesize(spec, target, options, &stats);
+      options.effort = kExactEffort;
+      options.time_budget_us = 1;
+      const Result<ImplTree> ended = synthesize(spec, target, options, &stats);
+      REQUIRE(quick.ok());
+      REQUIRE(ended.ok());
+      CHECK(stats.budget_ended);
+      CHECK(!stats.optimal);
+      CHECK(ended->nodes[0].cost <= quick->nodes[0].cost);
+      CHECK(stats.bound <= ended->nodes[0].cost);
+    }
+  }
+
+  TEST_CASE("depthwise windows by channels are computed in vectors") {
+    // 4 to 5 times the bound, and no end of the search, while no microkernel did so.
+    for (const Target& target : {*fixed_target(Isa::kAvx2), *fixed_target(Isa::kAvx512)}) {
+      SearchStats stats;
+      const auto tree = synthesize(spec_of("conv2d f32[1,28,28,64] f32[3,3,1,64] groups=64 nhwc"),
+                                   target, {}, &stats);
+      REQUIRE(tree.ok());
+      const bool in_vectors = std::ranges::any_of(tree->nodes, [](const ImplNode& n) {
+        const auto* select = std::get_if<Select>(&n.kind);
+        return select && select->microkernel == static_cast<u8>(MicrokernelId::kVectorProduct);
+      });
+      CHECK(in_vectors);
+      CHECK(stats.expanded < 5000);
+    }
   }
 
   TEST_CASE("what a stopped search returns is near the bound, however late it was stopped") {
