@@ -23,12 +23,16 @@ bool is_output(const Function& f, uint32_t operand) {
          morello_spec_operand_count(f.spec.get());
 }
 
-/// In the printed form each output follows a sign, and nothing but outputs the last ones.
+/// In the printed form each output follows a sign, and nothing but outputs the last ones. That is
+/// sure of sizes that are known: Specs with a run-time size are printed much as they were written.
 bool is_added_to(const Function& f, uint32_t operand) {
-  size_t at = f.text.size();
-  for (uint32_t o = morello_spec_operand_count(f.spec.get()); o > operand; o--)
-    at = std::max(f.text.rfind("->", at - 1) + 1, f.text.rfind("+=", at - 1) + 1) - 1;
-  return f.text.compare(at, 2, "+=") == 0;
+  const std::string text =
+      text_of(morello_spec_print,
+              static_cast<const morello_spec*>(f.smallest ? f.smallest.get() : f.spec.get()));
+  size_t at = text.size();
+  for (uint32_t o = morello_spec_operand_count(f.spec.get()); o > operand && at > 0; o--)
+    at = std::max(text.rfind("->", at - 1) + 1, text.rfind("+=", at - 1) + 1);
+  return at > 0 && text.compare(at - 1, 2, "+=") == 0;
 }
 
 std::string operand_name(const Function& f, uint32_t index) {
