@@ -116,7 +116,7 @@ void add_table_effort(CLI::App* command, uint64_t* effort) {
   const char* name = "--effort";
   add(command, name, "how good programs are to be: exact (default) or quick", "EFFORT",
       [=](const std::string& text) {
-        if (!is_effort(text, effort)) refuse(name, text, "exact and quick");
+        if (!is_effort(text, effort)) refuse(name, text, "exact or quick");
       });
 }
 

@@ -67,8 +67,8 @@ void add_common(CLI::App* command, Arguments* arguments) {
   add_effort(command, &arguments->effort);
 }
 
-CLI::Option* add_sizes(CLI::App* command, const char* description, std::vector<int64_t>* sizes) {
-  return command->add_option("--size", *sizes, description)
+void add_sizes(CLI::App* command, const char* description, std::vector<int64_t>* sizes) {
+  command->add_option("--size", *sizes, description)
       ->allow_extra_args(false)
       ->option_text("M (repeat)");
 }
@@ -107,7 +107,7 @@ int run(int argc, char** argv) {
   run->add_option("--output", arguments.results, "write the result here; one per output, in order")
       ->allow_extra_args(false)
       ->option_text("FILE.npy (repeat)");
-  add_sizes(run, "the run-time size; default: its bound", &arguments.sizes)->take_last();
+  add_sizes(run, "a run-time size to run; default: its bound", &arguments.sizes);
   CLI::App* bench = add_command("bench", "check the result, then measure", bench_command);
   add_check_options(bench, &arguments);
   add_whole(bench, "--rounds", "how often to measure (default 30)", {1, 100000}, &arguments.rounds);
