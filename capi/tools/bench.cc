@@ -75,9 +75,16 @@ void print_figures(const Arguments& arguments, const Job& job, const Figures& fi
 }  // namespace
 
 int bench_command(const Arguments& arguments, const std::string& text) {
+  if (const std::string problem = find_bad_export(arguments); !problem.empty())
+    return report_failure(arguments, text, problem);
   if (!arguments.rivals.empty()) return duel_command(arguments, text);
   std::optional<Job> job = make_job(arguments, text, JobKind::kRun);
   if (!job) return kExitLibrary;
+  if (job->size != 0 && !arguments.exports.empty()) {
+    print_error("morello: --export: rounds of run-time sizes are not exported; {}\n",
+                "write a number for each '?', or give a second SPEC");
+    return kExitUsage;
+  }
   if (job->size != 0) return bench_sizes(arguments, text, &*job);
   if (!arguments.sizes.empty()) return report_size(*job);
   const std::string tree =

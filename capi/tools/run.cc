@@ -67,6 +67,8 @@ int run_once(const Arguments& arguments, const std::string& text, const Job& job
 }  // namespace
 
 int run_command(const Arguments& arguments, const std::string& text) {
+  if (const std::string problem = find_unwritable(arguments.results); !problem.empty())
+    return report_failure(arguments, text, problem);
   std::optional<Job> job = make_job(arguments, text, JobKind::kRun);
   if (!job) return kExitLibrary;
   if (!arguments.sizes.empty() && job->size == 0) return report_size(*job);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // morello emit: kernels as files that other people's build systems link.
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -137,6 +138,7 @@ class Emission {
     print_error("morello: {}\nmorello emit --help says more.\n", message);
     return kExitUsage;
   }
+  int check_files();
   int read_isas();
   int read_requests();
   int load_tables();
@@ -154,6 +156,27 @@ class Emission {
   std::vector<Function> functions_;
   std::map<std::string, std::string> names_;  // in capitals, and the Spec that has it
 };
+
+/// Before kernels are searched for.
+int Emission::check_files() {
+  namespace fs = std::filesystem;
+  const std::pair<const char*, const std::string&> files[] = {
+      {"-o", arguments_.output}, {"--header", arguments_.header}, {"--rust", arguments_.rust}};
+  std::map<fs::path, const char*> taken;
+  for (const auto& [option, path] : files) {
+    if (path.empty()) continue;
+    if (const std::string problem = find_unwritable({path}); !problem.empty())
+      return report_failure(arguments_, path, problem);
+    std::error_code unknown;
+    if (fs::exists(path, unknown) && !fs::is_regular_file(path, unknown)) continue;
+    const auto [first, is_new] =
+        taken.emplace(fs::weakly_canonical(fs::absolute(path), unknown), option);
+    if (!is_new)
+      return usage_error(fmt::format("{} and {} are both {}: each file needs a name of its own",
+                                     first->second, option, in_quotes(path)));
+  }
+  return kExitOk;
+}
 
 int Emission::read_isas() {
   std::set<int32_t> wanted;
@@ -343,6 +366,7 @@ int Emission::run() {
   if (!is_identifier(arguments_.prefix))
     return usage_error(
         fmt::format("--prefix: {} is no beginning of a C name", in_quotes(arguments_.prefix)));
+  if (const int exit_code = check_files(); exit_code != kExitOk) return exit_code;
   if (const int exit_code = read_isas(); exit_code != kExitOk) return exit_code;
   if (const int exit_code = read_requests(); exit_code != kExitOk) return exit_code;
   morello_error* error = nullptr;
