@@ -213,8 +213,12 @@ class Cli(unittest.TestCase):
 
     def test_rates_of_integers_are_no_flops(self):
         self.assertIn(" GOP/s", self.text_of("bench", "matmul u8[8,16] i8[16,32]", "--rounds", 3))
-        self.assertIn(" GFLOP/s, median", self.text_of(
-            "bench", "matmul bf16[8,16] bf16[16,32]", "--rounds", 3))
+        text = self.text_of("bench", "matmul bf16[8,16] bf16[16,32]", "--rounds", 3)
+        self.assertIn(" GFLOP/s, median", text)
+        # No share of multiply-adds in f32 where the CPU has others.
+        self.assertEqual("of this core's" in text, "avx512_bf16" not in self.isas())
+        self.assertIn("not measured of these", self.text_of("bench", "relu i8[64]", "--rounds", 3))
+        self.assertIsNone(self.json_of("bench", "relu i8[64]", "--rounds", 3)["percent_of_peak"])
 
     def test_bench(self):
         report = self.json_of("bench", SMALL, "--rounds", 3, "--show")
