@@ -171,7 +171,16 @@ int run(int argc, char** argv) {
   if (chosen == precompute) return precompute_command(arguments);
   if (chosen == table)
     return table_command(arguments, table->get_subcommands().front()->get_name());
-  return chosen == cpu ? cpu_command(arguments) : for_each_spec(arguments, commands.at(chosen));
+  if (chosen == cpu) return cpu_command(arguments);
+  bool given = false;
+  const int exit_code =
+      for_each_spec(arguments, [&](const Arguments& numbered, const std::string& line) {
+        given = true;
+        return commands.at(chosen)(numbered, line);
+      });
+  if (given || exit_code != kExitOk) return exit_code;
+  print_error("morello: no SPEC was given: standard input has no line of one\n");
+  return kExitUsage;
 }
 
 }  // namespace

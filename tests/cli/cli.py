@@ -383,7 +383,9 @@ class Cli(unittest.TestCase):
         self.assertEqual(done.stdout.count("result   ok"), 3)
         self.assertIn("morello: 5:1: unknown operation 'nonsense'", done.stderr)
         for nothing in ["", "\n", "# no Spec", "\n\n"]:
-            self.assertEqual(self.text_of("synth", "-", stdin=nothing), "")
+            for command in ["synth"], ["explain"], ["bench", SMALL]:
+                command.insert(1, "-")
+                self.assertIn("no SPEC was given", self.text_of(*command, stdin=nothing, exit_code=USAGE))
 
     def test_standard_input_that_is_no_text(self):
         """Nothing is cut: a Spec with a zero byte is no Spec, and the others are read."""
