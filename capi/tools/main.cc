@@ -39,15 +39,14 @@ void add_table_memory(CLI::App* command, Arguments* arguments) {
 namespace {
 
 constexpr const char* kFooter =
-    "SPEC is one line of text, or - to read one per line from standard input, or, to run, bench "
-    "and\n"
-    "asm, FILE.mkrn, a kernel that synth --save has stored, for example\n"
+    "SPEC is one line of text, or - to read one per line from standard input, or, to run, bench,\n"
+    "explain, synth and asm, FILE.mkrn, a kernel that synth --save has stored, for example\n"
     "  morello bench 'matmul f32[64,768] f32[768,3072] + bias f32[3072] -> relu -> f32[64,3072]'\n"
     "Exit codes: 0 ok; 1 wrong result or file; 2 command line; 3 the library refused; 130 "
     "interrupted.";
 
 void add_common(CLI::App* command, Arguments* arguments) {
-  command->add_option("SPEC", arguments->spec, "the computation, or -")->required();
+  command->add_option("SPEC", arguments->spec, "the computation, -, or FILE.mkrn")->required();
   add_target_options(command, arguments);
   add_whole(command, "--search-threads", "threads that search (default 1; 0: one per processor)",
             {0, 1024}, &arguments->search_threads);
@@ -98,6 +97,7 @@ int run(int argc, char** argv) {
   synth->add_option("--save", arguments.save, "store the kernel here, whatever CPU it is for")
       ->option_text("FILE.mkrn");
   CLI::App* show = add_command("show", "print the Impl tree", show_command);
+  show->get_option("SPEC")->description("the computation, or -");  // programs are not stored
   show->add_flag("--plan", arguments.plan, "print the plan too");
   CLI::App* run = add_command("run", "run once and check the result", run_command);
   add_check_options(run, &arguments);

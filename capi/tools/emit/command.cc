@@ -400,10 +400,15 @@ CLI::App* add_emit_command(CLI::App* app, Arguments* arguments) {
       ->option_text("FILE.rs");
   arguments->isas = "avx2,avx512";
   arguments->prefix = kDefaultPrefix;
-  command
-      ->add_option("--isa", arguments->isas,
-                   "what to make kernels for, whatever this CPU has (default avx2,avx512)")
-      ->option_text("ISA,..");
+  const CLI::Option* isas =
+      command
+          ->add_option("--isa", arguments->isas,
+                       "what to make kernels for, whatever this CPU has (default avx2,avx512)")
+          ->option_text("ISA,..");
+  std::vector<std::string> names;
+  for (const auto& [name, number] : kTargets)
+    if (number != MORELLO_ISA_AUTO) names.push_back(name);
+  offer_words(isas, names);
   command
       ->add_option("--prefix", arguments->prefix,
                    "what names that were not given begin with (default morello_)")
