@@ -25,6 +25,8 @@ void print_line(const Line& line, const uint8_t* code) {
 }  // namespace
 
 int asm_command(const Arguments& arguments, const std::string& text) {
+  if (const std::string problem = find_unwritable({arguments.bytes}); !problem.empty())
+    return report_failure(arguments, text, problem);
   const std::optional<Job> job = make_job(arguments, text, JobKind::kRun);
   if (!job) return kExitLibrary;
   size_t size = 0;

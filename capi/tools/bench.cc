@@ -16,6 +16,7 @@ struct Figures {
   double flops, bytes, peak_flops;
   std::vector<Timing> rivals;
   const char* unit;  // GFLOP/s, or GOP/s where all is integers
+  bool has_share;    // the peak, which is of multiply-adds in f32, is what bounds this kernel
 
   double gflops() const { return flops / kernel.best(); }
   double median_gflops() const { return flops / kernel.median(); }
@@ -24,6 +25,18 @@ struct Figures {
   double percent() const { return 100 * gflops() / peak_gflops(); }
   double median_percent() const { return 100 * median_gflops() / peak_gflops(); }
 };
+
+/// Pairs of integers, and of bf16 where the CPU has products of them, are not bounded by
+/// multiply-adds in f32: they may take a part of their time.
+bool multiplies_in_f32(const Operands& operands, int32_t isa) {
+  const bool has_bf16 = isa == MORELLO_ISA_AVX512_BF16 || isa == MORELLO_ISA_AVX512_AMX;
+  uint32_t integers = 0, halves = 0;
+  for (uint32_t i = 0; i < operands.operand_of(0); ++i) {
+    integers += is_integer(operands.tensor(i).dtype);
+    halves += operands.tensor(i).dtype == MORELLO_BF16;
+  }
+  return integers < 2 && !operands.are_integers() && (!has_bf16 || halves < 2);
+}
 
 Figures measure_job(const Arguments& arguments, const Job& job, Operands* operands,
                     Comparison* comparison) {
@@ -38,7 +51,8 @@ Figures measure_job(const Arguments& arguments, const Job& job, Operands* operan
           operands->compulsory_bytes(),
           fma_peak_flops(isa),
           {timings.begin() + 2, timings.end()},
-          operands->are_integers() ? "GOP/s" : "GFLOP/s"};
+          operands->are_integers() ? "GOP/s" : "GFLOP/s",
+          multiplies_in_f32(*operands, isa)};
 }
 
 Json figures_json(const Figures& figures) {
@@ -52,8 +66,8 @@ Json figures_json(const Figures& figures) {
           {"median_gflops", figures.median_gflops()},
           {"compulsory_gbytes_per_second", figures.gbytes()},
           {"peak_gflops", figures.peak_gflops()},
-          {"percent_of_peak", figures.percent()},
-          {"median_percent_of_peak", figures.median_percent()}};
+          {"percent_of_peak", figures.has_share ? Json(figures.percent()) : Json()},
+          {"median_percent_of_peak", figures.has_share ? Json(figures.median_percent()) : Json()}};
 }
 
 void print_figures(const Arguments& arguments, const Job& job, const Figures& figures) {
@@ -62,12 +76,19 @@ void print_figures(const Arguments& arguments, const Job& job, const Figures& fi
         100 * figures.kernel.spread(), figures.kernel.samples.size(), figures.kernel.calls);
   print("rate     best {:.1f} {}, median {:.1f}; {:.2f} GB/s of compulsory traffic\n",
         figures.gflops(), figures.unit, figures.median_gflops(), figures.gbytes());
-  print(
-      "peak     best {:.1f}%, median {:.1f}% of this core's {:.1f} GFLOP/s ({} FMA in f32, "
-      "measured between the rounds){}\n",
-      figures.percent(), figures.median_percent(), figures.peak_gflops(),
-      isa_name(morello_kernel_isa(job.kernel.get())),
-      arguments.threads > 1 ? fmt::format("; {} threads", arguments.threads) : "");
+  const char* const isa = isa_name(morello_kernel_isa(job.kernel.get()));
+  const std::string threads =
+      arguments.threads > 1 ? fmt::format("; {} threads", arguments.threads) : "";
+  if (figures.has_share)
+    print(
+        "peak     best {:.1f}%, median {:.1f}% of this core's {:.1f} GFLOP/s ({} FMA in f32, "
+        "measured between the rounds){}\n",
+        figures.percent(), figures.median_percent(), figures.peak_gflops(), isa, threads);
+  else
+    print(
+        "peak     not measured of these element types; this core has {:.1f} GFLOP/s of FMA in "
+        "f32{}\n",
+        figures.peak_gflops(), threads);
   if (const std::string text = noise(figures.kernel.spread()); !text.empty())
     print("noise    {}\n", text);
 }
@@ -75,9 +96,16 @@ void print_figures(const Arguments& arguments, const Job& job, const Figures& fi
 }  // namespace
 
 int bench_command(const Arguments& arguments, const std::string& text) {
+  if (const std::string problem = find_bad_export(arguments); !problem.empty())
+    return report_failure(arguments, text, problem);
   if (!arguments.rivals.empty()) return duel_command(arguments, text);
   std::optional<Job> job = make_job(arguments, text, JobKind::kRun);
   if (!job) return kExitLibrary;
+  if (job->size != 0 && !arguments.exports.empty()) {
+    print_error("morello: --export: rounds of run-time sizes are not exported; {}\n",
+                "write a number for each '?', or give a second SPEC");
+    return kExitUsage;
+  }
   if (job->size != 0) return bench_sizes(arguments, text, &*job);
   if (!arguments.sizes.empty()) return report_size(*job);
   const std::string tree =
@@ -101,8 +129,11 @@ int bench_command(const Arguments& arguments, const std::string& text) {
     const morello_search_stats& stats = job->stats;
     const uint64_t search = stats.lookup_nanoseconds + stats.search_nanoseconds;
     const uint64_t code = stats.plan_nanoseconds + stats.emit_nanoseconds;
-    print("made     search {}, code {}\n", human_time(static_cast<double>(search)),
-          human_time(static_cast<double>(code)));
+    if (stats.stored != 0)
+      print("made     loaded: no search, no emission\n");
+    else
+      print("made     search {}, code {}\n", human_time(static_cast<double>(search)),
+            human_time(static_cast<double>(code)));
     if (job->stats.optimal != 1) print("cost     {}\n", describe_proof(*job));
     print_outcome(check);
     flush_out();

@@ -195,7 +195,7 @@ void Reference::judge(const Buffer& result, const std::vector<int64_t>& differin
       // A difference of two steps can cancel in both; what is left is then as small as an input.
       const double size =
           std::max({largest_input_, absolute_finite(want), absolute_finite(sizes[next++])});
-      if (!operands_->sums_are_exact()) allowed = relative * size;
+      if (!operands_->results_are_exact()) allowed = relative * size;
       // What differs in f32 may be rounded to neighbours.
       if (allowed > 0 && output_.dtype != MORELLO_F32)
         allowed += spacing(output_.dtype, std::max(std::fabs(got), std::fabs(want)));

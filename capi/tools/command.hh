@@ -61,7 +61,7 @@ struct Arguments {
   std::string bytes;                 // asm
   std::string save;                  // synth: a file; "": none
   std::string html;                  // explain: a file; "": none
-  std::vector<int64_t> sizes;        // run: one; bench: of kernels with a run-time size
+  std::vector<int64_t> sizes;        // run, bench: of kernels with a run-time size
   std::vector<std::string> rivals;   // bench: SPECs after the first
   std::vector<std::string> exports;  // bench: files
 

@@ -87,20 +87,25 @@ std::string verdict(const Ratio& ratio) {
   return fmt::format("{}: {}", ratio.median < 1 ? "faster" : "slower", range);
 }
 
+std::string find_bad_export(const Arguments& arguments) {
+  for (const std::string& path : arguments.exports)
+    if (!path.ends_with(".csv") && !path.ends_with(".json"))
+      return path + ": --export writes files that end with .csv or .json";
+  return find_unwritable(arguments.exports);
+}
+
 std::string export_rounds(const Arguments& arguments, const std::vector<Measured>& all) {
   std::vector<NewFile> files;
   for (const std::string& path : arguments.exports) {
     if (path.ends_with(".csv")) {
       files.push_back({path, csv_of(all)});
-    } else if (path.ends_with(".json")) {
+    } else {
       Json rows = Json::array();
       for (const Measured& measured : all) {
         rows.push_back(json_of(measured));
         rows.back()["rounds_ns"] = measured.timing.rounds;
       }
       files.push_back({path, rows.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"});
-    } else {
-      return path + ": --export writes files that end with .csv or .json";
     }
   }
   return files.empty() ? std::string() : replace_files(files);

@@ -28,6 +28,8 @@ std::string verdict(const Ratio& ratio);
 /// Writes the files of --export: every round of every kernel. Returns an empty string, or what went
 /// wrong.
 std::string export_rounds(const Arguments& arguments, const std::vector<Measured>& all);
+/// What is wrong with the files of --export, before anything is measured; "" if nothing is.
+std::string find_bad_export(const Arguments& arguments);
 
 }  // namespace morello::tools
 

@@ -102,6 +102,8 @@ std::string about_resource(const std::string& name) {
 }
 
 int explain_command(const Arguments& arguments, const std::string& text) {
+  if (const std::string problem = find_unwritable({arguments.html}); !problem.empty())
+    return report_failure(arguments, text, problem);
   const bool runs = can_run(arguments.target);
   std::optional<Job> job = make_job(arguments, text, runs ? JobKind::kRun : JobKind::kSearch);
   if (!job) return kExitLibrary;

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "explain.hh"
+#include "fmt/ranges.h"
 #include "job.hh"
 #include "output.hh"
 
@@ -239,19 +241,55 @@ class Roofline {
   std::string marks_;
 };
 
+/// The part that look-ups ask for this kernel, of a table of several; nothing, and what is wrong,
+/// if none is for its target and threads.
+TablePtr part_in_use(const morello_table* table, const Json& e, std::string* problem) {
+  const std::string target = e["isa"], spec_text = e["spec"];
+  const uint32_t threads = e["threads"];
+  morello_context* context = nullptr;
+  morello_spec* spec = nullptr;
+  if (morello_context_create(nullptr, &context, nullptr) == MORELLO_OK)
+    morello_spec_parse(context, spec_text.c_str(), &spec, nullptr);
+  const ContextPtr own_context(context);
+  const SpecPtr own_spec(spec);
+  TablePtr found;
+  std::vector<std::string> others;
+  morello_table* next = nullptr;
+  for (uint64_t i = 0; morello_table_part(table, i, &next, nullptr) == MORELLO_OK; ++i) {
+    TablePtr part(std::exchange(next, nullptr));
+    morello_table_info info;
+    if (morello_table_info_get(part.get(), &info, sizeof info) != MORELLO_OK) continue;
+    others.push_back(fmt::format("{} with {} thread{}", isa_name(info.target), info.threads,
+                                 info.threads == 1 ? "" : "s"));
+    if (isa_name(info.target) != target || info.threads != threads) continue;
+    const bool covers = spec != nullptr && morello_table_covers(part.get(), spec) != 0;
+    if (covers || !found) found = std::move(part);
+    if (covers) break;
+  }
+  if (!found)
+    *problem = fmt::format("--table: no part is for {} with {} thread{}; there are {}", target,
+                           threads, threads == 1 ? "" : "s", fmt::join(others, ", "));
+  return found;
+}
+
 /// The largest group of boxes of --table.
-std::string boxes(const Arguments& arguments, std::string* problem) {
+std::string boxes(const Arguments& arguments, const Json& e, std::string* problem) {
   if (arguments.tables.empty()) return {};
   morello_error* error = nullptr;
   const ContextPtr context = make_context(arguments, &error);
   TablePtr table;
   size_t length = 0;
   std::string svg;
-  if (context && load_tables(arguments.tables, context.get(), &table, &error) &&
-      morello_table_plot(table.get(), -1, nullptr, nullptr, nullptr, 0, &length, &error) ==
-          MORELLO_OK) {
-    svg.resize(length);
-    morello_table_plot(table.get(), -1, nullptr, nullptr, svg.data(), length + 1, &length, &error);
+  if (context && load_tables(arguments.tables, context.get(), &table, &error)) {
+    morello_table_info info;
+    if (morello_table_info_get(table.get(), &info, sizeof info) == MORELLO_OK && info.parts > 1)
+      table = part_in_use(table.get(), e, problem);
+    if (table && morello_table_plot(table.get(), -1, nullptr, nullptr, nullptr, 0, &length,
+                                    &error) == MORELLO_OK) {
+      svg.resize(length);
+      morello_table_plot(table.get(), -1, nullptr, nullptr, svg.data(), length + 1, &length,
+                         &error);
+    }
   }
   const ErrorPtr own(error);
   if (error != nullptr) *problem = morello_error_message(error);
@@ -271,7 +309,7 @@ std::string explanation_page(const Arguments& arguments, const Json& e, std::str
       "content='width=device-width'>\n<title>" +
       spec + "</title>\n<style>" + kStyle + "</style></head>\n<body>\n<h1><code>" + spec +
       "</code></h1>\n";
-  page += facts(e) + resources(e) + Roofline(e).html() + tree(e) + boxes(arguments, problem);
+  page += facts(e) + resources(e) + Roofline(e).html() + tree(e) + boxes(arguments, e, problem);
   return page + "</body></html>\n";
 }
 

@@ -102,22 +102,26 @@ static bool is_effort(const std::string& text, uint64_t* effort) {
 
 void add_effort(CLI::App* command, uint64_t* effort) {
   const char* name = "--effort";
-  add(command, name, "how long to search: exact (default), quick, or at most N expansions",
-      "EFFORT", [=](const std::string& text) {
-        if (is_effort(text, effort)) return;
-        const char* end = text.data() + text.size();
-        const auto [parsed, error] = std::from_chars(text.data(), end, *effort);
-        if (error != std::errc() || parsed != end || *effort == 0)
-          refuse(name, text, "quick, exact, or a whole number of expansions from 1");
-      });
+  const CLI::Option* added =
+      add(command, name, "how long to search: exact (default), quick, or at most N expansions",
+          "EFFORT", [=](const std::string& text) {
+            if (is_effort(text, effort)) return;
+            const char* end = text.data() + text.size();
+            const auto [parsed, error] = std::from_chars(text.data(), end, *effort);
+            if (error != std::errc() || parsed != end || *effort == 0)
+              refuse(name, text, "quick, exact, or a whole number of expansions from 1");
+          });
+  offer_words(added, {"exact", "quick"});
 }
 
 void add_table_effort(CLI::App* command, uint64_t* effort) {
   const char* name = "--effort";
-  add(command, name, "how good programs are to be: exact (default) or quick", "EFFORT",
-      [=](const std::string& text) {
-        if (!is_effort(text, effort)) refuse(name, text, "exact and quick");
-      });
+  const CLI::Option* added =
+      add(command, name, "how good programs are to be: exact (default) or quick", "EFFORT",
+          [=](const std::string& text) {
+            if (!is_effort(text, effort)) refuse(name, text, "exact or quick");
+          });
+  offer_words(added, {"exact", "quick"});
 }
 
 void add_choice(CLI::App* command, const char* name, const char* description,
@@ -134,6 +138,10 @@ void add_choice(CLI::App* command, const char* name, const char* description,
         refuse(name, text, fmt::format("one of {}", fmt::join(words, ", ")));
       });
   for (const Choice& choice : choices) words()[added].push_back(choice.first);
+}
+
+void offer_words(const CLI::Option* option, const std::vector<std::string>& offered) {
+  words()[option] = offered;
 }
 
 std::vector<std::string> words_of(const CLI::Option* option) {

@@ -44,7 +44,9 @@ void add_table_effort(CLI::App* command, uint64_t* effort);
 using Choice = std::pair<const char*, int32_t>;
 void add_choice(CLI::App* command, const char* name, const char* description,
                 const std::vector<Choice>& choices, int32_t* value, const char* value_name);
-/// The words that an option of add_choice() takes; none, if it is another.
+/// What shells offer as values of an option; those of add_choice() and efforts are known.
+void offer_words(const CLI::Option* option, const std::vector<std::string>& words);
+/// Those words; none, if nothing is offered.
 std::vector<std::string> words_of(const CLI::Option* option);
 
 }  // namespace morello::tools

@@ -39,15 +39,14 @@ void add_table_memory(CLI::App* command, Arguments* arguments) {
 namespace {
 
 constexpr const char* kFooter =
-    "SPEC is one line of text, or - to read one per line from standard input, or, to run, bench "
-    "and\n"
-    "asm, FILE.mkrn, a kernel that synth --save has stored, for example\n"
+    "SPEC is one line of text, or - to read one per line from standard input, or, to run, bench,\n"
+    "explain, synth and asm, FILE.mkrn, a kernel that synth --save has stored, for example\n"
     "  morello bench 'matmul f32[64,768] f32[768,3072] + bias f32[3072] -> relu -> f32[64,3072]'\n"
     "Exit codes: 0 ok; 1 wrong result or file; 2 command line; 3 the library refused; 130 "
     "interrupted.";
 
 void add_common(CLI::App* command, Arguments* arguments) {
-  command->add_option("SPEC", arguments->spec, "the computation, or -")->required();
+  command->add_option("SPEC", arguments->spec, "the computation, -, or FILE.mkrn")->required();
   add_target_options(command, arguments);
   add_whole(command, "--search-threads", "threads that search (default 1; 0: one per processor)",
             {0, 1024}, &arguments->search_threads);
@@ -67,8 +66,8 @@ void add_common(CLI::App* command, Arguments* arguments) {
   add_effort(command, &arguments->effort);
 }
 
-CLI::Option* add_sizes(CLI::App* command, const char* description, std::vector<int64_t>* sizes) {
-  return command->add_option("--size", *sizes, description)
+void add_sizes(CLI::App* command, const char* description, std::vector<int64_t>* sizes) {
+  command->add_option("--size", *sizes, description)
       ->allow_extra_args(false)
       ->option_text("M (repeat)");
 }
@@ -98,6 +97,7 @@ int run(int argc, char** argv) {
   synth->add_option("--save", arguments.save, "store the kernel here, whatever CPU it is for")
       ->option_text("FILE.mkrn");
   CLI::App* show = add_command("show", "print the Impl tree", show_command);
+  show->get_option("SPEC")->description("the computation, or -");  // programs are not stored
   show->add_flag("--plan", arguments.plan, "print the plan too");
   CLI::App* run = add_command("run", "run once and check the result", run_command);
   add_check_options(run, &arguments);
@@ -107,7 +107,7 @@ int run(int argc, char** argv) {
   run->add_option("--output", arguments.results, "write the result here; one per output, in order")
       ->allow_extra_args(false)
       ->option_text("FILE.npy (repeat)");
-  add_sizes(run, "the run-time size; default: its bound", &arguments.sizes)->take_last();
+  add_sizes(run, "a run-time size to run; default: its bound", &arguments.sizes);
   CLI::App* bench = add_command("bench", "check the result, then measure", bench_command);
   add_check_options(bench, &arguments);
   add_whole(bench, "--rounds", "how often to measure (default 30)", {1, 100000}, &arguments.rounds);
@@ -171,7 +171,16 @@ int run(int argc, char** argv) {
   if (chosen == precompute) return precompute_command(arguments);
   if (chosen == table)
     return table_command(arguments, table->get_subcommands().front()->get_name());
-  return chosen == cpu ? cpu_command(arguments) : for_each_spec(arguments, commands.at(chosen));
+  if (chosen == cpu) return cpu_command(arguments);
+  bool given = false;
+  const int exit_code =
+      for_each_spec(arguments, [&](const Arguments& numbered, const std::string& line) {
+        given = true;
+        return commands.at(chosen)(numbered, line);
+      });
+  if (given || exit_code != kExitOk) return exit_code;
+  print_error("morello: no SPEC was given: standard input has no line of one\n");
+  return kExitUsage;
 }
 
 }  // namespace

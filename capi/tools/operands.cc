@@ -6,6 +6,9 @@
 #include <cstring>
 #include <new>
 #include <random>
+#include <span>
+#include <sstream>
+#include <string_view>
 
 namespace morello::tools {
 namespace {
@@ -18,6 +21,87 @@ size_t extent(const morello_tensor& tensor) {
     last += strides[axis] * (tensor.shape[axis] - 1);
   }
   return static_cast<size_t>(last) + 1;
+}
+
+/// Operations, and what else is a word of printed Specs, whose results are one number whatever the
+/// kernel is: exact, or rounded once.
+constexpr std::string_view kExactWords[] = {"->",
+                                            "+=",
+                                            "=",
+                                            "+",
+                                            "-",
+                                            "*",
+                                            "/",
+                                            "bias",
+                                            "keep",
+                                            "inf",
+                                            "nan",
+                                            "move",
+                                            "transpose",
+                                            "reshape",
+                                            "fill",
+                                            "relu",
+                                            "neg",
+                                            "abs",
+                                            "sqrt",
+                                            "square",
+                                            "recip",
+                                            "floor",
+                                            "ceil",
+                                            "round",
+                                            "add",
+                                            "sub",
+                                            "mul",
+                                            "div",
+                                            "max",
+                                            "min",
+                                            "fast_max",
+                                            "fast_min",
+                                            "less",
+                                            "less_equal",
+                                            "greater",
+                                            "greater_equal",
+                                            "equal",
+                                            "not_equal",
+                                            "select",
+                                            "clamp",
+                                            "max_pool",
+                                            "reduce_max",
+                                            "reduce_min",
+                                            "reduce_fast_max",
+                                            "reduce_fast_min"};
+/// Exact of integers, in any order.
+constexpr std::string_view kSums[] = {"matmul", "einsum", "conv2d", "reduce_sum"};
+/// Integers become floats.
+constexpr std::string_view kDivisions[] = {"/", "div", "sqrt", "recip"};
+
+bool is_among(std::string_view word, std::span<const std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Tensors, settings, subscripts, numbers, and the names x0 and v0.
+bool is_no_operation(std::string_view word) {
+  if (word.size() < 2) return is_digit(word[0]);
+  return word.find_first_of("[=\"") != word.npos || is_digit(word[0]) || is_digit(word[1]);
+}
+
+/// Of a printed Spec whose first operation reads integers: is there one result? Other functions
+/// than those above, and ones that are new, round as they like.
+bool is_exact(const std::string& text, bool all_integers) {
+  bool in_floats = !all_integers, first = true;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (word.back() == ';' || word.back() == ',') word.pop_back();
+    const bool sums = is_among(word, kSums);
+    if (word != "=" && word != "+=" && is_no_operation(word)) continue;
+    if (!sums && !is_among(word, kExactWords)) return false;
+    if (sums && in_floats && !first) return false;
+    in_floats |= is_among(word, kDivisions);
+    if (word != "=") first = false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -79,6 +163,7 @@ Operands::Operands(const morello_spec* spec, const morello_kernel* kernel)
     given_pointers_.push_back(given_.back().memory());
     pointers_.push_back(packed_.back().memory());
   }
+  exact_ = sums_are_exact() && is_exact(text_of(morello_spec_print, spec), are_integers());
 }
 
 void Operands::fill_random(uint64_t seed) {

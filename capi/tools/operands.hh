@@ -75,6 +75,8 @@ class Operands {
   double compulsory_bytes() const;
   /// All that is multiplied, added or reduced first is integers, so nothing depends on an order.
   bool sums_are_exact() const;
+  /// So is all that follows: each result is one number, or the kernel is wrong.
+  bool results_are_exact() const { return exact_; }
   /// All operands are integers.
   bool are_integers() const;
 
@@ -82,6 +84,7 @@ class Operands {
 
  private:
   uint32_t output_count_;
+  bool exact_ = false;
   std::vector<morello_tensor> tensors_;
   std::vector<Buffer> given_, packed_;
   std::vector<void*> given_pointers_, pointers_;

@@ -112,6 +112,25 @@ std::string replace_files(const std::vector<NewFile>& files) {
   return problem;
 }
 
+std::string find_unwritable(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    if (path.empty()) continue;
+    struct stat now;
+    int why = 0;
+    if (stat(path.c_str(), &now) == 0) {
+      // Files are replaced, whatever their own permissions.
+      if (S_ISDIR(now.st_mode)) why = EISDIR;
+    } else {
+      const size_t slash = path.rfind('/');
+      const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
+      if (access(folder.c_str(), W_OK | X_OK) != 0) why = errno;
+      if (path.ends_with('/')) why = EISDIR;
+    }
+    if (why != 0) return fmt::format("{}: cannot be written: {}", path, std::strerror(why));
+  }
+  return {};
+}
+
 StatusLine::StatusLine()
     : on_terminal_(isatty(STDERR_FILENO) != 0),
       next_(std::chrono::steady_clock::now() + kBetweenLines) {}

@@ -20,6 +20,8 @@ OptionRow row_of(const CLI::Option& option) {
         option.get_option_text().empty() ? option.get_type_name() : option.get_option_text();
     if (row.value.empty()) row.value = "VALUE";
   }
+  row.required = option.get_required();
+  row.repeats = option.get_expected_max() >= CLI::detail::expected_max_vector_size;
   row.words = words_of(&option);
   row.description = option.get_description();
   return row;
@@ -95,7 +97,9 @@ std::string manual_page(const CLI::App& app, const std::vector<CommandRow>& rows
     page += ".B " + roff(row.path) + "\n[\\fIOPTION\\fR]...";
     if (!row.commands.empty()) page += " \\fICOMMAND\\fR";
     for (const OptionRow& argument : row.arguments)
-      page += " \\fI" + roff(argument.names[0]) + "\\fR";
+      page +=
+          fmt::format(" {}\\fI{}\\fR{}{}", argument.required ? "" : "[", roff(argument.names[0]),
+                      argument.repeats ? "..." : "", argument.required ? "" : "]");
     page += "\n.br\n";
   }
   page += ".SH DESCRIPTION\n.nf\n" + roff(app.get_footer()) + "\n.fi\n.SH COMMANDS\n";

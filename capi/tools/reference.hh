@@ -18,6 +18,8 @@ struct OptionRow {
   std::string value;               // "": takes none
   std::vector<std::string> words;  // the values there are; empty: others
   std::string description;
+  bool required = false;
+  bool repeats = false;  // of an argument without dashes: any number of times
 
   bool is_path() const { return value.starts_with("FILE") || value == "DIR"; }
 };

@@ -255,7 +255,7 @@ void add_files(CLI::App* command, Arguments* arguments, int most) {
       ->expected(1, most);
 }
 
-constexpr int kAny = 1 << 20;
+constexpr int kAny = CLI::detail::expected_max_vector_size;
 
 }  // namespace
 

@@ -167,6 +167,15 @@ std::string problem_of(const CLI::App& app, const CLI::App* command, const CLI::
                                                  ? ": more values than it takes; give it once"
                                                  : ": its value is missing");
   }
+  // "Could not convert: --size = abc". Only options of whole numbers leave that to CLI11.
+  if (const std::string text = error.what(), start = "Could not convert: ";
+      is_a(CLI::ExitCodes::ConversionError) && text.starts_with(start)) {
+    const size_t equals = text.find(" = ");
+    if (equals != text.npos)
+      return fmt::format("{}: {} is not a whole number",
+                         text.substr(start.size(), equals - start.size()),
+                         in_quotes(text.substr(equals + 3)));
+  }
   const bool is_about_words =
       is_a(CLI::ExitCodes::ExtrasError) || is_a(CLI::ExitCodes::RequiredError);
   const std::string* word = is_about_words ? stray(app, words) : nullptr;

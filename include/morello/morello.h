@@ -771,8 +771,8 @@ MORELLO_API morello_status morello_kernel_stats_get(const morello_kernel *kernel
  * checked (checksums, versions, every number) finds damage and mix-ups, and no malice: load files
  * only from where you would load a library. docs/stored-kernels.md says more. */
 
-/** Writes a kernel to a file, which is replaced as a whole or not at all. The same kernel gives the
- *  same bytes.
+/** Writes a kernel to a file, which is replaced as a whole or not at all, if it is a regular one or
+ *  a symbolic link. The same kernel gives the same bytes.
  *  @param kernel  one with code, to be run or not (code_only): also for a CPU that this is not.
  *  @return MORELLO_IO_ERROR, MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT (search_only). */
 MORELLO_API morello_status morello_kernel_save(const morello_kernel *kernel, const char *path,

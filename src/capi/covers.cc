@@ -11,37 +11,34 @@ using namespace morello;
 
 namespace {
 
-/// Is every piece of a Spec with a run-time size answered? The way of a synthesis, but for
-/// searches, which are refused.
-bool covers_pieces(const TablePart& part, const Sized& sized) {
+/// The first piece of a Spec with a run-time size that is not answered; 0: all are. The way of a
+/// synthesis, but for searches, which are refused.
+u32 missing_piece(const TablePart& part, const Sized& sized) {
   constexpr i32 kCancel = 1;
   SearchOptions options;
   options.threads = part.target.processors;
   options.cancel = &kCancel;
   options.effort = part.table.identity().effort;
-  return build_sized_kernel(sized, part.target, options, &part.table, BuildOutput::kProgram).ok();
+  return find_failing_piece(sized, part.target, options, &part.table);
 }
 
 bool covers_spec(const TablePart& part, const morello_spec& spec) {
-  if (spec.sized) return covers_pieces(part, *spec.sized);
+  if (spec.sized) return missing_piece(part, *spec.sized) == 0;
   return program(part.table, spec.lowered.spec, part.target).has_value();
 }
 
-/// Of the first of the sizes that pieces are chosen among that is not covered.
 std::string miss_of_pieces(const TablePart& part, const Sized& sized) {
-  std::vector<i64> sizes = {sized.largest(), 1};
-  for (i64 s : kLadder)
-    if (s > 1 && s < sized.largest()) sizes.push_back(s);
-  for (i64 size : sizes) {
-    const Result<Statement> statement = sized.at(size);
-    const Result<Lowered> lowered = statement ? lower(*statement) : statement.error();
-    if (!lowered) return lowered.error().message;
-    if (!program(part.table, lowered->spec, part.target))
-      return "the piece of " + std::to_string(size) + ": " +
-             miss(part.table, lowered->spec, part.target, lowered->argument);
-  }
-  return "a piece between sizes of the ladder, or with the layout of the largest one, is not "
-         "covered";
+  const u32 size = missing_piece(part, sized);
+  const Result<Statement> statement = sized.at(size);
+  const Result<Lowered> lowered = statement ? lower(*statement) : statement.error();
+  if (!lowered) return lowered.error().message;
+  const std::string piece = "the piece of " + std::to_string(size) + ": ";
+  if (program(part.table, lowered->spec, part.target))
+    return piece +
+           "with the free layout that is best for the largest size it is not covered; write that "
+           "layout in place of {*}";
+  return piece + miss(part.table, lowered->spec, part.target, lowered->argument) +
+         (on_ladder(size) ? "" : "; precompute this size, too, or search for it");
 }
 
 std::string miss_of(const TablePart& part, const morello_spec& spec) {

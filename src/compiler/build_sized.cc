@@ -92,6 +92,8 @@ class SizedBuilder {
     return std::move(whole);
   }
 
+  u32 last_size() const { return last_; }
+
  private:
   /// Of the time budget, so many microseconds or fewer are left.
   bool late(u64 left) const { return options_.time_budget_us != 0 && remaining_us() <= left; }
@@ -103,6 +105,7 @@ class SizedBuilder {
 
   /// Builds the piece; returns its cost.
   Result<i64> add(u32 size) {
+    last_ = size;
     const Result<Statement> statement = sized_.at(size);
     if (!statement) return statement.error();
     Result<Lowered> lowered = lower(*statement);
@@ -199,6 +202,7 @@ class SizedBuilder {
   const SearchOptions& options_;
   const Table* table_;
   const BuildOutput output_;
+  u32 last_ = 0;  // begun
   const Clock::time_point start_ = Clock::now();
   std::map<u32, BuiltKernel> built_;  // by size
   Lowered largest_;
@@ -213,6 +217,12 @@ Result<BuiltKernel> build_sized_kernel(const Sized& sized, const Target& target,
                                        const SearchOptions& options, const Table* table,
                                        BuildOutput output) {
   return SizedBuilder(sized, target, options, table, output).build();
+}
+
+u32 find_failing_piece(const Sized& sized, const Target& target, const SearchOptions& options,
+                       const Table* table) {
+  SizedBuilder builder(sized, target, options, table, BuildOutput::kProgram);
+  return builder.build().ok() ? 0 : builder.last_size();
 }
 
 }  // namespace morello

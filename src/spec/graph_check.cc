@@ -52,6 +52,9 @@ MaybeFault check_settings(const Node& node, const OperationRow& row, int index) 
         return fault(MORELLO_INVALID_ARGUMENT, here, "parameter ", p.name,
                      " has a value that is no ",
                      p.values == ParameterRow::Values::kIntegers ? "integer" : "f32");
+    if (parameter == Parameter::kEps && !(values[0] >= 0 && std::isfinite(values[0])))
+      return fault(MORELLO_INVALID_ARGUMENT, here, "eps is ", number_text(Dtype::kF32, values[0]),
+                   "; valid are finite numbers from 0");
   }
   const u32 missing = row.required & ~seen;
   for (const ParameterRow& p : parameters())

@@ -43,6 +43,7 @@ class Sized::Parser {
     }
     if (!find_axes(*statement, *differing) || !check_dimension(*statement, *differing))
       return std::move(error_);
+    write_outputs(*statement);
     return std::move(sized_);
   }
 
@@ -186,6 +187,36 @@ class Sized::Parser {
                     tensor_name(a, x->argument[o]) +
                         " has to be written with the run-time size where the others have it");
     return true;
+  }
+
+  /// "f32[?,96]", of a tensor that is row-major at every size.
+  std::string inferred_text(const Statement& s, size_t tensor) const {
+    const Tensor& t = s.tensors[tensor];
+    std::string text = concat(name_of(t.dtype), "[");
+    for (size_t i = 0; i < t.shape.size(); i++) {
+      text += i ? "," : "";
+      text += static_cast<int>(i) == sized_.axes_[tensor] ? "?" : std::to_string(t.shape[i]);
+    }
+    return text + "]";
+  }
+
+  /// Says in text_ what the outputs are, if it was left out: printed forms always do.
+  void write_outputs(const Statement& s) {
+    const size_t first = s.tensors.size() - static_cast<size_t>(output_count(s));
+    std::string text = sized_.text_;
+    if (s.outputs.empty()) {
+      text += " -> " + inferred_text(s, first);
+    } else {  // the names after the last ';'
+      text.resize(text.rfind(';') + 1);
+      Lexer lexer(std::string_view(sized_.text_).substr(text.size()));
+      for (size_t t = first; t < s.tensors.size(); t++) {
+        text += concat(t == first ? " " : ", ", lexer.next().text, " -> ", inferred_text(s, t));
+        lexer.next();
+      }
+    }
+    // Where outputs are written, this is no Spec, or another one.
+    const Result<Statement> again = morello::parse(text, sized_.largest_);
+    if (again && *again == s) sized_.text_ = std::move(text);
   }
 
   Sized sized_;

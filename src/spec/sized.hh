@@ -26,7 +26,7 @@ class Sized {
   /// and column. REQUIRES: has_run_time_size(text).
   static Result<Sized> parse(std::string_view text);
 
-  /// As written, on one line, without comments.
+  /// As written, on one line, without comments, and with the outputs.
   const std::string& text() const { return text_; }
   i64 largest() const noexcept { return largest_; }
   /// REQUIRES: 1 <= size <= largest().

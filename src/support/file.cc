@@ -115,6 +115,11 @@ std::optional<Error> sync_folder(const std::string& path, int folder) {
 
 std::optional<Error> put_file(const std::string& path, int folder, const std::string& name,
                               std::span<const u8> bytes, const NewFile& options) {
+  struct stat status;
+  if (fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+      !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+    return io_error(path,
+                    S_ISDIR(status.st_mode) ? "is a directory, no file" : "is no regular file");
   Temporary file(folder, name, options.mode);
   if (!file) return failed(path, "create a file beside it");
   if (auto e = write_all(path, file.get(), bytes)) return e;

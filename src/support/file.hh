@@ -73,7 +73,8 @@ struct NewFile {
 };
 /// Makes the file `name`, or replaces what has this name: whoever opens it has the old one or all
 /// of the new one. Until then it is named like it, with ".tmp" at the end. Any threads and
-/// processes may do this at once.
+/// processes may do this at once. Devices and the like are refused: a file in their place would
+/// break whoever else uses them. A symbolic link is replaced, never followed.
 std::optional<Error> put_file(const std::string& path, int folder, const std::string& name,
                               std::span<const u8> bytes, const NewFile& options = {});
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Stored kernels: saved and loaded they are the same; damaged in any byte they are refused.
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <filesystem>
 
@@ -236,6 +237,40 @@ TEST_CASE("stored kernels as files") {
   CHECK(fail_to_load_file(folder / "huge").status == MORELLO_CORRUPT_KERNEL);
   for (const std::string& bad : {folder / "no/k.mkrn", folder / "", std::string()})
     CHECK(morello_kernel_save(made.kernel.get(), bad.c_str(), nullptr) == MORELLO_IO_ERROR);
+}
+
+TEST_CASE("what is no regular file is not replaced by a stored kernel") {
+  const Folder folder;
+  const Made made(kSmall);
+  const auto save_to = [&](const std::string& path) {
+    morello_error* err = nullptr;
+    const morello_status status = morello_kernel_save(made.kernel.get(), path.c_str(), &err);
+    const ErrorPtr own(err);
+    if (status == MORELLO_IO_ERROR) CHECK(contains(morello_error_message(err), path));
+    return status;
+  };
+  const auto type_of = [](const std::string& path) {
+    struct stat status;
+    REQUIRE(lstat(path.c_str(), &status) == 0);
+    return status.st_mode & S_IFMT;
+  };
+  REQUIRE(mkfifo((folder / "fifo").c_str(), 0600) == 0);
+  CHECK(save_to(folder / "fifo") == MORELLO_IO_ERROR);
+  CHECK(type_of(folder / "fifo") == S_IFIFO);
+  REQUIRE(std::filesystem::create_directory(folder / "folder"));
+  CHECK(save_to(folder / "folder") == MORELLO_IO_ERROR);
+  if (mknod((folder / "device").c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0) {
+    CHECK(save_to(folder / "device") == MORELLO_IO_ERROR);
+    CHECK(type_of(folder / "device") == S_IFCHR);
+  } else {
+    MESSAGE("skipped: devices, which only root can make");
+  }
+  // As with tables: the link goes, what it leads to stays.
+  std::ofstream(folder / "precious") << "as it was";
+  std::filesystem::create_symlink(folder / "precious", folder / "link");
+  CHECK(save_to(folder / "link") == MORELLO_OK);
+  CHECK(type_of(folder / "link") == S_IFREG);
+  CHECK(bytes_of(folder / "precious") == "as it was");
 }
 
 TEST_CASE("what cannot be saved or loaded") {

@@ -75,6 +75,10 @@ TEST_CASE("a Spec with a run-time size is covered if all its pieces are") {
   pieces.erase(pieces.begin() + 2);
   const Shop some(content_for(pieces));
   CHECK(morello_table_covers(some.table.get(), some.spec(text).get()) == 0);
+  std::string missing(200, '\0');
+  missing.resize(
+      morello_table_miss(some.table.get(), some.spec(text).get(), missing.data(), missing.size()));
+  CHECK(contains(missing, "avx2, 1 thread: the piece of 3: "));
   CHECK(stats_of(some.looked_up(text).get()).table_use == MORELLO_TABLE_NOT_COVERED);
 }
 

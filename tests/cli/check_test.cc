@@ -98,6 +98,47 @@ TEST_CASE("a full check finds every wrong element, and what is written between t
   }
 }
 
+TEST_CASE("what is computed of integers is exact until something rounds as it likes") {
+  const struct {
+    const char* text;
+    bool exact;
+  } cases[] = {
+      {"relu i8[5] -> i8[5]", true},
+      {"sqrt u8[5] -> f32[5]", true},
+      {"div i8[4,5] i8[5] -> f32[4,5]", true},
+      {"matmul u8[3,64] i8[64,5] + i32[1,5] * f32[1,5] + f32[] -> u8[3,5]", true},
+      {"einsum \"km,kn->nm\" i8[9,3] i8[9,4] -> i32[4,3]", true},
+      {"x = relu i8[4,6]; reduce_sum x axis=1 -> i32[4]", true},
+      {"max_pool u8[1,6,6,3] window=2,2", true},
+      {"x = div i8[4,6] i8[4,6]; reduce_sum x axis=1", false},
+      {"matmul u8[3,64] i8[64,5] * f32[] -> gelu -> f32[3,5]", false},
+      {"scaled_matmul i8[3,64] i8[64,5] f32[4,5] f32[3,4]", false},
+      {"matmul f32[3,64] i8[64,5] -> f32[3,5]", false},
+      {"exp i8[64] -> f32[64]", false},
+      {"sigmoid u8[64] -> f32[64]", false},
+      {"gelu i8[64] -> i8[64]", false},
+      {"log u8[64] -> f32[64]", false},
+      {"rsqrt i8[64] -> f32[64]", false},
+      {"layernorm i8[4,64] axis=1", false},
+      {"rmsnorm u8[4,64] axis=1", false},
+      {"log_softmax i8[4,64] axis=1", false},
+      {"mean i8[4,60] axis=1", false},
+  };
+  for (const auto& [text, exact] : cases) {
+    INFO(text);
+    const Subject subject(text);
+    CHECK(subject.operands->results_are_exact() == exact);
+    Reference reference = subject.reference(Extent::kFull);
+    const Check check = reference.check(subject.operands->result(), nullptr);
+    CHECK_MESSAGE(check.ok, check.describe());
+    // A result that is further away is wrong whatever may be rounded.
+    Buffer result = subject.copy();
+    for (size_t at = 0; at < result.count(); ++at)
+      result.set(at, result.at(at) >= 64 ? result.at(at) * 0.9 : result.at(at) + 8);
+    CHECK(!reference.check(result, nullptr).ok);
+  }
+}
+
 TEST_CASE("a sample is what it says, spread over the whole, and the same for the same seed") {
   const Subject subject("relu f32[90,100] -> f32[90,100]{strides=101,1}");
   Reference reference = subject.reference(Extent::kSample);

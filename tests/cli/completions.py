@@ -39,6 +39,15 @@ class Completions(unittest.TestCase):
             for option in options_of(command):
                 self.assertIn(option, section, command)
 
+    def test_the_synopsis_says_what_repeats(self):
+        synopsis = text_of(MORELLO, "man").split(".SH DESCRIPTION")[0].replace("\\fI", "").replace("\\fR", "")
+        usages = dict(re.findall(r"^\.B morello (.+)\n\[OPTION\]\.\.\. ?(.*)$", synopsis, re.M))
+        for command, usage in (("emit", "SPEC..."), ("precompute", "FAMILY..."), ("table merge", "FILE..."),
+                               ("table dump", "FILE"), ("bench", "SPEC [OTHER...]"), ("run", "SPEC"), ("cpu", "")):
+            self.assertEqual(usages[command], usage)
+            self.assertIn(f"morello {command} [OPTIONS] {usage}".strip(),
+                          text_of(MORELLO, *command.split(), "--help"))
+
     def test_the_manual_has_no_warnings(self):
         self.need("groff")
         done = subprocess.run(["groff", "-man", "-Tascii", "-P-cbou", "-ww"], input=text_of(MORELLO, "man"), text=True,
@@ -58,6 +67,9 @@ class Completions(unittest.TestCase):
         self.assertEqual(self.bash("morello sy"), {"synth"})
         self.assertEqual(self.bash("morello table "), {"info", "verify", "merge", "dump", "plot"})
         self.assertEqual(self.bash("morello bench --target avx2"), {"avx2", "avx2_vnni"})
+        self.assertEqual(self.bash("morello emit --isa avx512_b"), {"avx512_bf16"})
+        self.assertEqual(self.bash("morello synth --effort "), {"exact", "quick"})
+        self.assertEqual(self.bash("morello precompute --effort q"), {"quick"})
         self.assertEqual(self.bash("morello completion "), {"bash", "zsh", "fish"})
         self.assertEqual(self.bash("morello synth --save "), set())  # files, by readline
         for command in COMMANDS:

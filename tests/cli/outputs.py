@@ -143,6 +143,32 @@ class Outputs(unittest.TestCase):
             self.run_tool(arguments, [1], stdout=None,
                           within=["sh", "-c", 'exec "$@" >/dev/full 2>&-', "sh"])
 
+    def test_files_are_checked_before_the_search(self):
+        """Of a Spec that no search begins for, what is wrong with the file is said."""
+        broken = "no_such_operation f32[4]"
+        for option, ending in (("run --output", ".npy"), ("asm --bytes", ""), ("explain --html", ""),
+                               ("bench --export", ".csv"), ("emit --output", ".o"), ("emit -o k.o --header", ".h"),
+                               ("emit -o k.o --rust", ".rs")):
+            command, *more = option.split()
+            if command in LEFT_OUT:
+                continue
+            for path in (self.folder / "no" / f"file{ending}", self.folder):
+                if option == "bench --export" and path == self.folder:
+                    continue
+                done = self.run_tool([command, broken, *more, path], [1], cwd=self.folder)
+                self.assertIn(f"{path}: cannot be written", done.stderr, option)
+        done = self.run_tool(["bench", broken, "--export", "x.txt"], [1])
+        self.assertIn("x.txt: --export writes files that end with .csv or .json", done.stderr)
+        done = self.run_tool(["bench", "relu f32[?<=4]", "--export", "x.csv"], [2], cwd=self.folder)
+        self.assertIn("--export: rounds of run-time sizes", done.stderr)
+        self.assertEqual([path.name for path in self.folder.iterdir() if not path.name.startswith("t.mtab")], [])
+
+    def test_files_of_emit_are_apart(self):
+        for second in ("--header", "--rust") if "emit" not in LEFT_OUT else ():
+            done = self.run_tool(["emit", SPEC, "-o", "k.o", second, "./k.o"], [2], cwd=self.folder)
+            self.assertIn(f"-o and {second} are both './k.o'", done.stderr)
+        self.assertFalse((self.folder / "k.o").exists())
+
     def test_limit_of_file_sizes(self):
         """As a full file system, where nothing may be mounted."""
         for arguments in self.all_that_print():

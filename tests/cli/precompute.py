@@ -43,6 +43,14 @@ class Precompute(unittest.TestCase):
         info = json.loads(self.run_it("table", "info", "--json", path or self.path).stdout)
         return info["coverage"][0]["covered"]
 
+    def test_run_time_sizes(self):
+        """Families have none, and what of them is not covered is named."""
+        done = self.run_it("precompute", "relu f32[?<=20]", "--out", self.path, exit_code=LIBRARY)
+        self.assertIn("for a table, write '<=' and its bound", done.stderr)
+        self.precompute("relu f32[<=20]", "relu f32[20]")
+        info = self.run_it("table", "info", self.path, "--spec", "relu f32[?<=20]").stdout
+        self.assertRegex(info, r"the piece of 17: d0 = 17 .*; precompute this size")
+
     def test_a_table_is_made_and_used(self):
         report = self.precompute(SMALL)
         self.assertTrue(report["complete"])

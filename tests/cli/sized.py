@@ -44,6 +44,20 @@ class Sized(unittest.TestCase):
         done = self.morello("run", "--size", 2, "relu f32[3]", exit_code=USAGE)
         self.assertIn("no run-time size", done.stderr)
 
+    def test_run_of_several_sizes(self):
+        sizes = ("--size", 3, "--size", 7)
+        report = self.json_of("run", "--effort", "quick", *sizes, LAYER)
+        self.assertEqual([(row["size"], row["results"], row["ok"]) for row in report["sizes"]],
+                         [(3, 24 * 3, True), (7, 24 * 7, True)])
+        text = self.morello("run", "--effort", "quick", *sizes, LAYER).stdout
+        self.assertRegex(text, r"(?s)size +3\nresult +ok.*size +7\nresult +ok")
+        done = self.morello("run", "--effort", "quick", "--size", 3, "--size", 21, LAYER, exit_code=LIBRARY)
+        self.assertIn("valid are 1 to 20", done.stderr)
+        done = self.morello("run", *sizes, "--output", "x.npy", LAYER, exit_code=USAGE)
+        self.assertIn("--size once", done.stderr)
+        done = self.morello("run", "--size", "abc", LAYER, exit_code=USAGE)
+        self.assertIn("--size: 'abc' is not a whole number", done.stderr)
+
     def test_bench(self):
         report = self.json_of("bench", "--effort", "quick", "--rounds", 2, "--size", 3, "--size", 20, LAYER)
         self.assertEqual([row["size"] for row in report["sizes"]], [3, 20])

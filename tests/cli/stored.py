@@ -47,6 +47,7 @@ class Stored(unittest.TestCase):
             self.assertIn("result   ok", self.morello("run", self.path).stdout)
             self.assertIn("loaded", self.morello("synth", self.path).stdout)
             self.assertTrue(self.json_of("bench", self.path, "--rounds", 1)["ok"])
+            self.assertIn("made     loaded", self.morello("bench", self.path, "--rounds", 1).stdout)
             self.assertEqual(self.json_of("asm", self.path)["lines"], self.json_of("asm", spec)["lines"])
 
     def test_saves_the_same_bytes_on_every_machine(self):

@@ -63,6 +63,19 @@ class Tables(unittest.TestCase):
         for part in (0, 1):
             self.assertTrue(self.table("plot", path, "--part", part).startswith("<svg"))
         self.assertIn("2 parts", self.table("plot", path, "--part", 2, exit_code=LIBRARY))
+        # A page draws the part that answers.
+        page = self.folder / "page.html"
+        explain = [MORELLO, "explain", "--rounds", "1", "--html", page, "--table", path, RELU, "--target"]
+        for target in ("avx2", "avx512"):
+            subprocess.run([*explain, target], capture_output=True, timeout=120, check=True)
+            self.assertIn("Boxes of the table", page.read_text())
+            page.unlink()
+        done = subprocess.run([*explain, "avx512", "--threads", "2"], text=True, capture_output=True, timeout=120,
+                              check=False)
+        self.assertEqual(done.returncode, FAILED)
+        self.assertIn("no part is for avx512 with 2 threads; there are avx2 with 1 thread, avx512 with 1 thread",
+                      done.stderr)
+        self.assertFalse(page.exists())
 
     def test_miss(self):
         path = self.sample("t.mtab", MATMUL, RELU)

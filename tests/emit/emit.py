@@ -233,6 +233,14 @@ def named(work):
         expect(part in header, f"the header lacks {part}:\n{header}")
     for part in ("a: &[f32]", "out: &mut [f32]", "size: usize", "a.len() >= (size - 1) * 3 + 3"):
         expect(part in rust, f"Rust lacks {part}:\n{rust}")
+    # Outputs that were left out are documented like others.
+    must(MORELLO, "emit", "left = matmul f32[?<=4,6] f32[6,8]", "two = p = softmax f32[?<=3,6] axis=1; l = neg p; p, l",
+         "sum = relu f32[?<=3] += f32[?]", "-o", work / "a.o", "--header", work / "a.h")
+    header = (work / "a.h").read_text()
+    for part in ("/** matmul f32[?<=4,6] f32[6,8] -> f32[?,8]\n", "; p -> f32[?,6], l -> f32[?,6]\n"):
+        expect(part in header, f"the header lacks {part}:\n{header}")
+    expect(header.count("is written, never read") == 3 and header.count("is read, and added to") == 1,
+           f"the header does not say what is added to:\n{header}")
     # Every element type has its name in C and in Rust.
     known = re.search(r"known are ([\w, ]+)", run(MORELLO, "emit", "relu f33[5]", "-o", work / "a.o").stdout).group(1)
     for dtype in known.strip().split(", "):

@@ -34,6 +34,34 @@ TEST_CASE("a run-time size is a Statement for each size") {
   CHECK(!has_run_time_size("relu f32[5] # ?"));
 }
 
+TEST_CASE("outputs are always written in the printed form") {
+  const struct {
+    const char *text, *printed;
+  } cases[] = {
+      {"matmul f32[?<=64,64] f32[64,96]", "matmul f32[?<=64,64] f32[64,96] -> f32[?,96]"},
+      {"matmul bf16[?<=9,4] bf16[4,8] -> relu  # steps",
+       "matmul bf16[?<=9,4] bf16[4,8] -> relu -> bf16[?,8]"},
+      {"add f32[?<=9,4] f32[?<=9,4]", "add f32[?<=9,4] f32[?<=9,4] -> f32[?,4]"},
+      {"relu f32[1,?<=7,12]", "relu f32[1,?<=7,12] -> f32[1,?,12]"},
+      {"x = relu f32[?<=7,12]; reshape x shape=?,3,4",
+       "x = relu f32[?<=7,12]; reshape x shape=?,3,4 -> f32[?,3,4]"},
+      {"y = exp f32[?<=5,4]; y", "y = exp f32[?<=5,4]; y -> f32[?,4]"},
+      {"p = softmax f32[?<=7,12] axis=1; l = reduce_max p axis=1; p, l",
+       "p = softmax f32[?<=7,12] axis=1; l = reduce_max p axis=1; p -> f32[?,12], l -> f32[?]"},
+      {"p = exp f32[?<=7,2]; l = neg p; p->f32[?,2],l += f32[?,2]{strides=9,1}", nullptr},
+      {"relu f32[?<=4] += f32[?]", nullptr},
+      {"relu f32[3,?<=9]{strides=16,1} -> f32[3,?]{strides=9,1}", nullptr},
+  };
+  for (const auto& [text, printed] : cases) {
+    const Sized sized = sized_of(text);
+    CHECK(sized.text() == (printed != nullptr ? printed : text));
+    const Sized again = sized_of(sized.text());
+    CHECK(again.text() == sized.text());
+    for (const i64 size : {i64{1}, i64{2}, sized.largest()})
+      CHECK(at(again, size) == at(sized, size));
+  }
+}
+
 TEST_CASE("which axis has the run-time size follows from the operation") {
   CHECK(sized_of("matmul f32[? <= 9,4] f32[4,8]").axes() == std::vector<int>{0, -1, 0});
   CHECK(sized_of("add f32[?<=9,4] f32[?<=9,4]").axes() == std::vector<int>{0, 0, 0});

@@ -158,6 +158,8 @@ class Jitted:
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any],
                  trace: Callable[[Callable[..., Any], Any, Sequence[Traced]], Any] = trace_python):
+        if not callable(function):
+            raise TypeError(f"jit is of a function, not {type(function).__name__}; options have names: jit(threads=2)")
         functools.update_wrapper(self, function)
         self._function = function
         self._options = options

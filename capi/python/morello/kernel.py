@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 from collections.abc import Callable
 from typing import Any
@@ -336,8 +337,12 @@ def compile(spec: str | Spec, *, isa: Isa | str | None = None, threads: int = 1,
             raise ValueError("max_isa and cache_directory are settings of the context that is given")
         context = Context(max_isa=max_isa, cache_directory=cache_directory)
     context = context or default_context()
-    if isinstance(spec, str):
+    if not isinstance(context, Context):
+        raise TypeError(f"context is a Context, not {type(context).__name__}")
+    if not isinstance(spec, Spec):
         spec = Spec(spec, context=context)
+    if table is not None and not isinstance(table, Table):
+        raise TypeError(f"table is a Table, as Table.load(path) gives, not {type(table).__name__}")
     options = initialized("options")
     options.target = Isa.of(isa)
     options.threads = threads
@@ -347,7 +352,9 @@ def compile(spec: str | Spec, *, isa: Isa | str | None = None, threads: int = 1,
     options.strict_table = strict_table
     options.progress_interval = max(0, round(progress_interval * 1e3))
     if time_budget is not None:
-        options.time_budget = max(1, round(time_budget * 1e6))
+        if not 0 <= time_budget < math.inf:
+            raise ValueError(f"time_budget is a number of seconds from 0, or None for no limit, not {time_budget}")
+        options.time_budget = min(max(1, round(time_budget * 1e6)), 2**64 - 1)
     if memory_budget is not None:
         options.memory_budget = max(1, memory_budget)
     asked = None if table is None else table.pointer  # kept until the call has ended

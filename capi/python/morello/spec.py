@@ -20,6 +20,8 @@ class Spec(Handle):
     """
 
     def __init__(self, text: str, *, context: Context | None = None):
+        if not isinstance(text, str):
+            raise TypeError(f"a Spec is a str such as 'relu f32[4]', not {type(text).__name__}")
         if "\0" in text:
             raise ValueError("a Spec with a zero byte")
         used = (context or default_context()).pointer

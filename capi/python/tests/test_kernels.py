@@ -267,6 +267,26 @@ def test_effort():
             morello.compile(spec, effort=effort)
 
 
+def test_arguments_of_other_types():
+    spec = "relu f32[4]"
+    for other in (None, b"relu f32[4]", 3):
+        with pytest.raises(TypeError, match="a Spec is a str such as"):
+            morello.compile(other)
+    with pytest.raises(TypeError, match="table is a Table, as Table.load"):
+        morello.compile(spec, table="t.mtab")
+    with pytest.raises(TypeError, match="context is a Context, not str"):
+        morello.compile(spec, context="avx2")
+    for budget in (-1, float("nan"), float("inf"), -float("inf")):
+        with pytest.raises(ValueError, match="time_budget is a number of seconds from 0, or None"):
+            morello.compile(spec, time_budget=budget)
+    morello.compile(spec, time_budget=1e300, memory_budget=1 << 30)
+    for function in (3, "relu f32[4]"):
+        with pytest.raises(TypeError, match="jit is of a function"):
+            morello.jit(function)
+        with pytest.raises(TypeError, match="jit is of a function"):
+            morello.jit(threads=1)(function)
+
+
 def test_breakdown_and_tools():
     with pytest.raises(morello.Error, match="magic"):
         morello.Context(tools="magic")

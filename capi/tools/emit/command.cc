@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // morello emit: kernels as files that other people's build systems link.
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -23,12 +24,16 @@ bool is_output(const Function& f, uint32_t operand) {
          morello_spec_operand_count(f.spec.get());
 }
 
-/// In the printed form each output follows a sign, and nothing but outputs the last ones.
+/// In the printed form each output follows a sign, and nothing but outputs the last ones. That is
+/// sure of sizes that are known: Specs with a run-time size are printed much as they were written.
 bool is_added_to(const Function& f, uint32_t operand) {
-  size_t at = f.text.size();
-  for (uint32_t o = morello_spec_operand_count(f.spec.get()); o > operand; o--)
-    at = std::max(f.text.rfind("->", at - 1) + 1, f.text.rfind("+=", at - 1) + 1) - 1;
-  return f.text.compare(at, 2, "+=") == 0;
+  const std::string text =
+      text_of(morello_spec_print,
+              static_cast<const morello_spec*>(f.smallest ? f.smallest.get() : f.spec.get()));
+  size_t at = text.size();
+  for (uint32_t o = morello_spec_operand_count(f.spec.get()); o > operand && at > 0; o--)
+    at = std::max(text.rfind("->", at - 1) + 1, text.rfind("+=", at - 1) + 1);
+  return at > 0 && text.compare(at - 1, 2, "+=") == 0;
 }
 
 std::string operand_name(const Function& f, uint32_t index) {
@@ -133,6 +138,7 @@ class Emission {
     print_error("morello: {}\nmorello emit --help says more.\n", message);
     return kExitUsage;
   }
+  int check_files();
   int read_isas();
   int read_requests();
   int load_tables();
@@ -150,6 +156,27 @@ class Emission {
   std::vector<Function> functions_;
   std::map<std::string, std::string> names_;  // in capitals, and the Spec that has it
 };
+
+/// Before kernels are searched for.
+int Emission::check_files() {
+  namespace fs = std::filesystem;
+  const std::pair<const char*, const std::string&> files[] = {
+      {"-o", arguments_.output}, {"--header", arguments_.header}, {"--rust", arguments_.rust}};
+  std::map<fs::path, const char*> taken;
+  for (const auto& [option, path] : files) {
+    if (path.empty()) continue;
+    if (const std::string problem = find_unwritable({path}); !problem.empty())
+      return report_failure(arguments_, path, problem);
+    std::error_code unknown;
+    if (fs::exists(path, unknown) && !fs::is_regular_file(path, unknown)) continue;
+    const auto [first, is_new] =
+        taken.emplace(fs::weakly_canonical(fs::absolute(path), unknown), option);
+    if (!is_new)
+      return usage_error(fmt::format("{} and {} are both {}: each file needs a name of its own",
+                                     first->second, option, in_quotes(path)));
+  }
+  return kExitOk;
+}
 
 int Emission::read_isas() {
   std::set<int32_t> wanted;
@@ -339,6 +366,7 @@ int Emission::run() {
   if (!is_identifier(arguments_.prefix))
     return usage_error(
         fmt::format("--prefix: {} is no beginning of a C name", in_quotes(arguments_.prefix)));
+  if (const int exit_code = check_files(); exit_code != kExitOk) return exit_code;
   if (const int exit_code = read_isas(); exit_code != kExitOk) return exit_code;
   if (const int exit_code = read_requests(); exit_code != kExitOk) return exit_code;
   morello_error* error = nullptr;
@@ -372,10 +400,15 @@ CLI::App* add_emit_command(CLI::App* app, Arguments* arguments) {
       ->option_text("FILE.rs");
   arguments->isas = "avx2,avx512";
   arguments->prefix = kDefaultPrefix;
-  command
-      ->add_option("--isa", arguments->isas,
-                   "what to make kernels for, whatever this CPU has (default avx2,avx512)")
-      ->option_text("ISA,..");
+  const CLI::Option* isas =
+      command
+          ->add_option("--isa", arguments->isas,
+                       "what to make kernels for, whatever this CPU has (default avx2,avx512)")
+          ->option_text("ISA,..");
+  std::vector<std::string> names;
+  for (const auto& [name, number] : kTargets)
+    if (number != MORELLO_ISA_AUTO) names.push_back(name);
+  offer_words(isas, names);
   command
       ->add_option("--prefix", arguments->prefix,
                    "what names that were not given begin with (default morello_)")
