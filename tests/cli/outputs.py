@@ -248,7 +248,7 @@ def can_emit():
 
 
 if __name__ == "__main__":
-    MORELLO = sys.argv.pop(1)
+    MORELLO = os.path.abspath(sys.argv.pop(1))
     if not can_emit():
         LEFT_OUT.add("emit")
         RECIPES.pop("emit")
