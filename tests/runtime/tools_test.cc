@@ -37,6 +37,7 @@ KernelPtr kernel_in(const morello_context* context, uint32_t threads = 1) {
   morello_options options;
   morello_options_init(&options, sizeof options);
   options.threads = threads;
+  options.effort = MORELLO_EFFORT_QUICK;  // exactly, it takes minutes in sanitizers
   return make<KernelPtr>([&](morello_kernel** k, morello_error** e) {
     return morello_synthesize(context, spec.get(), &options, k, e);
   });
