@@ -496,7 +496,8 @@ typedef struct morello_options {
                                 searched for, but not run: see `search_only` */
   uint32_t threads;        /**< most threads the kernel may use at once; default 1: sequential */
   uint64_t time_budget;    /**< microseconds of search; 0 (default): no limit. What was found is
-                                then completed to a program, which takes up to 0.2 s more */
+                                then completed to a program, which takes up to 0.2 s more; it
+                                is no worse than that of MORELLO_EFFORT_QUICK */
   uint64_t memory_budget;  /**< bytes of search memory; 0 (default): no limit */
   uint32_t search_only;    /**< nonzero: make no code. The kernel can be printed, but not run */
   uint32_t reserved0;      /**< must be 0 */

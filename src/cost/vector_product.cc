@@ -16,10 +16,6 @@ namespace {
 /// Of several reduced dimensions, the steps are straight code.
 constexpr u64 kMostSteps = 16;
 
-bool is_float(Dtype type) {
-  return type == Dtype::kF32 || type == Dtype::kBf16 || type == Dtype::kF16;
-}
-
 bool applies(const Spec& spec, const Target&) {
   if (!is_single(spec) || !contraction_of(spec) || spec.reduced() == 0) return false;
   const Operand& out = spec.out();
@@ -31,7 +27,7 @@ bool applies(const Spec& spec, const Target&) {
   for (Ref in : {first, second}) {
     const Operand& x = spec.operand[in];
     if (x.level == Level::kRegister || x.layout.packed() || x.free_layout) return false;
-    if (!is_float(x.dtype) || unit_dim(x) != v) return false;
+    if (computed_in(x.dtype) != Dtype::kF32 || unit_dim(x) != v) return false;
   }
   return std::popcount(spec.reduced()) == 1 || points_of(spec, spec.reduced()) <= kMostSteps;
 }

@@ -323,6 +323,7 @@ Result<ImplTree> or_quick(Result<ImplTree> tree, const Spec& spec, const Target&
   options.effort = kQuickEffort;
   options.time_budget_us = 0;
   options.progress = {};
+  options.near = nullptr;
   SearchStats quick;
   Result<ImplTree> other = search_in_parts(spec, target, options, &quick);
   stats->microseconds += quick.microseconds;
@@ -330,6 +331,7 @@ Result<ImplTree> or_quick(Result<ImplTree> tree, const Spec& spec, const Target&
   if (!other && other.error().status == MORELLO_CANCELLED) return other;
   if (!other || (tree && tree->nodes[0].cost <= other->nodes[0].cost)) return tree;
   stats->bound = std::max(stats->bound, quick.bound);
+  stats->near = false;
   return other;
 }
 
@@ -338,12 +340,13 @@ Result<ImplTree> or_quick(Result<ImplTree> tree, const Spec& spec, const Target&
 Result<ImplTree> synthesize(const Spec& spec, const Target& target, const SearchOptions& options,
                             SearchStats* stats) {
   const bool has_budget = options.time_budget_us != 0 || options.memory_budget_bytes != 0;
-  if (options.effort != kExactEffort || (has_budget && options.near))
-    return search_in_parts(spec, target, options, stats);
-  SearchStats exact;
-  Result<ImplTree> tree = search_part(spec, target, options, {}, &exact);
-  if (exact.budget_ended) tree = or_quick(std::move(tree), spec, target, options, &exact);
-  if (stats) *stats = exact;
+  const bool exact = options.effort == kExactEffort;
+  SearchStats found;
+  Result<ImplTree> tree = exact && !(has_budget && options.near)
+                              ? search_part(spec, target, options, {}, &found)
+                              : search_in_parts(spec, target, options, &found);
+  if (exact && found.budget_ended) tree = or_quick(std::move(tree), spec, target, options, &found);
+  if (stats) *stats = found;
   return tree;
 }
 
