@@ -164,7 +164,7 @@ void list_packs(const Spec& spec, const Limits&, const ActionContext& context, A
   }
 }
 
-bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,
+bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const ActionContext& c,
                  Derivation& d) {
   Operand to = packed(spec, a);
   d.level = to.level;
@@ -173,6 +173,7 @@ bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const 
   if (!subtract(rest, d.level, d.amount)) return false;
   d.count = 2;
   const bool in = to.access == Access::kIn;
+  if (in) d.own = piece_units(spec, spec.operand[a.arg], to.level, *c.target);
   Child &copy = d.child[in ? 0 : 1], &body = d.child[in ? 1 : 0];
   copy.spec = move_spec(spec, a.arg, to, in, &copy.binding);
   copy.limits = rest;

@@ -19,6 +19,13 @@ struct AskedTile {
 /// What reading the whole of an operand reads, if that is such runs.
 std::optional<AskedTile> asked_tile(const Spec& spec, int operand, const View& view);
 
+enum class Asked : u8 { kNot, kMeanwhile, kInOrder };
+/// Of a tile that is moved: copies, and runs apart that are read in L1 as they are, while there is
+/// enough to compute; short rows always, in the order that they have in memory.
+/// @param comes_by_itself  perhaps, from a cache that is shared.
+Asked how_asked(const Spec& spec, const Move& move, const AskedTile& tile, bool comes_by_itself,
+                const Target& target);
+
 /// Can its code ask for lines while it computes?
 bool can_ask(MicrokernelId id);
 
@@ -26,7 +33,7 @@ bool can_ask(MicrokernelId id);
 /// rows some lines.
 class BodyAsks {
  public:
-  BodyAsks(const ImplTree& tree, NodeId body, const AskedTile& tile);
+  BodyAsks(const ImplTree& tree, NodeId body, const AskedTile& tile, Asked asked);
 
   /// There are calls that can ask, none asks for so much that asking takes longer than it helps,
   /// and all together for little that is behind the tile.

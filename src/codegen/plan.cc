@@ -26,9 +26,10 @@ struct Place {
   bool in_registers = false;
   u16 first_register = 0;
   CursorId cursor = 0;
-  /// How often loops read what is in memory before they go on; 0: it is near, or small.
+  /// How often loops read what is in memory before they go on; 0: L2 holds it.
   u64 passes = 0;
-  View view;  // elements
+  bool comes_by_itself = false;  // it does not, and yet caches that are shared may
+  View view;                     // elements
 };
 using Places = std::array<Place, kMaxOperands>;
 /// New ones of a node.
@@ -64,7 +65,11 @@ class Planner {
     for (int o = 0; o < spec.operand_count; o++) {
       places[o].cursor = cursor({Cursor::Base::kOperand, static_cast<u64>(o)});
       places[o].view = root_views[o];
-      places[o].passes = asks_ahead(spec, spec.operand[o]) ? 1 : 0;
+      const Operand& x = spec.operand[o];
+      const u64 bytes = footprint(spec, x).bytes, near = target_.at(Level::kL2).bytes;
+      const bool few = volume(spec) < kFewUses * elements(spec, x);
+      places[o].passes = bytes > (few ? near : near / 2);
+      places[o].comes_by_itself = few && bytes <= 8 * near;
     }
     std::vector<PlanId> body;
     if (!add_node(0, places, body)) return std::move(*error_);
@@ -78,14 +83,6 @@ class Planner {
   bool fail(NodeId node, const std::string& what) {
     error_ = Error{MORELLO_INTERNAL, "Impl node " + std::to_string(node) + ": " + what};
     return false;
-  }
-
-  /// Is it worth asking for lines before they are read? What L2 holds is there when a kernel runs
-  /// again; what is streamed through comes as fast by itself, unless it comes from memory.
-  bool asks_ahead(const Spec& spec, const Operand& operand) const {
-    const u64 uses = volume(spec) / std::max<u64>(1, elements(spec, operand));
-    const u64 near = target_.at(Level::kL2).bytes;
-    return footprint(spec, operand).bytes > (uses < kFewUses ? 8 * near : near / 2);
   }
 
   PlanFunction& function() { return plan_.functions[function_]; }
@@ -185,22 +182,22 @@ class Planner {
   // -- Asks
 
   /// Where a tile is copied from far away: what computes with it asks for the next one meanwhile.
-  /// A copy that does so itself waits, for so many lines at once exceed what a core can have under
-  /// way. The same where runs that are apart are read in L1 as they are: the first of several
+  /// A copy that did so itself would wait, for so many lines exceed what a core can have under way.
+  /// The same where runs that are apart are read in L1 as they are: the first of several
   /// microkernels would ask for what it reads some hundred cycles later.
   [[gnu::noinline]] bool start_asking(NodeId id, const Move& move, const Places& places) {
     const ImplNode& node = tree_.nodes[id];
     const Place& from = places[move.operand];
     const MoveChildren children = move_children(node);
     if (asking_ || move.placed.level == Level::kRegister) return false;
-    if (move.view ? move.placed.level != Level::kL1 || move.placed.access != Access::kIn
-                  : children.in < 0)
-      return false;
+    if (move.view ? move.placed.access != Access::kIn : children.in < 0) return false;
     if (from.passes == 0 || from.passes > kMostPasses) return false;
     const auto [loop, bytes] = loops_.next(from.cursor);
     const auto tile = asked_tile(node.spec, move.operand, from.view);
-    if (bytes == 0 || !tile || (move.view && tile->rows == 1)) return false;
-    BodyAsks asks(tree_, node.children[children.body].node, *tile);
+    if (bytes == 0 || !tile) return false;
+    const Asked asked = how_asked(node.spec, move, *tile, from.comes_by_itself, target_);
+    if (asked == Asked::kNot) return false;
+    BodyAsks asks(tree_, node.children[children.body].node, *tile, asked);
     if (!asks.are_worth_it()) return false;
     Cursor walking = function().cursors[from.cursor];
     walking.asks = loop + 1;
@@ -423,7 +420,7 @@ class Planner {
       }
       const bool asked = asking_ && asking_->from == at.cursor;
       if (operand.access == Access::kIn && places[o].passes > 0 &&
-          places[o].passes <= kMostPasses && !asked &&
+          places[o].passes <= kMostPasses && !places[o].comes_by_itself && !asked &&
           footprint(spec, operand).bytes <= target_.at(Level::kL2).bytes / 4)
         at.ahead = loops_.ahead(at.cursor, footprint(spec, operand).lines);
     }

@@ -49,6 +49,9 @@ inline bool may_stream(const Operand& x, const Target& target) {
 i64 step_units(const Spec& spec, const Operand& operand, const Target& target);
 /// The same from its level down to L1: what a microkernel pays that reads or writes it there.
 i64 traffic_units(const Spec& spec, const Operand& operand, const Target& target);
+/// What a copy of a contraction's operand to a nearer level costs more than the copy's own Spec
+/// says, which does not know that nothing else takes time: pieces of rows that are used once.
+i64 piece_units(const Spec& spec, const Operand& operand, Level to, const Target& target);
 
 }  // namespace morello
 

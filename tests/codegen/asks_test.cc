@@ -26,6 +26,7 @@ class DryRun {
   u64 read = 0;          // lines that copies without an `ahead` of their own read
   u64 asked_before = 0;  // of these
   u64 asks = 0;          // lines that calls asked for
+  u64 in_order = 0;      // of these: the one before was the line before, or the same one
 
  private:
   std::set<i64> asked_;  // lines, by their number from the start of the operand
@@ -75,8 +76,11 @@ class DryRun {
         for (u32 line = 0; line < ask.lines; line++) {
           const i64 at =
               frame[ask.cursor].bytes + ask.bytes + row * ask.pitch + i64{line} * i64{kLineBytes};
-          asked_.insert(at / i64{kLineBytes});
+          const i64 asked = at / i64{kLineBytes};
+          asked_.insert(asked);
           asks++;
+          in_order += asked - last_ == 0 || asked - last_ == 1;
+          last_ = asked;
         }
     if (can_ask(call.id) && !in_place_) return;
     for (int o = 0; o < call.spec.operand_count; o++) {
@@ -101,6 +105,7 @@ class DryRun {
   const Plan& plan_;
   u64 watched_;
   bool in_place_;
+  i64 last_ = 0;         // that was asked for
   std::set<i64> found_;  // lines that were read, in place
 };
 
@@ -139,6 +144,26 @@ TEST_SUITE("codegen") {
       REQUIRE(run.read > 0);
       CHECK(run.asked_before * 100 >= run.read * 80);
       CHECK(run.asks * 100 <= run.read * 150);
+    }
+  }
+
+  TEST_CASE("short rows that are read in turns are asked for in the order of memory") {
+    for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+      const Target& target = *fixed_target(isa);
+      for (const char* spec : {"matmul bf16[1,4096] bf16[4096,768] -> f32[1,768]",
+                               "matmul f32[2,6016] i8[6016,1536] -> f32[2,1536]",
+                               "matmul bf16[1,4096] bf16[4096,4096] -> f32[1,4096]",
+                               "matmul f32[1,8192] f32[8192,1024]"}) {
+        INFO(std::string(spec), " on ", target.name);
+        const DryRun run(plan_of(spec, target), 1, true);
+        CAPTURE(run.read);
+        CAPTURE(run.asked_before);
+        CAPTURE(run.asks);
+        REQUIRE(run.read > 0);
+        CHECK(run.asked_before * 100 >= run.read * 90);
+        CHECK(run.asks * 100 <= run.read * 150);
+        CHECK(run.in_order * 100 >= run.asks * 90);
+      }
     }
   }
 

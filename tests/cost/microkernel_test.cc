@@ -97,6 +97,43 @@ TEST_SUITE("cost") {
     }
   }
 
+  TEST_CASE("traffic: a copy of pieces that are read once costs what they do by themselves") {
+    for (const Target& target : fixed_targets()) {
+      const i64 line = target.at(Level::kMemory).line_units;
+      auto more = [&](const std::string& m, const std::string& pitch, Level level, Level to) {
+        Spec spec =
+            lower(*parse("matmul f32[" + m + ",8] f32[8,256]{strides=" + pitch + ",1}"))->spec;
+        spec.operand[1].level = level;
+        return piece_units(spec, spec.operand[1], to, target);
+      };
+      CHECK(more("1", "65536", Level::kMemory, Level::kL1) == 8 * (8 + 4) * line);
+      CHECK(more("1", "65536", Level::kMemory, Level::kL2) == 8 * (8 + 4) * line);
+      CHECK(more("1", "65536", Level::kL2, Level::kL1) == 0);
+      CHECK(more("1", "256", Level::kMemory, Level::kL1) == 0);  // whole rows
+      CHECK(more("4", "65536", Level::kMemory, Level::kL1) == 0);
+    }
+  }
+
+  TEST_CASE("traffic: of rows whose elements are widened, L2 is read a few lines in turn") {
+    for (const Target& target : fixed_targets()) {
+      auto lines = [&](const std::string& type, u64 columns, const std::string& pitch) {
+        const std::string n = std::to_string(columns);
+        Spec spec = lower(*parse("matmul f32[1,8] " + type + "[8," + n + "]{strides=" + pitch +
+                                 ",1} -> f32[1," + n + "]"))
+                        ->spec;
+        spec.operand[1].level = Level::kL2;
+        i64 units = step_units(spec, spec.operand[1], target);
+        if (spec.operand[1].far) units -= 8 * target.at(Level::kL2).run_units;
+        return static_cast<u64>(units / target.at(Level::kL2).line_units);
+      };
+      CHECK(lines("bf16", 128, "65536") == 8 * 4);
+      CHECK(lines("bf16", 384, "65536") == 8 * (12 + 2));
+      CHECK(lines("i8", 384, "65536") == 8 * 6 + 4);
+      CHECK(lines("bf16", 384, "384") == 8 * 12);
+      CHECK(lines("f32", 384, "65536") == 8 * 24);
+    }
+  }
+
   TEST_CASE("dot products: lines of columns that share too few sets of L1 come for each vector") {
     const Target& target = *fixed_target(Isa::kAvx2);
     auto cost = [&](const std::string& factor, u64 depth, u64 columns, u64 pitch) {

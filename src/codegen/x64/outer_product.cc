@@ -2,6 +2,8 @@
 // out[m,v] += a[m,k] * b[k,v], out in registers: for each k, or group of neighbours along k,
 // vectors of b times broadcasts of a.
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "codegen/x64/dots.hh"
 #include "codegen/x64/emitter.hh"
@@ -36,12 +38,16 @@ class OuterProduct {
     for (u32 j = 0; dot_.corrects && j < vecs_; j++) as_.zero(correction_ + j);
     a_ = pointer(roles_.a);
     b_ = pointer(roles_.b);
-    const u64 chunk = unroll();
-    ask_between(groups_of_asks(chunk), [&](u64 groups) {
-      as_.for_chunks(steps_ / groups, chunk, {{a_, step_of(roles_.a)}, {b_, step_of(roles_.b)}},
-                     [&](u64 count) {
-                       for (u64 k = 0; k < count; k++) emit_step(static_cast<i64>(k), dot_.group);
-                     });
+    const u64 chunk = unroll(), groups_of_steps = groups_of_asks(chunk);
+    std::vector<Assembler::Moving> pointers = {{a_, step_of(roles_.a)}, {b_, step_of(roles_.b)}};
+    if (groups_of_steps == 1 && spreads_asks()) {
+      pointers.push_back({as_.moving_pointer(call_.ask.cursor), bytes_of_step()});
+      asks_ = pointers.back().reg;
+    }
+    ask_between(groups_of_steps, [&](u64 groups) {
+      as_.for_chunks(steps_ / groups, chunk, pointers, [&](u64 count) {
+        for (u64 k = 0; k < count; k++) emit_step(static_cast<i64>(k), dot_.group);
+      });
     });
     const u64 here = steps_ >= 2 * chunk ? steps_ % chunk : steps_;  // from the pointers
     if (roles_.depth % dot_.group != 0)
@@ -115,31 +121,46 @@ class OuterProduct {
   /// Of each line of b one place, in the next tile. In turns with the loads: all asks of a step at
   /// once have what it reads wait for them.
   void fetch_ahead(u32 j, i64 k) {
+    if (asks_ && pass_ == 0 && elements_ == dot_.group) ask_in_step(j, k);
     const i64 ahead = call_.operand[roles_.b].ahead;
     if (ahead != 0 && pass_ == 0 && b_at(j, 0) % kLineBytes == 0)
       as_.prefetch(b_, b_at(j, k) + ahead);
   }
 
+  static constexpr u32 kAsksAtOnce = 12;
+
   /// Lines are asked for a few at a time, for what a core can have under way is needed for the
   /// factors as well: 12 before so many steps cost nothing, 24 a little, 200 wait for one another
   /// (Zen 5).
   u64 groups_of_asks(u64 chunk) const {
-    constexpr u64 kAtOnce = 12;
     const PlanAsk& ask = call_.ask;
     u64 groups = 1;
     const auto divides = [&](u64 g) {
       return steps_ % (g * chunk) == 0 && steps_ / (g * chunk) >= 2 &&
              (ask.rows % g == 0 || ask.lines % g == 0);
     };
-    while (u64{ask.rows} * ask.lines > groups * kAtOnce && divides(2 * groups)) groups *= 2;
+    while (u64{ask.rows} * ask.lines > groups * kAsksAtOnce && divides(2 * groups)) groups *= 2;
     return groups;
+  }
+
+  /// Asks of one run that no groups of steps share: each step has some of them, in turns with its
+  /// loads.
+  bool spreads_asks() const {
+    return call_.ask.rows == 1 && call_.ask.lines > kAsksAtOnce && steps_ > 1;
+  }
+  /// Where the next step's begin: perhaps inside of a line, which is asked for by both.
+  i64 bytes_of_step() const { return i64{call_.ask.lines} * kLineBytes / steps_; }
+  void ask_in_step(u32 j, i64 k) {
+    const u32 lines = static_cast<u32>(ceil_div(call_.ask.lines, steps_));
+    for (u32 i = j * lines / vecs_; i < (j + 1) * lines / vecs_; i++)
+      as_.prefetch(*asks_, call_.ask.bytes + k * bytes_of_step() + i64{i} * kLineBytes);
   }
 
   /// `work(groups)` in a loop of so many trips, each of which begins with its part of the asks.
   template <class F>
   void ask_between(u64 groups, F work) {
     PlanAsk part = call_.ask;
-    if (part.rows == 0) return work(groups);
+    if (part.rows == 0 || asks_) return work(groups);
     const bool by_rows = part.rows % groups == 0;
     u32& divided = by_rows ? part.rows : part.lines;
     divided = static_cast<u32>(divided / groups);
@@ -241,6 +262,7 @@ class OuterProduct {
   DotCode code_;
   u32 rows_, vecs_, steps_, tile_, pass_ = 0, elements_ = 1;
   Assembler::Reg64 a_, b_;
+  std::optional<Assembler::Reg64> asks_;  // of each step
 };
 
 u32 registers(const PlanCall& call) { return call.ask.rows != 0 ? 5 : 3; }
