@@ -62,8 +62,9 @@ bool has_short_rows(const Spec& spec, int operand, const AskedTile& tile, const 
   const u8 v = unit_dim(x);
   return v != kNoDim && !has_dim(spec.reduced(), v) &&
          u64{spec.size[v]} * size_of(x.dtype) <= kShortBytes &&
+         spec.size[v] > u64{target.vector_registers} * target.lanes(kElementBytes) &&
          volume(spec) < kFewUses * elements(spec, x) &&
-         tile.rows * tile.lines * kLineBytes < target.at(Level::kL2).bytes / 4;
+         tile.rows * tile.lines * kLineBytes < target.at(Level::kL2).bytes / 2;
 }
 
 }  // namespace
@@ -76,6 +77,15 @@ Asked how_asked(const Spec& spec, const Move& move, const AskedTile& tile, bool 
     return has_short_rows(spec, move.operand, tile, target) ? Asked::kInOrder : Asked::kNot;
   }
   return comes_by_itself || (move.view && tile.rows == 1) ? Asked::kNot : Asked::kMeanwhile;
+}
+
+bool comes_late(const Spec& spec, int operand, MicrokernelId id) {
+  constexpr u64 kShortBytes = 4096;
+  const Operand& x = spec.operand[operand];
+  const u8 v = unit_dim(x);
+  if (v == kNoDim || size_of(x.dtype) >= kElementBytes) return false;
+  return id == MicrokernelId::kDotProduct ? u64{spec.size[v]} * size_of(x.dtype) <= kShortBytes
+                                          : footprint(spec, x).runs > 1;
 }
 
 bool can_ask(MicrokernelId id) { return id == MicrokernelId::kOuterProduct; }

@@ -26,6 +26,10 @@ enum class Asked : u8 { kNot, kMeanwhile, kInOrder };
 Asked how_asked(const Spec& spec, const Move& move, const AskedTile& tile, bool comes_by_itself,
                 const Target& target);
 
+/// Of what may come by itself from a cache that is shared: does the microkernel read it in turns
+/// that end before prefetchers have found them?
+bool comes_late(const Spec& spec, int operand, MicrokernelId id);
+
 /// Can its code ask for lines while it computes?
 bool can_ask(MicrokernelId id);
 

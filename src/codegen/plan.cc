@@ -420,7 +420,8 @@ class Planner {
       }
       const bool asked = asking_ && asking_->from == at.cursor;
       if (operand.access == Access::kIn && places[o].passes > 0 &&
-          places[o].passes <= kMostPasses && !places[o].comes_by_itself && !asked &&
+          places[o].passes <= kMostPasses && !asked &&
+          (!places[o].comes_by_itself || comes_late(spec, o, call.id)) &&
           footprint(spec, operand).bytes <= target_.at(Level::kL2).bytes / 4)
         at.ahead = loops_.ahead(at.cursor, footprint(spec, operand).lines);
     }

@@ -26,8 +26,11 @@ bool streams_rows(const Spec& spec, const Operand& x) {
 
 /// Pages, and rows of memory chips, are opened for a part of what they have. Pieces of 128 bytes
 /// to 16 KiB of rows of 32 KiB took longer by the time of so many lines (Intel; from L3 half of
-/// it).
-u64 lines_of_pieces(const Footprint& f) { return std::min(f.lines, 8 * f.runs + f.lines / 4); }
+/// it), and of rows of less than 1 KiB, pages of which have several, by about one for each.
+u64 lines_of_pieces(const Operand& x, const Footprint& f) {
+  if (f.runs == 1 && !x.far) return 0;
+  return std::min(f.lines, (x.far ? 8 : 1) * f.runs + f.lines / 4);
+}
 
 /// Of rows that are read in turns, and whose elements are widened, a core looks no farther ahead
 /// than the turns of some rows. With turns of 12 lines rows from memory took 1.16 to 1.24 times as
@@ -45,7 +48,7 @@ u64 slow_lines(const Spec& spec, const Operand& x, const Footprint& f, i64 strea
   // Rows that follow one another are read in turns as well.
   const u64 runs = rows ? elements(spec, x) / spec.size[unit_dim(x)] : f.runs;
   u64 late = x.far || rows ? late_lines(runs, f.lines, streams) : 0;
-  if (x.far && rows) late += lines_of_pieces(f);
+  if (rows) late += lines_of_pieces(x, f);
   return late;
 }
 
@@ -72,8 +75,8 @@ i64 traffic_units(const Spec& spec, const Operand& operand, const Target& target
 }
 
 i64 piece_units(const Spec& spec, const Operand& operand, Level to, const Target& target) {
-  if (!operand.far || !streams_rows(spec, operand)) return 0;
-  const u64 lines = lines_of_pieces(footprint(spec, operand));
+  if (!streams_rows(spec, operand)) return 0;
+  const u64 lines = lines_of_pieces(operand, footprint(spec, operand));
   i64 units = 0;
   for (int l = static_cast<int>(to) + 1; l <= static_cast<int>(operand.level); l++) {
     const LevelModel& level = target.at(static_cast<Level>(l));

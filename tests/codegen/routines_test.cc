@@ -208,6 +208,10 @@ TEST_SUITE("codegen") {
       CHECK(asked_ahead(plan_of("matmul f32[1,1024] f32[1024,1024]", target)) == 0);
       CHECK(asked_ahead(plan_of("matmul f32[1,2048] f32[2048,4096]", target)) == 1u << 1);
       CHECK(asked_ahead(plan_of("matmul f32[1,512] f32[512,16384]", target)) == 1u << 1);
+      // Short columns that are widened, too, which are over before prefetchers have found them.
+      CHECK(asked_ahead(plan_of("matmul bf16[1,768] bf16[768,3072]{0,1} -> f32[1,3072]", target)) ==
+            1u << 1);
+      CHECK(asked_ahead(plan_of("matmul f32[1,768] f32[768,2000]{0,1}", target)) == 0);
       // A whole head of values would be gone before it is read.
       CHECK(asked_ahead(plan_of("matmul f32[32,1,2048] f32[32,2048,64]", target)) == 0);
     }

@@ -86,6 +86,7 @@ TEST_SUITE("cost") {
       CHECK(lines(1, 4, 256, 65536) == 4 * (16 + 8 + 4));
       CHECK(lines(1, 4, 2048, 65536) == 4 * (128 + 8 + 32));
       CHECK(lines(1, 4, 2048, 2048) == 4 * 128);
+      CHECK(lines(1, 4, 64, 100) == 4 * (4 + 1 + 1));  // of which pages have several
       CHECK(lines(1, 4, 2048, 65536, Level::kL2) == 4 * 128);
       // With more rows in turns than prefetchers follow, lines are late, wherever rows begin.
       CHECK(lines(1, followed + 3, 2048, 2048) == (followed + 3) * 128 + 3 * (128 - 16));
@@ -100,7 +101,7 @@ TEST_SUITE("cost") {
   TEST_CASE("traffic: a copy of pieces that are read once costs what they do by themselves") {
     for (const Target& target : fixed_targets()) {
       const i64 line = target.at(Level::kMemory).line_units;
-      auto more = [&](const std::string& m, const std::string& pitch, Level level, Level to) {
+      const auto more = [&](const std::string& m, const std::string& pitch, Level level, Level to) {
         Spec spec =
             lower(*parse("matmul f32[" + m + ",8] f32[8,256]{strides=" + pitch + ",1}"))->spec;
         spec.operand[1].level = level;
