@@ -54,27 +54,49 @@ std::optional<AskedTile> asked_tile(const Spec& spec, int operand, const View& v
 
 namespace {
 
+/// Products of a cycle.
+u64 fmas(const Target& target) { return u64{target.lanes(kElementBytes)} * target.fma_per_cycle; }
+
 /// Rows, or pieces of them, of a few pages at most, that are read in turns, and nothing else takes
 /// time: they come half as fast as in the order of memory. Rows of more pages are streams.
 bool has_short_rows(const Spec& spec, int operand, const AskedTile& tile, const Target& target) {
-  constexpr u64 kShortBytes = 16384;
+  constexpr u64 kShortBytes = 16384, kMostUses = 17;
   const Operand& x = spec.operand[operand];
   const u8 v = unit_dim(x);
   return v != kNoDim && !has_dim(spec.reduced(), v) &&
          u64{spec.size[v]} * size_of(x.dtype) <= kShortBytes &&
          spec.size[v] > u64{target.vector_registers} * target.lanes(kElementBytes) &&
-         volume(spec) < kFewUses * elements(spec, x) &&
+         volume(spec) < kMostUses * elements(spec, x) &&
          tile.rows * tile.lines * kLineBytes < target.at(Level::kL2).bytes / 2;
+}
+
+/// Is an operand of a node copied nearer anywhere below it?
+bool is_copied(const ImplTree& tree, NodeId id, int operand, std::vector<bool>& met) {
+  if (met[id]) return false;
+  met[id] = true;
+  const ImplNode& node = tree.nodes[id];
+  const auto* move = std::get_if<Move>(&node.kind);
+  if (move != nullptr && !move->view && move->operand == operand) return true;
+  for (const Edge& edge : node.children)
+    for (int o = 0; o < tree.nodes[edge.node].spec.operand_count; o++)
+      if (edge.binding.operand[o] == operand && is_copied(tree, edge.node, o, met)) return true;
+  return false;
 }
 
 }  // namespace
 
-Asked how_asked(const Spec& spec, const Move& move, const AskedTile& tile, bool comes_by_itself,
-                const Target& target) {
+Asked how_asked(const ImplTree& tree, NodeId node, const AskedTile& tile, bool comes_by_itself) {
+  const Spec& spec = tree.nodes[node].spec;
+  const auto& move = std::get<Move>(tree.nodes[node].kind);
   if (move.view && move.placed.level == Level::kL2) {
     // Where a cache holds it, only what is widened gains: f32 takes up to 1.08 times as long.
     if (comes_by_itself && size_of(move.placed.dtype) >= kElementBytes) return Asked::kNot;
-    return has_short_rows(spec, move.operand, tile, target) ? Asked::kInOrder : Asked::kNot;
+    if (!has_short_rows(spec, move.operand, tile, *tree.target)) return Asked::kNot;
+    // A copy of a part of it is better asked for, if there is time.
+    const u64 cycles = kLeastCycles * most_products(spec, *tree.target);
+    if (volume(spec) < tile.rows * tile.lines * cycles * fmas(*tree.target)) return Asked::kInOrder;
+    std::vector<bool> met(tree.nodes.size());
+    return is_copied(tree, node, move.operand, met) ? Asked::kNot : Asked::kInOrder;
   }
   return comes_by_itself || (move.view && tile.rows == 1) ? Asked::kNot : Asked::kMeanwhile;
 }
@@ -102,11 +124,9 @@ bool asks(const ImplNode& node) {
 BodyAsks::BodyAsks(const ImplTree& tree, NodeId body, const AskedTile& tile, Asked asked)
     : tree_(tree), tile_(tile), known_(tree.nodes.size(), kUnknown) {
   body_work_ = work(body);
-  const Target& t = *tree.target;
-  const u64 per_cycle = u64{t.lanes(kElementBytes)} * t.fma_per_cycle;
   if (body_work_ == 0) return;
-  if (asked == Asked::kMeanwhile && body_work_ < tile.rows * tile.lines * kLeastCycles * per_cycle)
-    return;
+  const u64 least = tile.rows * tile.lines * kLeastCycles * fmas(*tree.target);
+  if (asked == Asked::kMeanwhile && body_work_ < least) return;
   const auto deal = [&](bool by_rows) {
     by_rows_ = by_rows;
     most_ = 0;

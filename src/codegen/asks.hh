@@ -23,8 +23,7 @@ enum class Asked : u8 { kNot, kMeanwhile, kInOrder };
 /// Of a tile that is moved: copies, and runs apart that are read in L1 as they are, while there is
 /// enough to compute; short rows always, in the order that they have in memory.
 /// @param comes_by_itself  perhaps, from a cache that is shared.
-Asked how_asked(const Spec& spec, const Move& move, const AskedTile& tile, bool comes_by_itself,
-                const Target& target);
+Asked how_asked(const ImplTree& tree, NodeId move, const AskedTile& tile, bool comes_by_itself);
 
 /// Of what may come by itself from a cache that is shared: does the microkernel read it in turns
 /// that end before prefetchers have found them?

@@ -195,7 +195,7 @@ class Planner {
     const auto [loop, bytes] = loops_.next(from.cursor);
     const auto tile = asked_tile(node.spec, move.operand, from.view);
     if (bytes == 0 || !tile) return false;
-    const Asked asked = how_asked(node.spec, move, *tile, from.comes_by_itself, target_);
+    const Asked asked = how_asked(tree_, id, *tile, from.comes_by_itself);
     if (asked == Asked::kNot) return false;
     BodyAsks asks(tree_, node.children[children.body].node, *tile, asked);
     if (!asks.are_worth_it()) return false;
