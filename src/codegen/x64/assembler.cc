@@ -49,7 +49,9 @@ Assembler::Address Assembler::at(const Xbyak::AddressFrame& frame, const Reg64& 
   return frame[base + far_register()];
 }
 
-void Assembler::prefetch(const Reg64& base, i64 bytes) { prefetcht1(at(base, bytes)); }
+void Assembler::prefetch(const Reg64& base, i64 bytes) {
+  prefetcht1(at(base, bytes + kLineBytes - 1));
+}
 
 void Assembler::advance(const Reg64& reg, i64 bytes) {
   if (bytes == 0) return;

@@ -60,7 +60,8 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
   /// [base + bytes]; overwrites r11 if that is further than an instruction can say.
   Address at(const Reg64& base, i64 bytes) { return at(ptr, base, bytes); }
   Address at(const Xbyak::AddressFrame& frame, const Reg64& base, i64 bytes);
-  /// Brings a line to L2, some time.
+  /// Brings a line to L2, some time: where the 64 bytes from there end. Where they begin is, inside
+  /// of a line, what the tile before has read; asked for there, each line came when it was needed.
   void prefetch(const Reg64& base, i64 bytes);
   void advance(const Reg64& reg, i64 bytes);
   void advance(const Home& home, i64 bytes);
