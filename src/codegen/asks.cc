@@ -92,9 +92,11 @@ Asked how_asked(const ImplTree& tree, NodeId node, const AskedTile& tile, bool c
     // Where a cache holds it, only what is widened gains: f32 takes up to 1.08 times as long.
     if (comes_by_itself && size_of(move.placed.dtype) >= kElementBytes) return Asked::kNot;
     if (!has_short_rows(spec, move.operand, tile, *tree.target)) return Asked::kNot;
-    // A copy of a part of it is better asked for, if there is time.
-    const u64 cycles = kLeastCycles * most_products(spec, *tree.target);
-    if (volume(spec) < tile.rows * tile.lines * cycles * fmas(*tree.target)) return Asked::kInOrder;
+    // A copy of a part of it is better asked for, if there is time; and asks, if there is none.
+    constexpr u64 kTooFew = 2;
+    const u64 cycle = fmas(*tree.target) * most_products(spec, *tree.target);
+    const u64 cycles = volume(spec) / (tile.rows * tile.lines * cycle);
+    if (cycles >= kTooFew && cycles < kLeastCycles) return Asked::kInOrder;
     std::vector<bool> met(tree.nodes.size());
     return is_copied(tree, node, move.operand, met) ? Asked::kNot : Asked::kInOrder;
   }
