@@ -5,6 +5,7 @@
 
 #include "cost/model.hh"
 #include "cost/shared.hh"
+#include "spec/roles.hh"
 
 namespace morello {
 namespace {
@@ -63,7 +64,7 @@ bool has_short_rows(const Spec& spec, int operand, const AskedTile& tile, const 
   constexpr u64 kShortBytes = 16384, kMostUses = 17;
   const Operand& x = spec.operand[operand];
   const u8 v = unit_dim(x);
-  return v != kNoDim && !has_dim(spec.reduced(), v) &&
+  return contraction_of(spec) && v != kNoDim && !has_dim(spec.reduced(), v) &&
          u64{spec.size[v]} * size_of(x.dtype) <= kShortBytes &&
          spec.size[v] > u64{target.vector_registers} * target.lanes(kElementBytes) &&
          volume(spec) < kMostUses * elements(spec, x) &&

@@ -172,6 +172,8 @@ TEST_SUITE("codegen") {
       INFO(target.name);
       for (u64 operand : {0u, 1u}) {
         CHECK(DryRun(plan_of("matmul f32[128,128] f32[128,128]", target), operand).asks == 0);
+        if (operand == 0)  // no factors
+          CHECK(DryRun(plan_of("reduce_sum f32[2000,1500] axis=0", target), operand).asks == 0);
         CHECK(DryRun(plan_of("matmul f32[2,1024] f32[1024,1024]", target), operand).asks == 0);
       }
     }
