@@ -450,6 +450,11 @@ class Explain(unittest.TestCase):
     def test_what_holds(self):
         self.assertEqual(self.json_of("explain", "--rounds", 1, "add f32[100000] f32[100000]")["bound"], "memory")
         self.assertEqual(self.json_of("explain", "--rounds", 1, "matmul f32[200,200] f32[200,200]")["bound"], "compute")
+        # What moves is apart from what computes.
+        for spec, near, copies in (("transpose f32[40,40]", False, True), ("relu f32[1000]", True, False),
+                                   ("matmul f32[64,48] f32[48,32]", True, True)):
+            resources = self.json_of("explain", "--rounds", 1, spec)["resources"]
+            self.assertEqual((resources["near"] > 0, resources["copies"] > 0), (near, copies), (spec, resources))
 
     def test_for_people_and_as_a_page(self):
         with tempfile.TemporaryDirectory() as folder:
