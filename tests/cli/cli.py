@@ -282,6 +282,17 @@ class Cli(unittest.TestCase):
                 self.assertIn(word, labels)
         self.assertIn("vzeroupper", self.text_of("asm", SMALL))
 
+    def test_code_for_other_cpus_is_disassembled(self):
+        report = self.json_of("asm", "matmul u8[16,64] i8[64,16] -> i32[16,16]", "--target", "avx512_amx")
+        self.assertEqual(report["isa"], "avx512_amx")
+
+    def test_files_that_are_no_specs(self):
+        with tempfile.TemporaryDirectory() as name:
+            path = pathlib.Path(name) / "t.mtab"
+            path.write_text("x")
+            self.assertIn("is a file, no Spec", self.text_of("run", path, exit_code=LIBRARY))
+            self.assertIn("unknown operation", self.text_of("run", "nosuchfile", exit_code=LIBRARY))
+
     def test_errors_point_at_the_text(self):
         text = "matmul f32[5,7] f99[7,9] -> f32[5,9]"
         stderr = self.text_of("synth", text, exit_code=LIBRARY)
