@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-# morello_add_kernels(<target> SPECS <spec>... [ISA <isa>...] [PREFIX <name>] [HEADER <file>] [TABLES <file>...])
+# morello_add_kernels(<target> SPECS <spec>... [ISA <isa>...] [PREFIX <name>] [HEADER <file>] [THREADS <number>]
+#                     [TABLES <file>...])
 #
 # Adds a static library <target> of kernels, which `morello emit` makes when it is built. A <spec> may begin with
 # "name = ", the name of its function in C. The header is <target>.h, unless HEADER names another one; who links
 # the target finds it. Kernels are made for each ISA (default avx2 avx512), whatever the CPU is that builds; TABLES
 # spare searches. The tool is that of this package, or the program that the variable MORELLO_TOOL names.
 function(morello_add_kernels target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;HEADER" "SPECS;ISA;TABLES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;HEADER;THREADS" "SPECS;ISA;TABLES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "morello_add_kernels(${target}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -34,6 +35,9 @@ function(morello_add_kernels target)
   endif()
   if(arg_PREFIX)
     list(APPEND options --prefix "${arg_PREFIX}")
+  endif()
+  if(arg_THREADS)
+    list(APPEND options --threads "${arg_THREADS}")
   endif()
   set(tables)
   foreach(table IN LISTS arg_TABLES)

@@ -27,7 +27,9 @@ void print_line(const Line& line, const uint8_t* code) {
 int asm_command(const Arguments& arguments, const std::string& text) {
   if (const std::string problem = find_unwritable({arguments.bytes}); !problem.empty())
     return report_failure(arguments, text, problem);
-  const std::optional<Job> job = make_job(arguments, text, JobKind::kRun);
+  // Code that is made to be looked at needs no CPU; what was stored is there to be run.
+  const JobKind kind = text.ends_with(".mkrn") ? JobKind::kRun : JobKind::kCode;
+  const std::optional<Job> job = make_job(arguments, text, kind);
   if (!job) return kExitLibrary;
   size_t size = 0;
   const uint8_t* code = morello_kernel_code(job->kernel.get(), &size);

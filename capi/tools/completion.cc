@@ -36,6 +36,9 @@ std::string paths(const Rows& rows, const char* between) {
 
 std::string bash(const Rows& rows) {
   std::string script = fmt::format(
+      "_morello_list() {{\n  local word head=\n  [[ $4 == *,* ]] && head=${{4%,*}},\n"
+      "  for word in $2; do\n    [[ ,$head != *,$word,* && $word == \"${{4##*,}}\"* ]] && echo "
+      "\"$head$word\"\n  done\n}}\n"
       "_morello() {{\n  local current=${{COMP_WORDS[COMP_CWORD]}} "
       "previous=${{COMP_WORDS[COMP_CWORD-1]}}\n"
       "  local command=morello i words=\n  COMPREPLY=()\n"
@@ -49,9 +52,10 @@ std::string bash(const Rows& rows) {
       std::vector<std::string> cases;
       for (const std::string& name : option.names)
         cases.push_back("'" + row.path + " " + name + "'");
-      // Without words, files are completed.
-      script += fmt::format("    {}) COMPREPLY=($(compgen -W \"{}\" -- \"$current\")); return ;;\n",
-                            fmt::join(cases, " | "), fmt::join(option.words, " "));
+      // Without words, files are completed; of a list, what follows the last comma.
+      const char* found = option.is_list() ? "_morello_list" : "compgen";
+      script += fmt::format("    {}) COMPREPLY=($({} -W \"{}\" -- \"$current\")); return ;;\n",
+                            fmt::join(cases, " | "), found, fmt::join(option.words, " "));
     }
   script += "  esac\n  case \"$command\" in\n";
   for (const CommandRow& row : rows) {
@@ -70,10 +74,12 @@ std::string bash(const Rows& rows) {
 
 /// What follows the colons of _arguments.
 std::string zsh_value(const OptionRow& row) {
-  const std::string action = !row.words.empty()   ? fmt::format("({})", fmt::join(row.words, " "))
-                             : row.value == "DIR" ? "_directories"
-                             : row.is_path()      ? "_files"
-                                                  : " ";
+  const std::string words = fmt::format("{}", fmt::join(row.words, " "));
+  const std::string action = !words.empty() && row.is_list() ? "_values -s , word " + words
+                             : !words.empty()                ? "(" + words + ")"
+                             : row.value == "DIR"            ? "_directories"
+                             : row.is_path()                 ? "_files"
+                                                             : " ";
   std::string value = row.value;
   std::replace(value.begin(), value.end(), ':', ' ');
   return ":" + value + ":" + action;
@@ -149,8 +155,9 @@ std::string fish(const Rows& rows) {
       for (const std::string& name : option.names)
         script += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       if (!option.value.empty()) script += option.is_path() ? " -r -F" : " -x";
-      if (!option.words.empty())
-        script += " -a " + safe(fmt::format("{}", fmt::join(option.words, " ")));
+      const std::string words = fmt::format("{}", fmt::join(option.words, " "));
+      if (!words.empty())
+        script += " -a " + safe(option.is_list() ? "(__fish_append , " + words + ")" : words);
       script += " -d " + safe(option.description) + "\n";
     }
   }

@@ -94,7 +94,8 @@ void print_explanation(const Json& e) {
 
 std::string about_resource(const std::string& name) {
   if (name == "arithmetic") return "operations (FMA and others), at the core's peak";
-  if (name == "near") return "registers and L1: loads, stores, latencies, starting microkernels";
+  if (name == "near") return "beside operations: loads, latencies, starting microkernels";
+  if (name == "copies") return "copies in registers and L1: loads and stores alone";
   if (name == "L2") return "lines from L2 to L1, and back";
   if (name == "memory") return "lines from memory to L2, and back";
   if (name == "loops") return "loops, and starting threads";

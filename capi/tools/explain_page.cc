@@ -15,7 +15,8 @@ namespace {
 
 constexpr const char* kStyle = R"(
 :root { --ink: #1d2330; --soft: #667085; --line: #d7dce5; --page: #ffffff;
-  --arithmetic: #2f6f4f; --near: #7fb069; --L2: #e0a030; --memory: #c8553d; --loops: #8a93a6; }
+  --arithmetic: #2f6f4f; --near: #7fb069; --copies: #c9d25c;
+  --L2: #e0a030; --memory: #c8553d; --loops: #8a93a6; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8ebf2; --soft: #98a2b3; --line: #394150;
   --page: #171b24; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page);

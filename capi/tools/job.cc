@@ -3,6 +3,7 @@
 #include "job.hh"
 
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
 #include "output.hh"
@@ -121,6 +122,14 @@ std::optional<Job> make_job(const Arguments& arguments, const std::string& text,
   morello_error* error = nullptr;
   const ContextPtr context = make_context(arguments, &error);
   if (context && text.ends_with(".mkrn")) return load_job(arguments, text, kind, context.get());
+  std::error_code unknown;
+  if (text.find_first_of(" [") == text.npos && std::filesystem::is_regular_file(text, unknown)) {
+    report_text(arguments, text,
+                "is a file, no Spec; of files, stored kernels are taken, whose names end with "
+                ".mkrn. Specs by lines come from standard input (-), tables go behind --table",
+                1);
+    return std::nullopt;
+  }
   TablePtr table;
   if (!context || !load_tables(arguments.tables, context.get(), &table, &error)) {
     report_error(arguments, text, ErrorPtr(error).get());

@@ -112,14 +112,17 @@ std::string replace_files(const std::vector<NewFile>& files) {
   return problem;
 }
 
-std::string find_unwritable(const std::vector<std::string>& paths) {
+std::string find_unwritable(const std::vector<std::string>& paths, bool only_files) {
   for (const std::string& path : paths) {
     if (path.empty()) continue;
     struct stat now;
     int why = 0;
     if (stat(path.c_str(), &now) == 0) {
       // Files are replaced, whatever their own permissions.
-      if (S_ISDIR(now.st_mode)) why = EISDIR;
+      if (S_ISDIR(now.st_mode))
+        why = EISDIR;
+      else if (only_files && !S_ISREG(now.st_mode))
+        return fmt::format("{}: cannot be written: it is no regular file", path);
     } else {
       const size_t slash = path.rfind('/');
       const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);

@@ -55,7 +55,8 @@ std::string replace_files(const std::vector<NewFile>& files);
 
 /// Whether these files can be written, as far as that is known before: to be asked ahead of what
 /// takes long. Paths that are empty are none. Returns an empty string, or what is wrong.
-std::string find_unwritable(const std::vector<std::string>& paths);
+/// `only_files`: what is there and no file, such as a pipe, will not do.
+std::string find_unwritable(const std::vector<std::string>& paths, bool only_files = false);
 
 /// Where a long work is, on standard error: one line that is written over on a terminal, else a new
 /// line now and then.

@@ -22,6 +22,7 @@ struct OptionRow {
   bool repeats = false;  // of an argument without dashes: any number of times
 
   bool is_path() const { return value.starts_with("FILE") || value == "DIR"; }
+  bool is_list() const { return value.ends_with(",.."); }  // of several of the words
 };
 
 struct CommandRow {

@@ -27,6 +27,8 @@ void print_search(const morello_search_stats& stats) {
 }  // namespace
 
 int synth_command(const Arguments& arguments, const std::string& text) {
+  if (const std::string problem = find_unwritable({arguments.save}, true); !problem.empty())
+    return report_failure(arguments, text, problem);
   const std::optional<Job> job =
       make_job(arguments, text, arguments.save.empty() ? JobKind::kRun : JobKind::kCode);
   if (!job) return kExitLibrary;

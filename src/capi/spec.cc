@@ -22,7 +22,7 @@ bool equal(const morello_spec& a, const morello_spec& b) noexcept {
       (a.sized && (a.sized->largest() != b.sized->largest() || a.sized->axes() != b.sized->axes())))
     return false;
   for (int o = 0; o < a.lowered.spec.operand_count; o++)
-    if (a.lowered.view[o].dim != b.lowered.view[o].dim) return false;
+    if (a.lowered.view[o] != b.lowered.view[o]) return false;
   return true;
 }
 

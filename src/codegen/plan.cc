@@ -32,8 +32,7 @@ struct Place {
   View view;                     // elements
 };
 using Places = std::array<Place, kMaxOperands>;
-/// New ones of a node.
-using Buffers = std::array<Place, kMaxBuffers>;
+using Buffers = std::array<Place, kMaxBuffers>;  // new ones of a node
 
 /// What an emitter sees of a Spec: equal code, equal bytes.
 Spec in_code(const Spec& spec) {
@@ -63,7 +62,8 @@ class Planner {
     plan_.functions.emplace_back();
     Places places;
     for (int o = 0; o < spec.operand_count; o++) {
-      places[o].cursor = cursor({Cursor::Base::kOperand, static_cast<u64>(o)});
+      const i64 begin = begin_bytes(spec.operand[o], root_views[o]);
+      places[o].cursor = cursor({Cursor::Base::kOperand, static_cast<u64>(o), begin});
       places[o].view = root_views[o];
       const Operand& x = spec.operand[o];
       const u64 bytes = footprint(spec, x).bytes, near = target_.at(Level::kL2).bytes;

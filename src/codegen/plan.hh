@@ -24,13 +24,14 @@ using CursorId = u32;
 /// loop that stepped it.
 struct Cursor {
   enum class Base : u8 {
-    kOperand,   // operand number `value` of the kernel
+    kOperand,   // operand number `value` of the kernel, from byte `begin` on
     kScratch,   // `value` bytes into the scratch memory of this function
     kOuter,     // cursor number `value` of the function that started the parallel loop
     kArgument,  // argument number `value` of a routine
   };
   Base base = Base::kOperand;
   u64 value = 0;
+  i64 begin = 0;
   /// Not 0: not for what is there, but for what will be read later (PlanAsk). Asks of one number
   /// are stepped alike.
   u32 asks = 0;

@@ -36,6 +36,7 @@ class Printer {
       switch (cursor.base) {
         case Cursor::Base::kOperand:
           s += "operand " + std::to_string(cursor.value);
+          if (cursor.begin != 0) s += " + " + std::to_string(cursor.begin);
           break;
         case Cursor::Base::kScratch:
           s += "scratch + " + std::to_string(cursor.value);

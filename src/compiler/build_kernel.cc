@@ -6,6 +6,7 @@
 #include "codegen/emit.hh"
 #include "codegen/plan.hh"
 #include "spec/operations.hh"
+#include "spec/roles.hh"
 
 namespace morello {
 namespace {
@@ -61,6 +62,24 @@ void take_in_order(Plan& plan, const std::array<u8, kMaxOperands>& argument) {
       if (cursor.base == Cursor::Base::kOperand) cursor.value = argument[cursor.value];
 }
 
+/// The source of a move as the user has it. The Spec takes what is free to be dense; of weights of
+/// which padding leaves a part, runs are apart.
+void set_runs(Spec& move, const View& view) {
+  Operand& x = move.operand[source_of(move)];
+  const int count = x.layout.count();
+  i64 run = 1;
+  for (x.contig = 0; x.contig < count; x.contig++) {
+    const u8 d = x.layout.dim[count - 1 - x.contig];
+    const i64 stride = view.dim[d].stride[0];
+    if (stride != run) {
+      set_pitch(x, static_cast<u64>(stride) * size_of(x.dtype));
+      break;
+    }
+    run *= move.size[d];
+  }
+  forget_pitch(x);
+}
+
 /// Builds one kernel: what its steps share.
 class Builder {
  public:
@@ -104,11 +123,14 @@ Result<Executable> Builder::compile(const ImplTree& tree, const Views& views,
 Result<Executable> Builder::make_pack(const Lowered& lowered, const PackMove& pack) {
   Views views{};
   views[0] = bind_view(lowered.view[pack.operand], pack.spec, pack.binding);
+  views[0].begin = lowered.view[pack.operand].begin;
   views[1] = dense_view(pack.spec, pack.spec.out());
+  Spec move = pack.spec;
+  set_runs(move, views[0]);
   SearchOptions options = options_;
   options.progress = nullptr;  // which is about the kernel's own program
   SolveStats stats;
-  const Result<ImplTree> tree = solve(pack.spec, target_, options, table_, stats);
+  const Result<ImplTree> tree = solve(move, target_, options, table_, stats);
   accumulate(report_.solving, stats);
   if (!tree) return tree.error();
   return compile(*tree, views, nullptr);

@@ -15,8 +15,9 @@
 namespace morello {
 namespace {
 
-enum Resource { kArithmetic, kNear, kFromL2, kFromMemory, kLoops, kResources };
-constexpr const char* kResourceNames[kResources] = {"arithmetic", "near", "L2", "memory", "loops"};
+enum Resource { kArithmetic, kNear, kCopies, kFromL2, kFromMemory, kLoops, kResources };
+constexpr const char* kResourceNames[kResources] = {"arithmetic", "near",   "copies",
+                                                    "L2",         "memory", "loops"};
 using Units = std::array<double, kResources>;
 
 /// The same of each operand of the root; the last one: of buffers.
@@ -27,6 +28,13 @@ double points_of_stage(const Spec& spec, int stage) {
   if (is_chain(spec))
     dims = static_cast<DimMask>(stage == 0 ? spec.all_dims() : spec.all_dims() & ~spec.reduced());
   return static_cast<double>(points_of(spec, dims));
+}
+
+/// Nothing but loads and stores. A microkernel that computes has one price for all that it does.
+bool only_copies(const Spec& leaf) {
+  if (!is_single(leaf)) return false;
+  const Op op = head_of(leaf).op;
+  return op == Op::kCopy || op == Op::kFill;
 }
 
 /// Units of all operations, if nothing but them took time, and all lanes were used.
@@ -129,7 +137,7 @@ class Explanation {
           lines(o, l, units);
           rest -= units;
         }
-      of[kNear] = rest;
+      of[only_copies(spec) ? kCopies : kNear] = rest;
     } else {
       of[kLoops] += own;
     }

@@ -251,21 +251,33 @@ class ChainEvaluator {
   Line value_{}, x_{}, y_{}, z_{};
 };
 
-}  // namespace
-
-void evaluate(const Spec& spec, const Views& views, void* const* operands) {
-  if (is_chain(spec) && bordered_operand(spec) < 0 && !spec.diagonal.used())
-    ChainEvaluator(spec, views, operands).run(operands[spec.out_index()]);
-  else
-    evaluate_values(spec, views, operands);
+/// Where the views begin.
+std::array<void*, kMaxOperands> begins(const Spec& spec, const Views& views,
+                                       const void* const* operands) {
+  std::array<void*, kMaxOperands> at{};
+  for (int o = 0; o < spec.operand_count; o++) {
+    const i64 bytes = views[o].begin * static_cast<i64>(size_of(spec.operand[o].dtype));
+    at[o] = static_cast<char*>(const_cast<void*>(operands[o])) + bytes;
+  }
+  return at;
 }
 
-size_t evaluate_at(const Spec& spec, const Views& views, const void* const* operands, int output,
+}  // namespace
+
+void evaluate(const Spec& spec, const Views& views, void* const* given) {
+  const auto operands = begins(spec, views, given);
+  if (is_chain(spec) && bordered_operand(spec) < 0 && !spec.diagonal.used())
+    ChainEvaluator(spec, views, operands.data()).run(operands[spec.out_index()]);
+  else
+    evaluate_values(spec, views, operands.data());
+}
+
+size_t evaluate_at(const Spec& spec, const Views& views, const void* const* given, int output,
                    std::span<const i64> offsets, double* values) {
+  const auto operands = begins(spec, views, given);
   if (!is_chain(spec) || bordered_operand(spec) >= 0 || spec.diagonal.used())
-    return evaluate_values_at(spec, views, const_cast<void* const*>(operands), output, offsets,
-                              values);
-  ChainEvaluator evaluator(spec, views, operands);
+    return evaluate_values_at(spec, views, operands.data(), output, offsets, values);
+  ChainEvaluator evaluator(spec, views, operands.data());
   for (size_t i = 0; i < offsets.size(); i++)
     if (!evaluator.seek(offsets[i])) return i;
   evaluator.run_at(offsets, values);

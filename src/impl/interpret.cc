@@ -102,7 +102,8 @@ class Interpreter {
       buffers[o].dtype = spec.operand[o].dtype;
       buffers[o].data = static_cast<char*>(operands[o].data);
       buffers[o].elements = operands[o].elements;
-      places[o] = {&buffers[o], 0, views[o]};
+      places[o] = {&buffers[o], views[o].begin, views[o]};
+      places[o].view.begin = 0;
       if (!mark_root(spec, o, places[o])) return *error_;
     }
     if (!run_node(0, places)) return *error_;
@@ -139,7 +140,7 @@ class Interpreter {
       return true;
     };
     // A copy reads all of the axis, of which windows may leave out some.
-    return for_each_on_axes(spec, operand, place.view, 0, mark);
+    return for_each_on_axes(spec, operand, place.view, place.offset, mark);
   }
 
   bool run_node(NodeId id, const Places& places) {

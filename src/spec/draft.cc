@@ -141,7 +141,8 @@ Operand make_operand(const Draft& draft, Spec& spec, int index, const Tensor& te
   for (const Axis& axis : axes) o.layout.append(axis.dim);
   i64 run = 1;  // elements of the contiguous run
   for (size_t i = axes.size(); i-- > 0; o.contig++) {
-    if (axes[i].stride != run) {
+    // What is chosen is dense, whatever a part of the user's is.
+    if (axes[i].stride != run && !o.free_layout) {
       set_pitch(o, static_cast<u64>(axes[i].stride) * size_of(o.dtype));
       break;
     }

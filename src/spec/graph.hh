@@ -100,13 +100,25 @@ class GraphBuilder {
     }
     bool bordered(i64 elements) const { return before > 0 || past(elements) > 0; }
   };
-  Value windows(const Value& x, const std::vector<Window>& windows);
-  bool may_have_border(const Window& window, i64 elements);
+  /// How such an axis is read: every `apart`-th element from `begin` on, by windows of its elements
+  /// `first` to `first` + `size`.
+  struct Reading {
+    i64 begin = 0, apart = 1;
+    i64 count = 1, step = 1, dilation = 1;
+    i64 first = 0, size = 1;
+    i64 before = 0, after = 0;
+    bool second_outside = false;  // of windows of one element: `size` is 2
+  };
+  /// One Reading for each window.
+  Value windows(const Value& x, const std::vector<Window>& windows, std::vector<Reading>& readings);
+  /// Input `input` of the node with `count` elements of an axis, from `first` on.
+  Value part(const Value& x, size_t axis, i64 first, i64 count, int input);
 
   /// How a tensor's elements are found: dimensions and strides.
   struct Use {
     bool used = false, windowed = false;
-    std::vector<ValueAxis> axes;  // as it was written; of windows only to tell them apart
+    i64 begin = 0;                // elements before the first that is read
+    std::vector<ValueAxis> axes;  // as it was written; of windows and parts only to tell them apart
     std::vector<std::pair<int, i64>> strides;
     struct Border {
       int outer = 0, inner = 0;  // dimensions
@@ -150,6 +162,8 @@ class GraphBuilder {
   Value scaled_matmul(const std::vector<Value>& in);
   Value convolution(const Node& node, const std::vector<Value>& in);
   Value pool(const Node& node, const Value& x);
+  bool read_once(const Value& x) const;
+  bool read_axis(const Window& window, i64 elements, Reading& reading);
   Value power(const Value& x, double exponent);
   Value softmax(const Value& x, const std::vector<int>& axes);
   Value greatest(const Value& x, const std::vector<int>& axes);

@@ -347,7 +347,8 @@ bool GraphBuilder::spatial(const Node& node, const Value& x, const std::array<i6
 
 /// nchw: x[n,c,h,w], w[o,c/g,r,s]; nhwc: x[n,h,w,c], w[r,s,c/g,o].
 Value GraphBuilder::convolution(const Node& node, const std::vector<Value>& in) {
-  const Value &x = in[0], &w = in[1];
+  const Value& x = in[0];
+  Value w = in[1];
   for (int i = 0; i < 2; i++)
     if (in[static_cast<size_t>(i)].axes.size() != 4)
       return fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kInput, i),
@@ -366,7 +367,17 @@ Value GraphBuilder::convolution(const Node& node, const std::vector<Value>& in) 
                 " channels in ", groups, " groups it must be ", channels / groups);
   std::vector<Window> list;
   if (!spatial(node, x, {w.axes[rows].size, w.axes[rows + 1].size}, list)) return {};
-  const Value v = windows(x, list);
+  std::vector<Reading> readings;
+  const Value v = windows(x, list, readings);
+  if (failed()) return {};
+  for (size_t i = 0; i < 2 && !failed(); i++) {
+    const Reading& r = readings[i];
+    const size_t axis = rows + i;
+    if (r.second_outside)  // by what its weight is makes no difference
+      w.axes[axis] = v.axes[static_cast<size_t>(list[i].axis) + i + 1];
+    else if (r.size != w.axes[axis].size)
+      w = part(w, axis, r.first, r.size, 1);
+  }
   if (failed()) return {};
   auto size = [](const Value& value, size_t axis) { return value.axes[axis].size; };
   // The groups as an axis of their own, g.
@@ -393,11 +404,13 @@ Value GraphBuilder::pool(const Node& node, const Value& x) {
   const std::vector<i64> window = integers_of<i64>(node, Parameter::kWindow);
   std::vector<Window> list;
   if (!spatial(node, x, {window[0], window.back()}, list)) return {};
-  const Value v = windows(x, list);
+  std::vector<Reading> readings;
+  const Value v = windows(x, list, readings);
   const std::vector<int> inner =
       setting_of(node, Parameter::kNhwc) ? std::vector<int>{2, 4} : std::vector<int>{3, 5};
-  return node.operation == Operation::kMaxPool ? reduce(Op::kMax, v, inner, false)
-                                               : mean(v, inner, false);
+  if (node.operation == Operation::kMaxPool) return reduce(Op::kMax, v, inner, false);
+  const double count = static_cast<double>(list[0].size * list[1].size);
+  return binary(Op::kMul, reduce(Op::kAdd, v, inner, false), number(f32(1 / count)));
 }
 
 }  // namespace morello

@@ -48,6 +48,8 @@ class Lowering {
     std::vector<int> arguments = inputs_;
     for (const Output& output : outputs_) arguments.push_back(output.tensor);
     if (auto f = place_operands(statement_, arguments, draft, lowered)) return f;
+    for (size_t o = 0; o < inputs_.size(); o++)
+      lowered.view[o].begin = graph_.uses()[static_cast<size_t>(inputs_[o])].begin;
     fill_in(draft, lowered.spec);
     return name_diagonal(draft, lowered.spec);
   }

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "spec/check.hh"
 
@@ -100,6 +103,37 @@ const OperationRow* find_operation(Operation operation, Op op) {
   const auto row = std::find_if(kRows.begin(), kRows.end(),
                                 [&](auto& r) { return r.operation == operation && r.op == op; });
   return row == kRows.end() ? nullptr : &*row;
+}
+
+namespace {
+
+/// Letters that one word needs to become another, upper case or not.
+size_t letters_apart(std::string_view a, std::string_view b) {
+  const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (size_t i = 0; i < a.size(); i++) {
+    size_t before = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); j++) {
+      const size_t changed = before + (small(a[i]) != small(b[j]));
+      before = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, before + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string after_unknown(std::string_view word) {
+  constexpr size_t kLongest = 40;
+  std::string_view best;
+  size_t least = std::min<size_t>(word.size() / 3, 2) + 1;
+  for (const OperationRow& row : kRows) {
+    const size_t apart = word.size() > kLongest ? least : letters_apart(word, row.name);
+    if (apart < least) least = apart, best = row.name;
+  }
+  return best.empty() ? "; known are " : concat("; did you mean '", best, "'? Known are ");
 }
 
 std::string operation_names() {

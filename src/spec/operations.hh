@@ -37,6 +37,9 @@ std::span<const OperationRow> operations();
 const OperationRow* find_operation(std::string_view name);
 const OperationRow* find_operation(Operation operation, Op op);
 std::string operation_names();
+/// "; did you mean 'softmax'? Known are " of a word that is nearly an operation, else "; known are
+/// ".
+std::string after_unknown(std::string_view word);
 
 /// The values of a parameter, or nullptr if the node leaves it out.
 const std::vector<double>* setting_of(const Node& node, Parameter parameter);

@@ -104,7 +104,7 @@ bool Parser::head() {
     std::string names = operation_names() + ", broadcast, fill";
     if (token_.kind != Token::Kind::kName) return expected("an operation (", names, ")");
     return fail(MORELLO_SYNTAX_ERROR, token_.at, "unknown operation ", describe(token_),
-                "; known are ", names);
+                after_unknown(token_.text), names);
   }
   advance();
   statement_.head = row->head;

@@ -111,7 +111,7 @@ bool GraphParser::statement() {
     if (!operand(input)) return false;
     if (!token_.is(";"))
       return fail(MORELLO_SYNTAX_ERROR, name.at, "unknown operation ", describe(name),
-                  "; known are ", operation_names(),
+                  after_unknown(name.text), operation_names(),
                   "; if it is the name of an input, ';' has to follow its tensor");
     advance();
     return true;
@@ -222,7 +222,7 @@ bool GraphParser::operation(std::vector<Input> inputs, std::vector<size_t> input
   if (row == nullptr) {
     if (!is_name(token_)) return expected("an operation (", operation_names(), ")");
     return fail(MORELLO_SYNTAX_ERROR, token_.at, "unknown operation ", describe(token_),
-                "; known are ", operation_names());
+                after_unknown(token_.text), operation_names());
   }
   Node node;
   NodePlace place{token_.at, 0, std::move(input_at), {}};
@@ -296,7 +296,14 @@ bool GraphParser::settings(Node& node, NodePlace& place, const OperationRow& row
   for (const ParameterRow& p : parameters())
     if (row.required & bit_of(p.parameter) && !setting_of(node, p.parameter))
       return expected(p.name, "=");
-  return true;
+  if (!is_name(token_) || !peek().is("=")) return true;
+  std::string known;
+  for (const ParameterRow& p : parameters())
+    if (row.allowed & bit_of(p.parameter))
+      known += concat(known.empty() ? "; it has " : ", ", p.name,
+                      p.values == ParameterRow::Values::kNone ? "" : "=");
+  return fail(MORELLO_SYNTAX_ERROR, token_.at, row.name, " has no parameter ", describe(token_),
+              known);
 }
 
 bool GraphParser::operand(Input& input) {

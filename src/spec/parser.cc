@@ -97,6 +97,10 @@ bool TextParser::dimension_order(Tensor& tensor, TensorPlace& place) {
 bool TextParser::integers(std::vector<Int>& list, std::string_view what) {
   for (;;) {
     Int next;
+    if (token_.text == "<" && token_.kind == Token::Kind::kUnknown)
+      return fail(MORELLO_SYNTAX_ERROR, token_.at,
+                  "a bound such as <=8 is of families, of which tables are made; a size that is "
+                  "known only at run time is written ?<=8");
     if (is_run_time_size() ? !run_time_size(next) : !integer(next, what)) return false;
     if (list.size() == MORELLO_MAX_RANK)
       return fail(MORELLO_UNSUPPORTED, next.at, "axis ", MORELLO_MAX_RANK,

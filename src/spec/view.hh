@@ -32,7 +32,15 @@ struct DimView {
 /// Indexed by the dimensions of a Spec; in elements, relative to the start of the tile.
 struct View {
   std::array<DimView, kMaxDims> dim{};
+  /// Of a tensor of the user's: elements of it before that start. Elsewhere 0.
+  i64 begin = 0;
+  friend bool operator==(const View&, const View&) = default;
 };
+
+/// Of what a kernel is given: where a layout is chosen, that is packed, and begins where it does.
+inline i64 begin_bytes(const Operand& operand, const View& view) {
+  return operand.free_layout ? 0 : view.begin * i64{size_of(operand.dtype)};
+}
 
 /// Strides of a new buffer in `operand`'s layout, dense.
 View dense_view(const Spec& spec, const Operand& operand);

@@ -230,6 +230,18 @@ TEST_CASE("a step is appended to a graph") {
         1);
 }
 
+TEST_CASE("windows that read other parts of equal tensors are other Specs") {
+  const ContextPtr c = make_context();
+  const auto equal = [&](const char* a, const char* b) {
+    return morello_spec_equal(parse_spec(c.get(), a).get(), parse_spec(c.get(), b).get());
+  };
+  // One row of the input meets the first, second or third one of the weights.
+  const char* second = "conv2d f32[1,3,1,4] f32[4,3,3,1] padding=1,0";
+  CHECK(equal(second, "conv2d f32[1,3,1,4] f32[4,3,3,1] padding=1,0,1,0") == 1);
+  CHECK(equal(second, "conv2d f32[1,3,1,4] f32[4,3,3,1] padding=0,0,2,0") == 0);
+  CHECK(equal(second, "conv2d f32[1,3,1,4] f32[4,3,3,1] padding=2,0,0,0") == 0);
+}
+
 TEST_CASE("what graphs refuse leaves them as they were") {
   Graph g;
   const uint32_t a = g.input({4, 8}), b = g.input({9, 6}), two = g.constant(2);

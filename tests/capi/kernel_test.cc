@@ -262,7 +262,14 @@ TEST_CASE("operands whose layout was free are packed by the kernel") {
   if (!can_run()) return;
   for (const char* text : {"matmul f32[6,37] f32[37,50]{*} -> f32[6,50]",
                            "matmul f32[6,37]{*} f32[37,50]{*} -> f32[6,50]",
-                           "matmul f32[30,40]{*} f32[40,64] + f32[64] -> f32[30,64]"}) {
+                           "matmul f32[30,40]{*} f32[40,64] + f32[64] -> f32[30,64]",
+                           // Of weights without those that padding leaves nothing to do.
+                           "conv2d f32[2,5,1,7] f32[9,5,3,3]{*} padding=1",
+                           "conv2d f32[1,1,2,24] f32[5,3,24,17]{*} nhwc padding=2,1",
+                           "conv2d f32[1,1,1,1] f32[7,1,3,3]{*} padding=1",
+                           "conv2d f32[1,64,1,1] f32[32,64,3,3]{*} padding=1",
+                           "conv2d f32[1,1,1,24] f32[3,1,24,17]{*} nhwc padding=1,0",
+                           "conv2d f32[2,5,6,7] f32[9,5,1,1]{*} padding=1"}) {
     INFO(std::string(text));
     const Made made(text);
     Buffers buffers(made.spec.get(), made.kernel.get(), 4);

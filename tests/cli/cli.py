@@ -282,6 +282,17 @@ class Cli(unittest.TestCase):
                 self.assertIn(word, labels)
         self.assertIn("vzeroupper", self.text_of("asm", SMALL))
 
+    def test_code_for_other_cpus_is_disassembled(self):
+        report = self.json_of("asm", "matmul u8[16,64] i8[64,16] -> i32[16,16]", "--target", "avx512_amx")
+        self.assertEqual(report["isa"], "avx512_amx")
+
+    def test_files_that_are_no_specs(self):
+        with tempfile.TemporaryDirectory() as name:
+            path = pathlib.Path(name) / "t.mtab"
+            path.write_text("x")
+            self.assertIn("is a file, no Spec", self.text_of("run", path, exit_code=LIBRARY))
+            self.assertIn("unknown operation", self.text_of("run", "nosuchfile", exit_code=LIBRARY))
+
     def test_errors_point_at_the_text(self):
         text = "matmul f32[5,7] f99[7,9] -> f32[5,9]"
         stderr = self.text_of("synth", text, exit_code=LIBRARY)
@@ -450,6 +461,11 @@ class Explain(unittest.TestCase):
     def test_what_holds(self):
         self.assertEqual(self.json_of("explain", "--rounds", 1, "add f32[100000] f32[100000]")["bound"], "memory")
         self.assertEqual(self.json_of("explain", "--rounds", 1, "matmul f32[200,200] f32[200,200]")["bound"], "compute")
+        # What moves is apart from what computes.
+        for spec, near, copies in (("transpose f32[40,40]", False, True), ("relu f32[1000]", True, False),
+                                   ("matmul f32[64,48] f32[48,32]", True, True)):
+            resources = self.json_of("explain", "--rounds", 1, spec)["resources"]
+            self.assertEqual((resources["near"] > 0, resources["copies"] > 0), (near, copies), (spec, resources))
 
     def test_for_people_and_as_a_page(self):
         with tempfile.TemporaryDirectory() as folder:

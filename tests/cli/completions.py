@@ -68,6 +68,9 @@ class Completions(unittest.TestCase):
         self.assertEqual(self.bash("morello table "), {"info", "verify", "merge", "dump", "plot"})
         self.assertEqual(self.bash("morello bench --target avx2"), {"avx2", "avx2_vnni"})
         self.assertEqual(self.bash("morello emit --isa avx512_b"), {"avx512_bf16"})
+        self.assertEqual(self.bash("morello emit --isa avx2,avx512_b"), {"avx2,avx512_bf16"})
+        self.assertEqual(self.bash("morello emit --isa avx512_bf16,avx2,avx512_b"), set())  # is there already
+        self.assertIn("avx512,avx2", self.bash("morello emit --isa avx512,"))
         self.assertEqual(self.bash("morello synth --effort "), {"exact", "quick"})
         self.assertEqual(self.bash("morello precompute --effort q"), {"quick"})
         self.assertEqual(self.bash("morello completion "), {"bash", "zsh", "fish"})
@@ -86,6 +89,7 @@ class Completions(unittest.TestCase):
                 return {entry.split("\t")[0] for entry in found.splitlines()}
             self.assertEqual(complete("morello table p"), {"plot"})
             self.assertLessEqual({"avx2", "avx512"}, complete("morello synth --target "))
+            self.assertEqual(complete("morello emit --isa avx2,avx512_b"), {"avx2,avx512_bf16"})
             for command in COMMANDS:
                 self.assertLessEqual(options_of(command), complete(f"morello {command} --"), command)
 

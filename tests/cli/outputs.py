@@ -148,7 +148,7 @@ class Outputs(unittest.TestCase):
         broken = "no_such_operation f32[4]"
         for option, ending in (("run --output", ".npy"), ("asm --bytes", ""), ("explain --html", ""),
                                ("bench --export", ".csv"), ("emit --output", ".o"), ("emit -o k.o --header", ".h"),
-                               ("emit -o k.o --rust", ".rs")):
+                               ("emit -o k.o --rust", ".rs"), ("synth --save", ".mkrn")):
             command, *more = option.split()
             if command in LEFT_OUT:
                 continue
@@ -157,6 +157,13 @@ class Outputs(unittest.TestCase):
                     continue
                 done = self.run_tool([command, broken, *more, path], [1], cwd=self.folder)
                 self.assertIn(f"{path}: cannot be written", done.stderr, option)
+        done = self.run_tool(["synth", broken, "--save", "/dev/null"], [1])
+        self.assertIn("/dev/null: cannot be written: it is no regular file", done.stderr)
+        for command in (["precompute", "matmul f32[<=512,<=512] f32[<=512,<=512]", "--out"],
+                        ["synth", broken, "--cache"]):
+            path = self.folder / "no" / "made"
+            done = self.run_tool([*command, path], [3])
+            self.assertIn(f"{path}: cannot ", done.stderr, command)
         done = self.run_tool(["bench", broken, "--export", "x.txt"], [1])
         self.assertIn("x.txt: --export writes files that end with .csv or .json", done.stderr)
         done = self.run_tool(["bench", "relu f32[?<=4]", "--export", "x.csv"], [2], cwd=self.folder)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`morello emit` from outside: emit.py MORELLO CHECK_C QEMU CC...
+"""`morello emit` from outside: emit.py MORELLO CHECK_C THREADS_C QEMU CC...
 
 What it writes links without morello into programs of every kind, computes what check.c says, can be unwound
 from every instruction, and is the same bytes every time; what it refuses leaves no file behind.
@@ -13,8 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-MORELLO, CHECK = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
-QEMU, *CC = sys.argv[3:]
+MORELLO, CHECK, THREADS = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
+QEMU, *CC = sys.argv[4:]
 SKIP_EXIT = 77
 SPECS = [
     "odd = matmul f32[17,31] f32[31,47] -> f32[17,47]",
@@ -215,6 +215,27 @@ int main(void) {
         print("no AMX here: the program took other code")
 
 
+def threaded(work):
+    """The program brings the threads, whose number is no more than was asked for."""
+    product = "product = matmul f32[96,64] f32[64,80] -> f32[96,80]"
+    rows = "rows = matmul f32[?<=96,64] f32[64,80] -> f32[?,80]"
+    many = "many = add f32[60000] f32[60000] - f32[60000] + f32[60000] - f32[60000] + f32[60000] - f32[60000]"
+    must(MORELLO, "emit", "--threads", "3", product, rows, "-o", work / "threads.o", "--header", work / "threads.h")
+    must(MORELLO, "emit", "--threads", "2", many, "-o", work / "threads2.o", "--header", work / "threads2.h")
+    header = (work / "threads.h").read_text()
+    for part in ("#define PRODUCT_THREADS 3", "void *scratch, morello_parallel_for parallel_for, void *user);",
+                 "typedef void (*morello_parallel_for)", "brings up to PRODUCT_THREADS (3) threads"):
+        expect(part in header, f"the header lacks {part}:\n{header}")
+    expect("parallel_for" not in (work / "kernels.h").read_text(), "one thread, and a header that speaks of more")
+    must(*CC, "-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-I", work, THREADS,
+         work / "threads.o", work / "threads2.o", "-pthread", "-Wl,-z,text,--fatal-warnings", "-o", work / "threads")
+    must(*CC, "-x", "c++", "-std=c++11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", work / "threads.h")
+    if "avx2" in re.split(r"[\s,]+", must(MORELLO, "cpu")):
+        print(must(work / "threads"), end="")
+    done = run(MORELLO, "emit", "--threads", "2", product, "-o", work / "no.o", "--rust", work / "no.rs")
+    expect(done.returncode == 2 and "leave out --threads" in done.stdout, f"Rust with threads: {done.stdout}")
+
+
 def named(work):
     text = must(MORELLO, "emit", SMALL, "--isa", "avx2,avx512_bf16,avx2_vnni", "--prefix", "my_", "-o", work / "a.o",
                 "--header", work / "a.h")
@@ -306,7 +327,7 @@ def main():
             print("skipped: the tool was built without libelf (Debian: libelf-dev)")
             sys.exit(1 if failures else SKIP_EXIT)
         emit(work, *SPECS)
-        for test in (compiled, inspected, runs, tiled, the_same_again, named, refused):
+        for test in (compiled, inspected, runs, tiled, the_same_again, threaded, named, refused):
             test(work)
     print(f"{len(failures)} failures")
     sys.exit(1 if failures else 0)

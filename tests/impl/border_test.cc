@@ -5,6 +5,7 @@
 
 #include "../support/action_tree.hh"
 #include "../support/graph_tree.hh"
+#include "../support/random_windows.hh"
 #include "spec/border.hh"
 #include "spec/roles.hh"
 
@@ -12,28 +13,6 @@ namespace morello {
 namespace {
 
 using namespace testing;
-
-/// A pool with windows, steps, dilations and padding of any size; "" if it is none.
-std::string random_pool(Random& random) {
-  const bool average = chance(random, 40), nhwc = chance(random, 30);
-  const u32 rows = pick(random, 1, 3), columns = pick(random, 1, 4);
-  auto two = [&](const char* name, u32 a, u32 b) {
-    return std::string(" ") + name + '=' + std::to_string(a) + ',' + std::to_string(b);
-  };
-  const std::string h = std::to_string(pick(random, 2, 9)), w = std::to_string(pick(random, 2, 9));
-  std::string text = average              ? "avg_pool f32["
-                     : chance(random, 70) ? "max_pool f32["
-                                          : "max_pool i8[";
-  text += nhwc ? "1," + h + ',' + w + ",3]" : "1,3," + h + ',' + w + ']';
-  text += two("window", rows, columns);
-  text += two("stride", pick(random, 1, 3), pick(random, 1, 3));
-  if (chance(random, 30)) text += two("dilation", pick(random, 1, 2), pick(random, 1, 2));
-  text += " padding=";
-  for (u32 most : {rows, columns, rows, columns})
-    text += std::to_string(pick(random, 0, most)) + ',';
-  text.pop_back();
-  return text + (nhwc ? " nhwc" : "");
-}
 
 /// The next one that there is, and that has borders, and no window that is none: cuts take those
 /// for the plain dimensions that they are.

@@ -11,6 +11,7 @@
 #include "spec/statement.hh"
 #include "support/graph_reference.hh"
 #include "support/random_graph.hh"
+#include "support/random_windows.hh"
 #include "support/reference.hh"
 #include "support/scale.hh"
 
@@ -149,6 +150,11 @@ constexpr std::string_view kGraphs[] = {
     "conv2d f32[1,3,5,5] f32[4,3,1,1]",
     "max_pool f32[2,3,8,6] window=2 stride=2",
     "conv2d f32[2,3,7,6] f32[4,3,3,2] padding=1",
+    "conv2d f32[2,3,1,5] f32[4,3,3,3] padding=1",
+    "conv2d f32[1,6,3,7] f32[6,1,3,3] groups=6 dilation=2,1 padding=1",
+    "conv2d f32[2,6,5,6] f32[4,3,1,1] groups=2 padding=1,3,0,2 stride=2,3",
+    "conv2d f32[1,3,9,8] f32[4,3,3,2] padding=4,3 stride=2,3 dilation=4,3",
+    "w f32[4,3,1,1]; y = relu w; conv2d f32[1,3,4,4] y padding=1 -> relu -> mul 2",
     "conv2d f32[1,6,7,6] f32[6,1,3,3] groups=6 padding=2,1 dilation=1,2",
     "conv2d f32[2,7,6,3] f32[3,2,3,4] nhwc padding=1,0,2,3 stride=2 + f32[4] -> relu",
     "max_pool f32[2,3,8,6] window=3,2 stride=2 padding=1,0",
@@ -178,6 +184,19 @@ TEST_CASE("graph: they compute what their nodes mean, and print as themselves") 
     CHECK(again == s);
     CHECK(print(again) == printed);
   }
+}
+
+TEST_CASE("graph: random windows compute what they mean") {
+  int good = 0;
+  for (u32 seed = 1; seed <= 3000; seed++) {
+    Random random(seed);
+    const Result<Statement> s = parse(seed % 2 ? random_convolution(random) : random_pool(random));
+    if (!s) continue;
+    INFO("seed " << seed << ": " << print(*s));
+    REQUIRE(wrong(*s, seed) == "");
+    good++;
+  }
+  CHECK(good > 1500);
 }
 
 TEST_CASE("graph: heads are what their parts are, whatever order they are written in") {
@@ -368,6 +387,12 @@ TEST_CASE("graph: what is wrong is said where it is") {
       {"softmax f32[3,4] axis=0,0", MORELLO_INVALID_SHAPE, 1, 18, "twice"},
       {"softmax f32[3,4]", MORELLO_SYNTAX_ERROR, 1, 17, "expected axis="},
       {"softmax f32[3,4] axis=0 axis=1", MORELLO_SYNTAX_ERROR, 1, 25, "axis is there twice"},
+      {"conv2d f32[1,3,9,9] f32[4,3,3,3] pad=1", MORELLO_SYNTAX_ERROR, 1, 34,
+       "conv2d has no parameter 'pad'; it has stride=, dilation=, padding=, groups=, nhwc"},
+      {"y = relu f32[4] axis=1; neg y", MORELLO_SYNTAX_ERROR, 1, 17,
+       "relu has no parameter 'axis'"},
+      {"Softmax f32[3,4] axis=1", MORELLO_SYNTAX_ERROR, 1, 1, "did you mean 'softmax'?"},
+      {"y = layer_norm f32[3,4] axis=1; neg y", MORELLO_SYNTAX_ERROR, 1, 5, "mean 'layernorm'?"},
       {"softmax f32[3,4] axis=1 -> f32[3,5]", MORELLO_INVALID_SHAPE, 1, 34,
        "that of the result has size 4"},
       {"pow f32[3] 5", MORELLO_UNSUPPORTED, 1, 12, "valid are 0.5, -0.5, -1, 1, 2, 3 and 4"},
@@ -385,10 +410,21 @@ TEST_CASE("graph: what is wrong is said where it is") {
        "is one width"},
       {"conv2d f32[1,3,5,5] f32[4,3,3,3] padding=-1", MORELLO_INVALID_SHAPE, 1, 34, "at least 0"},
       {"conv2d f32[1,3,5,5] f32[4,3,3,3] padding=70000", MORELLO_INVALID_SHAPE, 1, 34, "65535"},
-      {"conv2d f32[1,3,1,5] f32[4,3,3,3] padding=1", MORELLO_UNSUPPORTED, 1, 1, "one window"},
-      {"conv2d f32[1,3,5,5] f32[4,3,1,1] padding=1", MORELLO_UNSUPPORTED, 1, 1, "one element"},
-      {"conv2d f32[1,3,9,9] f32[4,3,3,3] padding=1 stride=2 dilation=2", MORELLO_UNSUPPORTED, 1, 1,
-       "dilation above 1"},
+      {"conv2d f32[1,3,2,5] f32[4,3,2,2] padding=3,0,0,0 stride=9", MORELLO_UNSUPPORTED, 1, 1,
+       "axis 2 lie in its padding"},
+      {"max_pool f32[1,3,2,5] window=1 padding=1 stride=9", MORELLO_UNSUPPORTED, 1, 1,
+       "axis 2 lie in its padding"},
+      {"max_pool f32[1,3,1,5] window=1 padding=7,0,0,0 stride=4", MORELLO_UNSUPPORTED, 1, 1,
+       "valid are those that have an element"},
+      {"conv2d f32[1,3,19,9] f32[4,3,3,3] padding=1 stride=2 dilation=3", MORELLO_UNSUPPORTED, 1, 1,
+       "one divides the other"},
+      {"conv2d f32[1,3,1,6] f32[4,3,3,3] padding=2", MORELLO_UNSUPPORTED, 1, 1,
+       "3 windows have one element inside"},
+      {"max_pool f32[1,3,1,6] window=1 padding=1", MORELLO_UNSUPPORTED, 1, 1,
+       "valid is one window"},
+      {"max_pool f32[1,1,65536,1] window=1 padding=1,0", MORELLO_UNSUPPORTED, 1, 1, "65535"},
+      {"w f32[4,3,3,3]; y = relu w; conv2d f32[1,3,1,5] w padding=1 + y", MORELLO_UNSUPPORTED, 1,
+       49, "padding leaves 1 of 3 along axis 2"},
       {"conv2d f32[1,3,5,5] f32[4,3,9,3] padding=1", MORELLO_INVALID_SHAPE, 1, 1, "padding of 2"},
       {"conv2d f32[1,3,5,5] f32[4,2,3,3]", MORELLO_INVALID_SHAPE, 1, 21, "it must be 3"},
       {"conv2d f32[1,3,5,5] f32[4,1,3,3] groups=2", MORELLO_INVALID_SHAPE, 1, 1, "do not divide"},

@@ -4,6 +4,7 @@
 #include <xbyak/xbyak.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -258,11 +259,14 @@ class Assembly : public Writer {
     return true;
   }
 
-  /// From C's arguments (operands, the size if there is one, scratch) to a kernel's: an array of
-  /// operands, scratch, no executor, the size. Of another size than 1 to the largest it returns -2.
+  /// From C's arguments (operands, the size if there is one, scratch, with threads parallel_for and
+  /// user) to a kernel's: an array of operands, scratch, an executor or none, the size. Of another
+  /// size than 1 to the largest it returns -2.
   void pass_operands(Xbyak::Label& kernel) {
     const Xbyak::Reg64 arguments[] = {rdi, rsi, rdx, rcx, r8, r9};
-    const uint32_t room = 8 * count_ + (count_ % 2 == 0 ? 8 : 0);  // calls align the stack to 16
+    const bool threaded = function_.threads > 1;
+    const uint32_t slots = count_ + (threaded ? sizeof(morello_executor) / 8 : 0);
+    const uint32_t room = 8 * slots + (slots % 2 == 0 ? 8 : 0);  // calls align the stack to 16
     uint32_t below = 0;  // on the stack, below the return address
     const auto load = [&](const Xbyak::Reg64& to, uint32_t i) {
       if (i >= std::size(arguments))
@@ -284,11 +288,29 @@ class Assembly : public Writer {
       if (i >= std::size(arguments)) load(rax, i);
       mov(qword[rsp + static_cast<int>(8 * i)], i < std::size(arguments) ? arguments[i] : rax);
     }
+    const uint32_t scratch = count_ + (sized ? 1 : 0);
+    const auto executor = [&](size_t offset) {
+      return qword[rsp + static_cast<int>(8 * count_ + offset)];
+    };
+    if (threaded) {
+      mov(executor(offsetof(morello_executor, struct_size)), sizeof(morello_executor));
+      load(rax, scratch + 1);
+      mov(executor(offsetof(morello_executor, parallel_for)), rax);
+      load(rax, scratch + 2);
+      mov(executor(offsetof(morello_executor, user)), rax);
+    }
     if (sized) load(rax, count_);
-    load(rsi, count_ + (sized ? 1 : 0));
+    load(rsi, scratch);
     if (sized) mov(rcx, rax);
     mov(rdi, rsp);
-    xor_(edx, edx);
+    if (threaded) {
+      lea(rax, executor(0));
+      mov(rdx, executor(offsetof(morello_executor, parallel_for)));
+      test(rdx, rdx);
+      cmovnz(rdx, rax);
+    } else {
+      xor_(edx, edx);
+    }
     call(kernel);
     xor_(eax, eax);
     free_room(room);

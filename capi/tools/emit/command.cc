@@ -239,6 +239,7 @@ int Emission::add_variant(const Request& request, int32_t isa, Function* functio
         morello_spec_at_size(job->spec.get(), 1, &smallest, &error) != MORELLO_OK)
       return report_error(arguments, request.text, ErrorPtr(error).get());
     function->smallest.reset(smallest);
+    function->threads = arguments.threads;
     function->text = job->text;
     function->spec = std::move(job->spec);
     function->name =
@@ -343,6 +344,7 @@ void Emission::report(const std::string& what) const {
       }
       all.push_back({{"name", f.name}, {"spec", f.text}, {"variants", variants}});
       if (f.largest != 0) all.back()["largest_size"] = f.largest;
+      if (f.threads > 1) all.back()["threads"] = f.threads;
     }
     print_json({{"file", arguments_.output}, {"header", arguments_.header}, {"functions", all}});
     return;
@@ -366,6 +368,8 @@ int Emission::run() {
   if (!is_identifier(arguments_.prefix))
     return usage_error(
         fmt::format("--prefix: {} is no beginning of a C name", in_quotes(arguments_.prefix)));
+  if (arguments_.threads > 1 && !arguments_.rust.empty())
+    return usage_error("--rust is of functions for one thread; leave out --threads, or --rust");
   if (const int exit_code = check_files(); exit_code != kExitOk) return exit_code;
   if (const int exit_code = read_isas(); exit_code != kExitOk) return exit_code;
   if (const int exit_code = read_requests(); exit_code != kExitOk) return exit_code;
@@ -418,6 +422,8 @@ CLI::App* add_emit_command(CLI::App* app, Arguments* arguments) {
   command
       ->add_flag("--shared", arguments->shared, "write a shared library, by the linker ($LD, ld)")
       ->excludes(static_lib);
+  add_whole(command, "--threads", "most threads that a function asks its caller for (default 1)",
+            {1, 1024}, &arguments->threads);
   add_whole(command, "--search-threads", "threads that search (default 1; 0: one per processor)",
             {0, 1024}, &arguments->search_threads);
   command

@@ -103,6 +103,7 @@ class Declarations {
 
   void add_constants() {
     if (f_.largest != 0) add("#define {}_LARGEST_SIZE {}\n", capitals_, f_.largest);
+    if (f_.threads > 1) add("#define {}_THREADS {}\n", capitals_, f_.threads);
     add("#define {}_SCRATCH_BYTES {}\n", capitals_, scratch_bytes(f_));
     add("#define {}_SCRATCH_ALIGNMENT {}\n", capitals_,
         morello_kernel_scratch_alignment(f_.variants.front().kernel.get()));
@@ -149,6 +150,11 @@ class Declarations {
     add(" *  @param scratch  {}_SCRATCH_BYTES ({}) bytes for this call alone, aligned to {}{}\n",
         capitals_, scratch, morello_kernel_scratch_alignment(f_.variants.front().kernel.get()),
         scratch == 0 ? ": may be NULL" : "");
+    if (f_.threads > 1)
+      add(" *  @param parallel_for  brings up to {}_THREADS ({}) threads; NULL: all runs on this "
+          "one\n"
+          " *  @param user  passed to it\n",
+          capitals_, f_.threads);
     add(" *  @return 0, or -1 if this CPU can run none of {}{}: then nothing was done. */\n",
         fmt::join(isas_, ", "), f_.largest != 0 ? ", or -2 if there is no such size" : "");
   }
@@ -158,7 +164,8 @@ class Declarations {
     for (uint32_t i = 0; i < count_; i++)
       all += fmt::format("{}{} *{}, ", is_output(f_, i) ? "" : "const ", c_type(tensor(i).dtype),
                          operand(i));
-    return all + (f_.largest != 0 ? "int64_t size, " : "") + "void *scratch";
+    return all + (f_.largest != 0 ? "int64_t size, " : "") + "void *scratch" +
+           (f_.threads > 1 ? ", morello_parallel_for parallel_for, void *user" : "");
   }
 
   void add_pack(uint32_t index) {
@@ -208,6 +215,18 @@ constexpr const char* kConventions =
  */
 )";
 
+/// The same in every header, so that programs may have several.
+constexpr const char* kParallelFor = R"(
+#ifndef MORELLO_PARALLEL_FOR
+#define MORELLO_PARALLEL_FOR
+/** How a function gets its threads, as often in a call as it has loops for them: it calls
+ *  fn(arg, i) once for each i in [0, count), on any threads, in any order, also one after another,
+ *  and returns when all calls have returned. Must not throw. */
+typedef void (*morello_parallel_for)(void *user, size_t count,
+                                     void (*fn)(void *arg, size_t index), void *arg);
+#endif
+)";
+
 }  // namespace
 
 std::string in_capitals(std::string name) {
@@ -222,8 +241,11 @@ std::string make_header(const std::vector<Function>& functions) {
   std::string text =
       fmt::format("/* Kernels for tensor computations, made by `morello emit` {}.\n{}",
                   morello_version_string(), kConventions);
-  text += fmt::format("#ifndef {}\n#define {}\n\n#include <stdint.h>\n\n", guard, guard);
+  text += fmt::format("#ifndef {}\n#define {}\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
+                      guard, guard);
   text += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
+  if (std::any_of(functions.begin(), functions.end(), [](const auto& f) { return f.threads > 1; }))
+    text += kParallelFor;
   for (const Function& f : functions) text += "\n" + Declarations(f).text();
   text += "\n#ifdef __cplusplus\n}\n#endif\n\n";
   return text + fmt::format("#endif /* {} */\n", guard);

@@ -27,6 +27,7 @@ struct Function {
   std::vector<Variant> variants;  // the most wanted first
   int64_t largest = 0;            // of a run-time size; 0: there is none
   SpecPtr smallest;               // of size 1, where there is one
+  uint32_t threads = 1;           // that it may ask its caller for
 };
 
 /// "a", "b", .. in the order of the Spec, and "out"; of several outputs "out0", "out1", ..

@@ -221,6 +221,7 @@ class KernelEmitter {
         set_home(homes_[c], as_.rdi, 8 * static_cast<i64>(cursor.value), true);
       else
         set_home(homes_[c], as_.rsi, static_cast<i64>(cursor.value), false);
+      as_.advance(homes_[c], cursor.begin);
     }
   }
 
