@@ -20,11 +20,31 @@ u64 resident_lines(const Spec& spec, const Operand& operand, Level cache) {
   return f.runs == 1 ? f.lines : std::max(f.lines, f.runs << alias);
 }
 
+namespace {
+
+/// Products of an element; 0: none.
+u64 products_of_each(const Spec& spec, int operand) {
+  const Stage& reader = reader_of(spec, operand);
+  if (reader.op != Op::kMulAdd) return 0;
+  const DimMask dims = static_cast<DimMask>(dims_of(spec, reader.in[0]) |
+                                            dims_of(spec, reader.in[1]) | reader.reduce);
+  return points_of(spec, dims) / elements(spec, spec.operand[operand]);
+}
+
+}  // namespace
+
 bool divides_places(const Spec& spec, const ActionContext& context) {
   if (spec.diagonal.used() || !border_cut(spec)) return false;
   if (!context.restricts(Restriction::kFewTiles)) return true;
-  const Operand& x = spec.operand[bordered_operand(spec)];
+  // Where vectors of products run along places, parts have odd numbers of these; and where products
+  // are many, a copy costs little beside them.
+  constexpr u64 kManyProducts = 32;
+  const int bordered = bordered_operand(spec);
+  const u64 products = products_of_each(spec, bordered);
+  if (products > 0 && has_dim(bordered_dims(spec), unit_dim(spec.out()))) return false;
+  const Operand& x = spec.operand[bordered];
   if (footprint(spec, x).bytes <= context.target->at(Level::kL1).bytes / 4) return true;
+  if (products > kManyProducts) return false;
   DimMask others = parallel_dims(spec);
   for (const Window& w : spec.window)
     if (w.used()) others = static_cast<DimMask>(others & ~(1u << w.outer | 1u << w.inner));

@@ -226,9 +226,9 @@ void drop_unit_dims(Spec& spec, Binding* binding);
 /// tile.
 Spec tile(const Spec& spec, int dim, u32 size, Binding* binding);
 void tile(const Spec& spec, int dim, u32 size, Spec& child, Binding* binding);
-/// Makes `part`, of which sizes and windows are those of a part of `whole` that differs along
-/// `dim`, and all else is as there, canonical.
-void become_part(const Spec& whole, int dim, Spec& part, Binding* binding);
+/// Makes `part`, of which sizes and windows are those of a part of `whole`, and all else is as
+/// there, canonical.
+void become_part(const Spec& whole, Spec& part, Binding* binding);
 /// False where a tile would start inside a block of a layout, or parts differ in their borders, or
 /// in what the diagonal keeps.
 bool may_tile(const Spec& spec, int dim, u32 size);

@@ -115,9 +115,11 @@ void tile(const Spec& spec, int dim, u32 size, Spec& child, Binding* binding) {
   assert_canonical_at_times(child);
 }
 
-void become_part(const Spec& whole, int dim, Spec& part, Binding* binding) {
-  for (int o = 0; o < part.operand_count; o++)
-    if (has_dim(part.operand[o].dims, dim)) shrink(whole, part, dim, part.operand[o]);
+void become_part(const Spec& whole, Spec& part, Binding* binding) {
+  for (int d = 0; d < part.rank; d++)
+    for (int o = 0; o < part.operand_count; o++)
+      if (part.size[d] != whole.size[d] && has_dim(part.operand[o].dims, d))
+        shrink(whole, part, d, part.operand[o]);
   drop_unit_dims(part, binding);
   if (part.rank < whole.rank) end_sums(part);
 }
