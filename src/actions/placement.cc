@@ -15,9 +15,17 @@ u64 resident_lines(const Spec& spec, const Operand& operand, Level cache) {
   constexpr u32 kLinesOfPage = 3;  // log2
   Footprint f = footprint(spec, operand);
   // One way of an L1 is a page, one of an L2 is up to 64 KiB.
-  u32 alias = cache == Level::kL1 ? std::min(operand.alias, kMaxAliasL1) : operand.alias;
+  const u32 most = cache == Level::kL1 ? kMaxAliasL1 : kMaxAlias;
+  u32 alias = std::min<u32>(run_alias(operand), most);
   if (operand.far == kPaged) alias = std::max(alias, kLinesOfPage);
-  return f.runs == 1 ? f.lines : std::max(f.lines, f.runs << alias);
+  if (f.runs == 1) return f.lines;
+  u64 rows = 0;  // of windows
+  if (const u32 shift = std::min<u32>(window_alias(operand), most)) {
+    rows = u64{1} << shift;
+    const PhysicalDims sizes = physical_dims(spec, operand);
+    for (int i = slowest_window(spec, operand); i >= 0; i--) rows *= sizes.size[i];
+  }
+  return std::max({f.lines, f.runs << alias, rows});
 }
 
 namespace {
