@@ -15,16 +15,44 @@ u64 resident_lines(const Spec& spec, const Operand& operand, Level cache) {
   constexpr u32 kLinesOfPage = 3;  // log2
   Footprint f = footprint(spec, operand);
   // One way of an L1 is a page, one of an L2 is up to 64 KiB.
-  u32 alias = cache == Level::kL1 ? std::min(operand.alias, kMaxAliasL1) : operand.alias;
+  const u32 most = cache == Level::kL1 ? kMaxAliasL1 : kMaxAlias;
+  u32 alias = std::min<u32>(run_alias(operand), most);
   if (operand.far == kPaged) alias = std::max(alias, kLinesOfPage);
-  return f.runs == 1 ? f.lines : std::max(f.lines, f.runs << alias);
+  if (f.runs == 1) return f.lines;
+  u64 rows = 0;  // of windows
+  if (const u32 shift = std::min<u32>(window_alias(operand), most)) {
+    rows = u64{1} << shift;
+    const PhysicalDims sizes = physical_dims(spec, operand);
+    for (int i = slowest_window(spec, operand); i >= 0; i--) rows *= sizes.size[i];
+  }
+  return std::max({f.lines, f.runs << alias, rows});
 }
+
+namespace {
+
+/// Products of an element; 0: none.
+u64 products_of_each(const Spec& spec, int operand) {
+  const Stage& reader = reader_of(spec, operand);
+  if (reader.op != Op::kMulAdd) return 0;
+  const DimMask dims = static_cast<DimMask>(dims_of(spec, reader.in[0]) |
+                                            dims_of(spec, reader.in[1]) | reader.reduce);
+  return points_of(spec, dims) / elements(spec, spec.operand[operand]);
+}
+
+}  // namespace
 
 bool divides_places(const Spec& spec, const ActionContext& context) {
   if (spec.diagonal.used() || !border_cut(spec)) return false;
   if (!context.restricts(Restriction::kFewTiles)) return true;
-  const Operand& x = spec.operand[bordered_operand(spec)];
+  // Where vectors of products run along places, parts have odd numbers of these; and where products
+  // are many, a copy costs little beside them.
+  constexpr u64 kManyProducts = 32;
+  const int bordered = bordered_operand(spec);
+  const u64 products = products_of_each(spec, bordered);
+  if (products > 0 && has_dim(bordered_dims(spec), unit_dim(spec.out()))) return false;
+  const Operand& x = spec.operand[bordered];
   if (footprint(spec, x).bytes <= context.target->at(Level::kL1).bytes / 4) return true;
+  if (products > kManyProducts) return false;
   DimMask others = parallel_dims(spec);
   for (const Window& w : spec.window)
     if (w.used()) others = static_cast<DimMask>(others & ~(1u << w.outer | 1u << w.inner));

@@ -9,6 +9,7 @@
 
 #include "codegen/asks.hh"
 #include "codegen/nest.hh"
+#include "codegen/place.hh"
 #include "codegen/routines.hh"
 #include "codegen/tile_sizes.hh"
 #include "cost/microkernel.hh"
@@ -20,32 +21,6 @@
 
 namespace morello {
 namespace {
-
-/// One operand of a node: where it is, seen through the node's dimensions.
-struct Place {
-  bool in_registers = false;
-  u16 first_register = 0;
-  CursorId cursor = 0;
-  /// How often loops read what is in memory before they go on; 0: L2 holds it.
-  u64 passes = 0;
-  bool comes_by_itself = false;  // it does not, and yet caches that are shared may
-  View view;                     // elements
-};
-using Places = std::array<Place, kMaxOperands>;
-using Buffers = std::array<Place, kMaxBuffers>;  // new ones of a node
-
-/// What an emitter sees of a Spec: equal code, equal bytes.
-Spec in_code(const Spec& spec) {
-  Spec s = spec;
-  s.serial = false;
-  for (int o = 0; o < s.operand_count; o++) {
-    Operand& x = s.operand[o];
-    if (x.level == Level::kRegister) continue;
-    x.level = Level::kL1;
-    forget_pitch(x);
-  }
-  return s;
-}
 
 /// What loops read more often than this is asked for too often.
 constexpr u64 kMostPasses = 4;
@@ -68,7 +43,8 @@ class Planner {
       const Operand& x = spec.operand[o];
       const u64 bytes = footprint(spec, x).bytes, near = target_.at(Level::kL2).bytes;
       const bool few = volume(spec) < kFewUses * elements(spec, x);
-      places[o].passes = bytes > (few ? near : near / 2);
+      const u64 streamed = contraction_of(spec) ? near : 8 * near;
+      places[o].passes = bytes > (few ? streamed : near / 2);
       places[o].comes_by_itself = few && bytes <= 8 * near;
     }
     std::vector<PlanId> body;
@@ -272,21 +248,26 @@ class Planner {
     const Spec& spec = tree_.nodes[id].spec;
     for (int o = 0; o < spec.operand_count; o++) {
       const Operand& operand = spec.operand[o];
-      if (!has_dim(operand.dims, along)) continue;
-      if (places[o].in_registers) return fail(id, "its loop tiles a register tile");
-      const DimView& dim = places[o].view.dim[along];
-      if (size % dim.aligned() != 0) return fail(id, "its tile starts inside a block");
-      const i64 bytes =
-          elements_to_rest(spec, o, dim, along, size) * static_cast<i64>(size_of(operand.dtype));
+      if (has_dim(operand.dims, along)) {
+        if (places[o].in_registers) return fail(id, "its loop tiles a register tile");
+        if (size % places[o].view.dim[along].aligned() != 0)
+          return fail(id, "its tile starts inside a block");
+      }
+      const i64 bytes = bytes_to_part(spec, places, o, along, size, false) -
+                        bytes_to_part(spec, places, o, along, size, true);
       if (bytes != 0) steps.push_back({places[o].cursor, bytes});
     }
     return true;
   }
 
-  /// A loop of one trip, and what is left.
+  /// A loop of one trip, and what is left; inside of another, where the first part begins later.
   bool add_kind(NodeId id, const Divide& divide, const Places& places, std::vector<PlanId>& out) {
     const ImplNode& node = tree_.nodes[id];
-    PlanLoop made{1, {}, {}, {}, {}};
+    PlanLoop begin{1, {}, {}, {}, {}}, made{1, {}, {}, {}, {}};
+    for (int o = 0; o < node.spec.operand_count; o++)
+      if (const i64 bytes = bytes_to_part(node.spec, places, o, divide.dim, divide.size, true);
+          bytes != 0)
+        begin.steps.push_back({places[o].cursor, bytes});
     const size_t walks = walks_.size();
     if (!add_steps(id, divide.dim, divide.size, places, made.steps)) return false;
     step_asks(node.children[0].node, made.steps);
@@ -294,7 +275,13 @@ class Planner {
         !add_child(id, node.children[1], places, nullptr, made.rest))
       return false;
     follow(walks, made);
-    out.push_back(add(std::move(made)));
+    const PlanId parts = add(std::move(made));
+    if (begin.steps.empty()) {
+      out.push_back(parts);
+    } else {
+      begin.rest.push_back(parts);
+      out.push_back(add(std::move(begin)));
+    }
     return true;
   }
 

@@ -179,11 +179,23 @@ void leave_out_masked(const Spec& spec, const Operand& x, Footprint& f) {
   f.lines = x.windows ? 0 : std::min(f.lines, kept * size_of(x.dtype) / kLineBytes);
 }
 
+/// Operands of which windows with borders may leave out what no place of them has inside. Bits.
+u8 partly_met(const Spec& spec) {
+  u8 some = 0;
+  const int bordered = bordered_operand(spec);
+  if (bordered < 0 || has_whole_places(spec)) return some;
+  const DimMask dims = static_cast<DimMask>(bordered_dims(spec) & spec.reduced());
+  for (int o = 0; o < spec.operand_count; o++)
+    if (o != bordered && (spec.operand[o].dims & dims) != 0) some = static_cast<u8>(some | 1u << o);
+  return some;
+}
+
 }  // namespace
 
 Bounds::Traffic Bounds::traffic(const Spec& spec, i64 products) const {
   // Whatever its program, every line of an operand comes once from each level it has to pass.
   Traffic t;
+  const u8 unmet = partly_met(spec);
   for (int o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];
     if (x.level < Level::kL2) continue;
@@ -193,6 +205,7 @@ Bounds::Traffic Bounds::traffic(const Spec& spec, i64 products) const {
       f.runs = least_lines(spec, x, f.runs);
       f.lines = least_lines(spec, x, f.lines);
     }
+    if (has_dim(unmet, o)) f = {};
     if (spec.diagonal.used()) leave_out_masked(spec, x, f);
     i64 times = x.access == Access::kIn ? 1 : 2;
     auto price = [&](Level level) {
@@ -446,8 +459,8 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
   const bool only_tile = spec.operand_count == 1 && spec.out().level == Level::kRegister;
   if (is_single(spec) ? only_tile || register_input(spec) >= 0 : is_step_of_tile(spec))
     return leaf(spec);
-  const bool parts =
-      !is_chain(spec) || spec.diagonal.used() || (spec.window[0].used() && !contraction_of(spec));
+  const bool parts = !is_chain(spec) || spec.diagonal.used() || bordered_operand(spec) >= 0 ||
+                     (spec.window[0].used() && !contraction_of(spec));
   std::optional<ContractionBound> work;
   if (!parts && contraction_of(spec)) work.emplace(spec, target_, rates_);
   Traffic once = traffic(spec, work ? work->units() : kInfinite);

@@ -125,7 +125,7 @@ u32 outer_product_extra(const Spec& spec, const Target& t) {
 
 /// Of runs of an operand, which fold into sets of L1, so many have room for a line of each.
 u64 room_in_sets(const Spec& spec, const Operand& x, u8 along, const Target& t) {
-  int fold = x.alias;
+  int fold = run_alias(x);
   if (x.contig > 1) {  // runs are next to each other
     const u64 lines = whole_lines(u64{spec.size[along]} * size_of(x.dtype));
     fold = lines == 0 ? 0 : std::countr_zero(lines);

@@ -183,13 +183,13 @@ class Interpreter {
   bool run_kind(NodeId id, const Divide& divide, const Places& places) {
     const ImplNode& node = tree_.nodes[id];
     const Spec& spec = node.spec;
-    Places rest = places;
-    for (int o = 0; o < spec.operand_count; o++)
-      if (has_dim(spec.operand[o].dims, divide.dim))
-        rest[o].offset +=
-            elements_to_rest(spec, o, rest[o].view.dim[divide.dim], divide.dim, divide.size);
-    return run_child(node, node.children[0], places, nullptr) &&
-           run_child(node, node.children[1], rest, nullptr);
+    for (bool first : {true, false}) {
+      Places part = places;
+      for (int o = 0; o < spec.operand_count; o++)
+        part[o].offset += elements_to_part(spec, o, part[o].view, divide.dim, divide.size, first);
+      if (!run_child(node, node.children[first ? 0 : 1], part, nullptr)) return false;
+    }
+    return true;
   }
 
   bool run_kind(NodeId id, const Mask& mask, const Places& places) {

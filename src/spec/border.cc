@@ -132,6 +132,7 @@ struct WindowPlaces {
   Ref operand = 0;
   u8 dim = 0, reduced = 0;
   u32 size = 0, depth = 0;
+  u32 block = 1;  // the largest of the reduced dimension that another operand has
   i64 step = 0, dilation = 0, before = 0, axis = 0;
 };
 
@@ -148,11 +149,16 @@ std::optional<WindowPlaces> bordered_places(const Spec& spec) {
     std::swap(p.step, p.dilation);
   }
   const Stage& reader = reader_of(spec, o);
-  if (!has_dim(parallel_dims(spec), p.dim) || !has_dim(reader.reduce, p.reduced) ||
-      reader.op == Op::kMulAdd)
+  if (!has_dim(parallel_dims(spec), p.dim) || !has_dim(reader.reduce, p.reduced))
     return std::nullopt;
-  for (int other = 0; other < spec.operand_count; other++)
-    if (other != o && has_dim(spec.operand[other].dims, p.reduced)) return std::nullopt;
+  for (int s = 0; s < spec.stage_count; s++)
+    if (&spec.stage[s] != &reader && has_dim(spec.stage[s].reduce, p.reduced)) return std::nullopt;
+  for (int other = 0; other < spec.operand_count; other++) {
+    const Operand& x = spec.operand[other];
+    if (other == o || !has_dim(x.dims, p.reduced)) continue;
+    if (x.windows != 0 || x.access != Access::kIn) return std::nullopt;
+    p.block = std::max(p.block, x.layout.block_of(p.reduced));
+  }
   p.size = spec.size[p.dim], p.depth = spec.size[p.reduced];
   p.before = window.before;
   p.axis = axis_size(spec, spec.operand[o], window.outer);
@@ -162,6 +168,7 @@ std::optional<WindowPlaces> bordered_places(const Spec& spec) {
 /// `count` places from `first` on: where they begin in the axis, and what is left of each.
 struct PlacesPart {
   i64 begin = 0, before = 0, after = 0, depth = 0;
+  i64 skipped = 0;  // elements of each place in front of them
 };
 
 std::optional<PlacesPart> part_of(const WindowPlaces& w, u32 first, u32 count) {
@@ -169,8 +176,8 @@ std::optional<PlacesPart> part_of(const WindowPlaces& w, u32 first, u32 count) {
   if (count == 1) {
     const i64 skipped = at < 0 ? (-at + w.dilation - 1) / w.dilation : 0;
     const i64 end = std::min(i64{w.depth}, (w.axis - at + w.dilation - 1) / w.dilation);
-    if (w.axis <= at || end <= skipped) return std::nullopt;
-    return PlacesPart{at + skipped * w.dilation, 0, 0, end - skipped};
+    if (w.axis <= at || end <= skipped || skipped % w.block != 0) return std::nullopt;
+    return PlacesPart{at + skipped * w.dilation, 0, 0, end - skipped, skipped};
   }
   const i64 end = at + w.step * (count - 1) + w.dilation * (w.depth - 1) + 1;
   PlacesPart part{std::max(at, i64{0}), std::max(-at, i64{0}), std::max(end - w.axis, i64{0}),
@@ -212,15 +219,25 @@ PaddedPart part_of_places(const Spec& spec, u8 dim, u32 size, bool first) {
   Window& window = part.spec.window[w.window];
   window.before = static_cast<u16>(cut.before);
   window.after = static_cast<u16>(cut.after);
-  become_part(spec, dim, part.spec, &part.binding);
+  become_part(spec, part.spec, &part.binding);
   assert_canonical(part.spec);
   return part;
 }
 
-i64 elements_to_rest(const Spec& spec, int operand, const DimView& view, u8 dim, u32 size) {
+i64 elements_to_part(const Spec& spec, int operand, const View& view, u8 dim, u32 size,
+                     bool first) {
+  const DimMask dims = spec.operand[operand].dims;
   const std::optional<WindowPlaces> w = bordered_places(spec);
-  if (!w || w->operand != operand || w->dim != dim) return view.at(size);
-  return part_of(*w, size, w->size - size)->begin * (view.stride[0] / w->step);
+  const bool places = w && w->dim == dim;
+  if (places && w->operand == operand)
+    return first ? 0
+                 : part_of(*w, size, w->size - size)->begin * (view.dim[dim].stride[0] / w->step);
+  i64 to = first || !has_dim(dims, dim) ? 0 : view.dim[dim].at(size);
+  if (places && has_dim(dims, w->reduced)) {
+    const PlacesPart part = *part_of(*w, first ? 0 : size, first ? size : w->size - size);
+    to += view.dim[w->reduced].at(part.skipped);
+  }
+  return to;
 }
 
 u64 inside_points(const Spec& spec, DimMask dims) {
@@ -239,6 +256,22 @@ u64 inside_points(const Spec& spec, DimMask dims) {
     points = points / static_cast<u64>(outer * inner) * static_cast<u64>(inside);
   }
   return points;
+}
+
+bool has_whole_places(const Spec& spec) {
+  for (const Window& w : spec.window) {
+    if (!is_bordered(w)) continue;
+    const DimMask parallel = parallel_dims(spec);
+    const bool swapped = !has_dim(parallel, w.outer);
+    const i64 places = spec.size[swapped ? w.inner : w.outer], step = swapped ? w.dilation : w.step,
+              span = i64{swapped ? w.step : w.dilation} *
+                         (spec.size[swapped ? w.outer : w.inner] - 1) +
+                     1,
+              axis = step * (places - 1) + span - w.before - w.after;
+    const i64 at = round_up(w.before, static_cast<u64>(step)) - w.before;  // the first inside
+    if (at + w.before > step * (places - 1) || at + span > axis) return false;
+  }
+  return true;
 }
 
 }  // namespace morello

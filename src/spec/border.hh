@@ -51,17 +51,20 @@ struct BorderCut {
   u8 dim = 0;
   u32 size = 0;  // of the first part
 };
-/// Nothing if a program does not divide them: other operands have the dimension that is reduced, or
-/// a place has nothing inside.
+/// Nothing if a program does not divide them: a place has nothing inside, or less than a block of
+/// another operand.
 std::optional<BorderCut> border_cut(const Spec& spec);
 bool may_divide_places(const Spec& spec, u8 dim, u32 size);
 /// REQUIRES: may_divide_places().
 PaddedPart part_of_places(const Spec& spec, u8 dim, u32 size, bool first);
-/// From the first element of an operand that the first `size` elements of a dimension have to that
-/// of the others. Windows with borders begin inside of their axis.
-i64 elements_to_rest(const Spec& spec, int operand, const DimView& view, u8 dim, u32 size);
+/// From the first element of an operand to that of the first `size` elements of a dimension, or of
+/// the others. Windows with borders begin inside of their axis, and what they meet, such as
+/// weights, with what they have inside.
+i64 elements_to_part(const Spec& spec, int operand, const View& view, u8 dim, u32 size, bool first);
 /// Points of some dimensions at which windows have something inside, saturating.
 u64 inside_points(const Spec& spec, DimMask dims);
+/// Has some place of each window with borders all of its elements inside?
+bool has_whole_places(const Spec& spec);
 
 }  // namespace morello
 

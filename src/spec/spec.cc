@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "spec/border.hh"
 #include "spec/canonical.hh"
@@ -74,11 +75,12 @@ void normalise_windows(const Spec& spec, Operand& operand) {
     const PhysicalDims p = physical_dims(spec, operand);
     for (int i = at + 1; i < p.count; i++) inside *= p.size[i];
     operand.windows = static_cast<u8>(operand.windows & ~(1u << w));
+    operand.alias = run_alias(operand);
     const u32 faster = static_cast<u32>(l.count() - 1 - at);
     const bool in_run = operand.contig > faster;
     // What is left of it may go next: runs that were far apart before meet in the same sets still.
     auto end_run = [&](u32 entries, u64 apart) {
-      const u8 alias = operand.contig < l.count() ? operand.alias : u8{0};
+      const u8 alias = operand.contig < l.count() ? run_alias(operand) : u8{0};
       set_pitch(operand, apart * inside);
       operand.alias = std::max(operand.alias, alias);
       operand.contig = static_cast<u8>(entries);
@@ -176,12 +178,20 @@ void set_pitch(Operand& operand, u64 bytes) {
     if (lines % (u64{1} << alias) == 0) operand.alias = alias;
 }
 
+void set_window_pitch(Operand& operand, u64 bytes) {
+  const u64 lines = whole_lines(bytes);
+  const int alias = lines == 0 ? 0 : std::min<int>(std::countr_zero(lines), kMaxAlias);
+  operand.alias = static_cast<u8>(run_alias(operand) | alias << 4);
+}
+
 void forget_pitch(Operand& operand) {
   if (operand.level == Level::kRegister) return;
   const Layout& l = operand.layout;
   const bool near = operand.level == Level::kL1, packed = l.packed();
   const bool grouped = packed && lane_group(operand) > 1;
-  if (operand.level == Level::kL2) operand.alias = std::min(operand.alias, kMaxAliasL1);
+  if (operand.level == Level::kL2)
+    operand.alias = static_cast<u8>(std::min(run_alias(operand), kMaxAliasL1) |
+                                    std::min(window_alias(operand), kMaxAliasL1) << 4);
   // Groups that share lanes are no panels: to all else, lanes are elements.
   const bool panels = packed && !(grouped && l.blocks() == 1);
   if (near || panels) {
@@ -194,6 +204,17 @@ void forget_pitch(Operand& operand) {
       if (l.block[i] == 0 && l.block_of(l.dim[i]) > 1) inside = n - 1 - i;
   if (near) inside = grouped ? 2 : 1;
   if (inside) operand.contig = std::min(operand.contig, static_cast<u8>(inside));
+}
+
+int slowest_window(const Spec& spec, const Operand& operand) {
+  const auto is_axis = [&](u8 dim) {
+    for (int w = 0; w < kMaxWindows; w++)
+      if (operand.has_window(w) && spec.window[w].outer == dim) return true;
+    return false;
+  };
+  int at = 0;
+  while (!is_axis(operand.layout.dim[at])) at++;
+  return at;
 }
 
 void forget_steps(const Spec& spec, Operand& operand) {
@@ -379,6 +400,7 @@ Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding*
     Operand& operand = m.operand[o];
     operand.dims = m.all_dims();
     operand.windows = static_cast<u8>(operand.windows & apart);
+    if (operand.windows == 0) operand.alias = run_alias(operand);
     for (u8& d : operand.layout.dim)
       if (d != kNoDim) d = now[d];
   }

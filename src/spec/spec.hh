@@ -42,7 +42,9 @@ struct Operand {
   u8 far = 0;  // kFar or kPaged: how far runs are apart, or the only run is from its neighbours
   bool free_layout = false;  // search chooses the layout; only at Level::kMemory
   /// Not dense: the cache sets that runs fall into. Log2 of the lines of a power of two that
-  /// divides the distance of runs: the largest of 4, 6, 8 and kMaxAlias, or 0.
+  /// divides the distance of runs: the largest of 4, 6, 8 and kMaxAlias, or 0. In the high four
+  /// bits that of places along the slowest axis of a window, of which tiles keep several:
+  /// run_alias() and window_alias().
   u8 alias = 0;
   u8 windows = 0;  // bit w: an axis of it is window w of the Spec; inputs only
   Layout layout;
@@ -50,6 +52,9 @@ struct Operand {
   bool has_window(int w) const { return windows >> w & 1; }
   friend bool operator==(const Operand&, const Operand&) = default;
 };
+
+constexpr u8 run_alias(const Operand& x) { return x.alias & 15; }
+constexpr u8 window_alias(const Operand& x) { return x.alias >> 4; }
 
 /// Two dimensions that index one axis of an operand, at step * outer + dilation * inner - before.
 /// The axis has its place in the layout, in whole, under the name of `outer`: without borders the
@@ -88,8 +93,10 @@ inline constexpr u8 kMaxAliasL1 = 6;  // 4 KiB: one way of an L1
 /// Lines from one run to the next where these are `bytes` apart, a whole number of lines or next to
 /// it: runs that drift apart by a few bytes share sets for many of them. Else 0.
 u64 whole_lines(u64 bytes);
-/// Sets far and alias for runs that are `bytes` apart.
+/// Sets far and alias for runs that are `bytes` apart; of windows nothing is known.
 void set_pitch(Operand& operand, u64 bytes);
+/// Sets window_alias() for places that are `bytes` apart.
+void set_window_pitch(Operand& operand, u64 bytes);
 /// Drops what makes no difference at the operand's level, so that more Specs are equal: L2 is left
 /// for L1 alone, and from L1 on only the unit dimension matters. Panels are priced as streams, each
 /// from its beginning, wherever they are.
@@ -226,9 +233,9 @@ void drop_unit_dims(Spec& spec, Binding* binding);
 /// tile.
 Spec tile(const Spec& spec, int dim, u32 size, Binding* binding);
 void tile(const Spec& spec, int dim, u32 size, Spec& child, Binding* binding);
-/// Makes `part`, of which sizes and windows are those of a part of `whole` that differs along
-/// `dim`, and all else is as there, canonical.
-void become_part(const Spec& whole, int dim, Spec& part, Binding* binding);
+/// Makes `part`, of which sizes and windows are those of a part of `whole`, and all else is as
+/// there, canonical.
+void become_part(const Spec& whole, Spec& part, Binding* binding);
 /// False where a tile would start inside a block of a layout, or parts differ in their borders, or
 /// in what the diagonal keeps.
 bool may_tile(const Spec& spec, int dim, u32 size);
@@ -243,6 +250,8 @@ Layout plain_layout(const Layout& layout);
 /// Neighbours along the outer dimension of a window are steps apart, which makes no run. Borders
 /// are copied as axes.
 void forget_steps(const Spec& spec, Operand& operand);
+/// The entry of an operand's layout that is the slowest axis of a window. REQUIRES: it has one.
+int slowest_window(const Spec& spec, const Operand& operand);
 /// Elements along an axis of an operand: the size of its dimension, or what a window spans.
 u32 axis_size(const Spec& spec, const Operand& operand, int dim);
 /// The dimension along which an axis moves by one: of a window, one of its two.

@@ -13,6 +13,18 @@ namespace {
 /// Windows and blocks depend on more than one size.
 bool is_simple(const Operand& x) { return x.windows == 0 && !x.layout.packed(); }
 
+/// Runs were of `was` entries, and are shorter: how far are places along the slowest axis of a
+/// window apart, if that was in a run, or next to it?
+void keep_window_pitch(const Spec& before, int was, Operand& operand) {
+  const int slowest = slowest_window(before, operand), count = operand.layout.count();
+  const int faster = count - 1 - slowest;
+  if (faster >= was || faster < operand.contig) return;
+  const PhysicalDims sizes = physical_dims(before, operand);
+  u64 apart = size_of(operand.dtype);
+  for (int i = slowest + 1; i < count; i++) apart *= sizes.size[i];
+  set_window_pitch(operand, apart);
+}
+
 /// `operand`, of a Spec whose sizes were those of `before`, as a part of it with the sizes of
 /// `after`, of which dimension `dim` is another one.
 void shrink(const Spec& before, const Spec& after, int dim, Operand& operand) {
@@ -20,8 +32,11 @@ void shrink(const Spec& before, const Spec& after, int dim, Operand& operand) {
   const int fastest = operand.layout.count() - 1;
   u64 inside = 1;  // elements of the run so far
   auto end_after = [&](int entries) {
-    operand.contig = static_cast<u8>(entries);
+    const u8 known = static_cast<u8>(operand.alias & 0xf0);
+    const u8 was = std::exchange(operand.contig, static_cast<u8>(entries));
     set_pitch(operand, inside * size_of(operand.dtype));
+    operand.alias = static_cast<u8>(operand.alias | known);
+    if (operand.windows) keep_window_pitch(before, was, operand);
     forget_pitch(operand);
   };
   if (is_simple(operand)) {
@@ -115,9 +130,11 @@ void tile(const Spec& spec, int dim, u32 size, Spec& child, Binding* binding) {
   assert_canonical_at_times(child);
 }
 
-void become_part(const Spec& whole, int dim, Spec& part, Binding* binding) {
-  for (int o = 0; o < part.operand_count; o++)
-    if (has_dim(part.operand[o].dims, dim)) shrink(whole, part, dim, part.operand[o]);
+void become_part(const Spec& whole, Spec& part, Binding* binding) {
+  for (int d = 0; d < part.rank; d++)
+    for (int o = 0; o < part.operand_count; o++)
+      if (part.size[d] != whole.size[d] && has_dim(part.operand[o].dims, d))
+        shrink(whole, part, d, part.operand[o]);
   drop_unit_dims(part, binding);
   if (part.rank < whole.rank) end_sums(part);
 }

@@ -73,7 +73,9 @@ std::string operand_text(const Operand& operand, const DimNames& names) {
   if (is_dense(operand)) return s;
   s += '~' + std::to_string(operand.contig);
   if (operand.far) s += operand.far == kPaged ? "paged" : "far";
-  return operand.alias ? s + "alias" + std::to_string(operand.alias) : s;
+  if (run_alias(operand)) s += "alias" + std::to_string(run_alias(operand));
+  if (window_alias(operand)) s += "rows" + std::to_string(window_alias(operand));
+  return s;
 }
 
 std::string key_text(const Spec& key) {

@@ -14,11 +14,19 @@ namespace {
 
 using namespace testing;
 
+/// A pool, or a convolution of one channel to a group or of more, with what comes before its
+/// windows.
+std::string random_windows(Random& random) {
+  if (chance(random, 50)) return random_pool(random);
+  const std::string text = random_convolution(random, chance(random, 20) ? "bf16" : "f32");
+  return chance(random, 30) ? text + " -> relu" : text;
+}
+
 /// The next one that there is, and that has borders, and no window that is none: cuts take those
 /// for the plain dimensions that they are.
 Lowered random_bordered(Random& random, std::string& text) {
   for (;;) {
-    text = random_pool(random);
+    text = random_windows(random);
     const Result<Statement> s = parse(text);
     if (!s) continue;
     Result<Lowered> lowered = lower(*s);
@@ -31,31 +39,34 @@ Lowered random_bordered(Random& random, std::string& text) {
 
 TEST_SUITE_BEGIN("impl");
 
-TEST_CASE("random trees of pools with padding are valid and compute them") {
+TEST_CASE("random trees of windows with padding are valid and compute them") {
   GraphTreeCounts counts;
   for (u32 seed = 1; seed <= 3000; seed++) {
     Random random(seed);
     std::string text;
-    const Lowered pool = random_bordered(random, text);
-    const ImplTree tree = random_graph_tree(pool.spec, random, static_cast<int>(seed % 7), counts);
+    const Lowered whole = random_bordered(random, text);
+    const ImplTree tree = random_graph_tree(whole.spec, random, static_cast<int>(seed % 7), counts);
     INFO("seed " << seed << ": " << text << ":\n" << print(tree));
-    REQUIRE(wrong_tree(tree, pool, random) == "");
+    REQUIRE(wrong_tree(tree, whole, random) == "");
   }
   CHECK(counts.border_cuts > 300);
   CHECK(counts.pads > 300);
 }
 
-TEST_CASE("what is listed for pools with padding is right") {
+TEST_CASE("what is listed for windows with padding is right") {
   const Target target = with_machine(*fixed_target(Isa::kAvx2), 0, 0, 4);
   const ActionContext context{&target};
   std::map<ActionKind, int> seen;
+  ActionContext every = context;
+  every.disabled_restrictions = 1u << static_cast<int>(Restriction::kFewTiles);
   for (u32 seed = 1; seed <= 1500; seed++) {
     Random random(seed);
     std::string text;
-    const Lowered pool = random_bordered(random, text);
-    const ImplTree tree = random_action_tree(pool.spec, context, random, 9, seen);
+    const Lowered whole = random_bordered(random, text);
+    const ImplTree tree =
+        random_action_tree(whole.spec, seed % 2 ? context : every, random, 9, seen);
     INFO("seed " << seed << ": " << text << ":\n" << print(tree));
-    REQUIRE(wrong_tree(tree, pool, random) == "");
+    REQUIRE(wrong_tree(tree, whole, random) == "");
   }
   CHECK(seen[ActionKind::kDivide] > 300);
   CHECK(seen[ActionKind::kPad] > 300);
@@ -88,7 +99,7 @@ TEST_CASE("what windows have inside is counted") {
   CHECK(fewer > 400);
 }
 
-TEST_CASE("places that have nothing inside, and weights, are not divided") {
+TEST_CASE("places that have nothing inside are not divided") {
   auto cut = [](const char* text) { return border_cut(lower(*parse(text))->spec); };
   const std::optional<BorderCut> first = cut("max_pool f32[1,3,9,9] window=3 padding=1");
   REQUIRE(first);
@@ -98,7 +109,33 @@ TEST_CASE("places that have nothing inside, and weights, are not divided") {
   CHECK(last->size == 7);
   CHECK(!cut("max_pool f32[1,3,9,9] window=3"));
   CHECK(!cut("max_pool f32[1,3,9,9] window=3 padding=3,0,0,0"));
-  CHECK(!cut("conv2d f32[1,3,9,9] f32[4,3,3,3] padding=1"));
+  CHECK(!cut("conv2d f32[1,3,9,9] f32[4,3,3,3] padding=3,0,0,0"));
+  CHECK(cut("conv2d f32[1,3,9,9] f32[4,3,3,3] padding=1"));
+}
+
+TEST_CASE("parts of products begin with the weights that they meet") {
+  const Lowered conv = *lower(*parse("conv2d f32[1,9,9,8] f32[3,3,1,8] padding=2 groups=8 nhwc"));
+  const BorderCut cut = *border_cut(conv.spec);
+  const auto [first, second] = factors_of(conv.spec);
+  const int x = bordered_operand(conv.spec), weights = first == x ? second : first;
+  const auto begin = [&](int operand, bool of_first) {
+    return elements_to_part(conv.spec, operand, conv.view[operand], cut.dim, cut.size, of_first);
+  };
+  CHECK(cut.size == 1);
+  CHECK(begin(weights, true) == 2 * 3 * 8);  // two rows of them are outside
+  CHECK(begin(weights, false) == 0);
+  CHECK(begin(x, true) == 0);
+  CHECK(begin(x, false) == 0);  // the second place begins outside as well
+  CHECK(part_of_places(conv.spec, cut.dim, cut.size, true).spec.rank + 2 == conv.spec.rank);
+}
+
+TEST_CASE("weights that no place meets are known") {
+  const auto has = [](const char* text) { return has_whole_places(lower(*parse(text))->spec); };
+  CHECK(has("conv2d f32[1,3,9,9] f32[4,3,3,3] padding=1"));
+  CHECK(has("conv2d f32[1,3,9,9] f32[4,3,3,3] padding=1,1,2,2 stride=2"));
+  CHECK(has("conv2d f32[1,1,5,9] f32[1,1,3,3] padding=1 stride=3"));
+  CHECK(!has("conv2d f32[1,1,2,9] f32[1,1,3,3] padding=1"));
+  CHECK(!has("conv2d f32[1,1,4,9] f32[1,1,3,3] padding=1 stride=3"));
 }
 
 TEST_SUITE_END();

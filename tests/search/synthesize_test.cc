@@ -84,7 +84,9 @@ TEST_SUITE("search") {
           "c = mean x f32[2,9] axis=1 keep; sub x c -> square -> reduce_sum axis=1",
           "max_pool f32[1,2,3,4] window=2 padding=1",
           "avg_pool f32[1,4,3,2] window=3 padding=1 nhwc",
-          "max_pool f32[1,1,5,4] window=3 stride=2 padding=1"})
+          "max_pool f32[1,1,5,4] window=3 stride=2 padding=1",
+          "conv2d f32[1,2,3,9] f32[3,2,1,9] padding=1 groups=9 nhwc",
+          "conv2d f32[1,1,2,4] f32[2,1,3,2] padding=1"})
       same_as_brute_force(spec_of(text), tiny(Isa::kAvx2), 1);
     same_as_brute_force(spec_of("softmax f32[3,17] axis=1"), *fixed_target(Isa::kAvx512), 1);
     for (const char* text : {"causal_mask f32[3,4]", "causal_mask f32[2,3] -> softmax axis=1",
@@ -256,6 +258,8 @@ TEST_SUITE("search") {
           Case{ActionKind::kBufferize, "softmax f32[64,1024] axis=1", 1},
           Case{ActionKind::kPad, "conv2d f32[1,2,5,6] f32[3,2,3,3] padding=1", 1},
           Case{ActionKind::kDivide, "max_pool f32[1,9,9,16] window=3 padding=1 nhwc", 1},
+          Case{ActionKind::kDivide, "conv2d f32[1,9,9,16] f32[3,3,1,16] padding=1 groups=16 nhwc",
+               1},
           Case{ActionKind::kDivide, "attention f32[64,16] f32[64,16] f32[64,16] causal", 1},
           Case{ActionKind::kMask, "attention f32[64,16] f32[64,16] f32[64,16] causal", 1},
           Case{ActionKind::kBufferizeFold, "softmax f32[64,1024] axis=1", 1},

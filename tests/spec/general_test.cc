@@ -12,6 +12,7 @@
 #include "spec/border.hh"
 #include "spec/canonical.hh"
 #include "spec/roles.hh"
+#include "spec/statement.hh"
 
 namespace morello {
 namespace {
@@ -186,6 +187,25 @@ TEST_CASE("tiles of tiles are the same in either order, but for what is known of
   }
   CHECK(tried > 300);
   CHECK(same > tried / 2);
+}
+
+TEST_CASE("rows of windows are known to share sets when less than a row is left of them") {
+  const auto alias_of = [](const char* text, std::initializer_list<std::pair<u8, u32>> tiles) {
+    Spec spec = lower(*parse(text))->spec;
+    for (const auto& [dim, size] : tiles) spec = tile(spec, dim, size, nullptr);
+    return spec.operand[0];
+  };
+  // Rows of 112 x 32 elements are 224 lines; dimensions are rows, columns, channels.
+  const char* text = "conv2d f32[1,112,112,32] f32[3,3,1,32] groups=32 nhwc";
+  CHECK(window_alias(alias_of(text, {})) == 0);         // one run
+  CHECK(window_alias(alias_of(text, {{0, 10}})) == 0);  // still
+  for (const Operand& x : {alias_of(text, {{2, 16}}), alias_of(text, {{1, 10}}),
+                           alias_of(text, {{1, 10}, {2, 16}}), alias_of(text, {{2, 16}, {0, 9}})})
+    CHECK(window_alias(x) == 5);
+  CHECK(run_alias(alias_of(text, {{2, 16}})) == 0);
+  CHECK(window_alias(
+            alias_of("conv2d f32[1,112,113,32] f32[3,3,1,32] groups=32 nhwc", {{2, 16}})) == 1);
+  CHECK(alias_of("conv2d f32[1,112,112,32] f32[1,3,1,32] groups=32 nhwc", {{1, 1}}).alias < 16);
 }
 
 TEST_CASE("rows that are next to a power of two apart share sets as if they were so") {

@@ -38,7 +38,7 @@ std::string random_pool(Random& random) {
          steps(random, rows, columns) + (nhwc ? " nhwc" : "");
 }
 
-std::string random_convolution(Random& random) {
+std::string random_convolution(Random& random, const std::string& type) {
   const bool nhwc = chance(random, 40);
   const u32 rows = pick(random, 1, 4), columns = pick(random, 1, 3);
   const u32 h = pick(random, 1, 6), w = pick(random, 1, 7);
@@ -47,7 +47,7 @@ std::string random_convolution(Random& random) {
   const std::string data = nhwc ? shape({1, h, w, channels}) : shape({1, channels, h, w});
   const std::string weights =
       nhwc ? shape({rows, columns, deep, out}) : shape({out, deep, rows, columns});
-  return "conv2d f32" + data + " f32" + weights + steps(random, rows, columns) +
+  return "conv2d " + type + data + ' ' + type + weights + steps(random, rows, columns) +
          " groups=" + std::to_string(groups) + (nhwc ? " nhwc" : "");
 }
 

@@ -11,7 +11,7 @@
 namespace morello::testing {
 
 std::string random_pool(Random& random);
-std::string random_convolution(Random& random);
+std::string random_convolution(Random& random, const std::string& type = "f32");
 
 }  // namespace morello::testing
 

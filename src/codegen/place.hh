@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// What a plan knows of the operands of a node of the Impl tree, and what it tells emitters of them.
+#ifndef MORELLO_CODEGEN_PLACE_HH
+#define MORELLO_CODEGEN_PLACE_HH
+
+#include <array>
+
+#include "codegen/plan.hh"
+#include "spec/border.hh"
+#include "spec/view.hh"
+
+namespace morello {
+
+/// One operand of a node: where it is, seen through the node's dimensions.
+struct Place {
+  bool in_registers = false;
+  u16 first_register = 0;
+  CursorId cursor = 0;
+  /// How often loops read what is in memory before they go on; 0: L2 holds it.
+  u64 passes = 0;
+  bool comes_by_itself = false;  // it does not, and yet caches that are shared may
+  View view;                     // elements
+};
+using Places = std::array<Place, kMaxOperands>;
+/// New ones of a node.
+using Buffers = std::array<Place, kMaxBuffers>;
+
+/// From an operand's first element to that of the first `size` elements of a dimension, or of the
+/// others.
+inline i64 bytes_to_part(const Spec& spec, const Places& places, int operand, u8 dim, u32 size,
+                         bool first) {
+  if (places[operand].in_registers) return 0;
+  return elements_to_part(spec, operand, places[operand].view, dim, size, first) *
+         static_cast<i64>(size_of(spec.operand[operand].dtype));
+}
+
+/// What an emitter sees of a Spec: equal code, equal bytes.
+inline Spec in_code(const Spec& spec) {
+  Spec s = spec;
+  s.serial = false;
+  for (int o = 0; o < s.operand_count; o++) {
+    Operand& x = s.operand[o];
+    if (x.level == Level::kRegister) continue;
+    x.level = Level::kL1;
+    forget_pitch(x);
+  }
+  return s;
+}
+
+}  // namespace morello
+
+#endif
