@@ -139,7 +139,7 @@ bool rounds_sums(const Spec& spec) {
 template <ActionKind kKind>
 void list_packs(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   if (!combines(spec) || register_operand(spec) >= 0 || has_free_operand(spec)) return;
-  if (!is_chain(spec)) return;
+  if (!is_chain(spec) || has_few_in_lanes(spec, context)) return;
   constexpr bool kWidens = kKind == ActionKind::kWiden;
   const u8 sums = static_cast<u8>(spec.out_index());
   const NarrowInRows narrow(spec, context);

@@ -166,6 +166,7 @@ ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionCo
     if (packs) longest_ = true;
     least_vectors_ = w.least_vectors;
     most_vectors_ = w.most_vectors;
+    keeps_lanes_ = has_few_in_lanes(spec, context);
     six_vectors_ = w.six_vectors && nothing_in_memory(spec);
   } else {
     if (packs && !lines_are_pairs(*context.target)) longest_ = false;
@@ -187,7 +188,7 @@ bool ChainTiles::has(u32 size) const {
     if (size == 1) return reduces_more_;
     return std::has_single_bit(size) && (reduced_tiles_ & size) != 0;
   }
-  if (size == 1) return true;
+  if (size == 1) return !keeps_lanes_;
   if (tile_rows_ != 0 && (size == tile_rows_ || size == 2 * tile_rows_ ||
                           (along_vectors_ && size == kTileColumns * tile_rows_)))
     return true;
@@ -255,6 +256,13 @@ bool stays_away(const Spec& spec, int operand, const ActionContext& context) {
   const auto factors = factors_of(spec);
   return operand != factors[0] && operand != factors[1] &&
          spec.operand[operand].dims == spec.out().dims;
+}
+
+bool has_few_in_lanes(const Spec& spec, const ActionContext& context) {
+  const u8 v = unit_dim(spec.out());
+  return widths(context).graphs && context.restricts(Restriction::kFewLayouts) &&
+         contraction_of(spec) && v != kNoDim && is_shared(spec, v) &&
+         points_of(spec, spec.reduced()) <= kShallow;
 }
 
 bool keeps_near(const ActionContext& context) { return has_few_of_graphs(context); }

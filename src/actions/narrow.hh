@@ -31,6 +31,7 @@ class ChainTiles {
   bool along_vectors_ = false;                   // the dimension
   bool longest_ = false;                         // no side of the results is longer
   bool six_vectors_ = false, shallow_ = false, streams_ = false;
+  bool keeps_lanes_ = false;  // of vectors that factors share
   u32 lanes_ = 1, whole_ = 1, processors_ = 1;
   u32 blocks_ = 0, reduced_tiles_ = 0, least_vectors_ = 1, most_vectors_ = 1;
   u32 tile_rows_ = 0;                // of tile registers that take the factors; 0: none
@@ -45,6 +46,8 @@ bool is_usual_panel(u32 vectors, const ActionContext& context);
 bool comes_near(const Spec& spec, int operand, const ActionContext& context);
 /// An operand of a step that every result reads another element of: it is best where it is.
 bool stays_away(const Spec& spec, int operand, const ActionContext& context);
+/// Few products of each result, whose factors share its vectors: nothing is copied, and vectors stay.
+bool has_few_in_lanes(const Spec& spec, const ActionContext& context);
 /// Are values of graphs kept at one level, the nearest of which they take half?
 bool keeps_near(const ActionContext& context);
 /// One buffer of a chain's sums is enough: the output.
