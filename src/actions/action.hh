@@ -112,6 +112,8 @@ struct ActionContext {
   u32 disabled_restrictions = 0;  // bit 1 << Restriction
   Microkernels microkernels = morello::microkernels();  // in the order of their numbers
   Breadth breadth = Breadth::kWhole;
+  /// Few actions, or the fewest?
+  bool has_few() const { return breadth == Breadth::kFew || breadth == Breadth::kFewest; }
   bool restricts(Restriction r) const {
     return (breadth != Breadth::kWhole || r < kFirstNarrow) &&
            !(disabled_restrictions >> static_cast<int>(r) & 1);

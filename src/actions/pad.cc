@@ -19,8 +19,9 @@ void list_pad(const Spec& spec, const Limits&, const ActionContext& context, Act
   const int operand = bordered_operand(spec);
   if (operand < 0 || has_free_operand(spec)) return;
   // Of few actions those that copy what few products use are not.
-  const bool few = context.breadth == Breadth::kFew || context.breadth == Breadth::kFewest;
-  if (few && reader_of(spec, operand).op == Op::kMulAdd && divides_places(spec, context)) return;
+  if (context.has_few() && reader_of(spec, operand).op == Op::kMulAdd &&
+      divides_places(spec, context))
+    return;
   Action a{ActionKind::kPad, static_cast<u8>(operand), Level::kL1, {}, 0};
   each_level(lines_of(spec, a), context, [&](Level level) {
     a.level = level;

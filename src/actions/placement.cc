@@ -137,9 +137,13 @@ bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption opt
            (option != LayoutOption::kGroupedPanels || level != Level::kL1);
   }
   if (is_best_widened(spec, operand, context)) return widens;
-  // Another order than the vectors' is a relayout, which may be before all else.
+  // Another order than the vectors' is a relayout, which may be before all else; of few products of
+  // a result, as of keys, few actions widen at once what comes to L1.
+  constexpr u64 kFewProducts = 128;
   const u8 v = unit_dim(spec.out());
-  if (!has_wide_rows(spec, *context.target) || unit_dim(x) != v) return true;
+  if (!has_wide_rows(spec, *context.target) || unit_dim(x) != v)
+    return widens || level == Level::kL2 || !context.has_few() ||
+           points_of(spec, spec.reduced()) > kFewProducts;
   return option == LayoutOption::kGrouped || (widens && level == Level::kL1);
 }
 
