@@ -46,7 +46,8 @@ bool is_usual_panel(u32 vectors, const ActionContext& context);
 bool comes_near(const Spec& spec, int operand, const ActionContext& context);
 /// An operand of a step that every result reads another element of: it is best where it is.
 bool stays_away(const Spec& spec, int operand, const ActionContext& context);
-/// Few products of each result, whose factors share its vectors: nothing is copied, and vectors stay.
+/// Few products of each result, whose factors share its vectors: nothing is copied, and vectors
+/// stay.
 bool has_few_in_lanes(const Spec& spec, const ActionContext& context);
 /// Are values of graphs kept at one level, the nearest of which they take half?
 bool keeps_near(const ActionContext& context);
