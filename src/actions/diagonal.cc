@@ -31,10 +31,12 @@ bool is_restricted(const Spec& spec, const ActionContext& context) {
          context.restricts(Restriction::kStageTiles);
 }
 
-/// Of few actions one division, or none: parts are Specs of their own, and masks of many columns
-/// cost twice the cheapest at most.
-bool is_divided_of_few(const Spec& spec) {
-  return spec.size[spec.diagonal.column] <= 2 * kMostRows;
+/// Where the rows are cut that are divided; 0: nowhere. Of few actions one division, or none: parts
+/// are Specs of their own, and masks of many columns cost twice the cheapest at most.
+u32 divided_rows(const Spec& spec, const ActionContext& context) {
+  const u32 rows = first_rows(spec);
+  if (!context.has_few() || !is_restricted(spec, context)) return rows;
+  return rows >= kMostRows && spec.size[spec.diagonal.column] <= 2 * kMostRows ? rows : 0;
 }
 
 /// Are there loops that can come first, such as those over heads?
@@ -61,11 +63,8 @@ bool has_far_inputs(const Spec& spec, const ActionContext& context) {
 void list_rows(const Spec& spec, const ActionContext& context, ActionList& out) {
   if (has_free_operand(spec)) return;
   if (is_restricted(spec, context) && (has_loops(spec) || has_far_inputs(spec, context))) return;
-  const u32 rows = first_rows(spec);
-  const bool may = context.has_few() && is_restricted(spec, context)
-                       ? rows >= kMostRows && is_divided_of_few(spec)
-                       : rows > 0;
-  if (may) out.add({ActionKind::kDivide, spec.diagonal.row, {}, {}, rows});
+  if (const u32 rows = divided_rows(spec, context); rows > 0)
+    out.add({ActionKind::kDivide, spec.diagonal.row, {}, {}, rows});
 }
 
 void list_divide(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
@@ -102,9 +101,8 @@ u64 mask_lines(const Spec& spec) { return ceil_div(mask_elements(spec) * 4, kLin
 
 void list_mask(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   if (!spec.diagonal.used() || has_free_operand(spec)) return;
-  const bool divided =
-      first_rows(spec) >= kMostRows && (!context.has_few() || is_divided_of_few(spec));
-  if (is_restricted(spec, context) && (has_loops(spec) || divided)) return;
+  if (is_restricted(spec, context) && (has_loops(spec) || divided_rows(spec, context) >= kMostRows))
+    return;
   each_level(mask_lines(spec), context, [&](Level level) {
     out.add({ActionKind::kMask, 0, level, {}, 0});
   });

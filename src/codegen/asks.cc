@@ -58,16 +58,16 @@ namespace {
 /// Products of a cycle.
 u64 fmas(const Target& target) { return u64{target.lanes(kElementBytes)} * target.fma_per_cycle; }
 
-/// Rows, or pieces of them, of a few pages at most, that are read in turns, and nothing else takes
+/// Rows, or pieces of them, of a few pages at most, that are read in turns, and little else takes
 /// time: they come half as fast as in the order of memory. Rows of more pages are streams.
 bool has_short_rows(const Spec& spec, int operand, const AskedTile& tile, const Target& target) {
-  constexpr u64 kShortBytes = 16384, kMostUses = 17;
+  constexpr u64 kShortBytes = 16384, kMostUses = 16;
   const Operand& x = spec.operand[operand];
   const u8 v = unit_dim(x);
   return contraction_of(spec) && v != kNoDim && !has_dim(spec.reduced(), v) &&
          u64{spec.size[v]} * size_of(x.dtype) <= kShortBytes &&
          spec.size[v] > u64{target.vector_registers} * target.lanes(kElementBytes) &&
-         volume(spec) < kMostUses * elements(spec, x) &&
+         volume(spec) <= kMostUses * elements(spec, x) &&
          tile.rows * tile.lines * kLineBytes < target.at(Level::kL2).bytes / 2;
 }
 

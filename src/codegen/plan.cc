@@ -43,6 +43,7 @@ class Planner {
       const Operand& x = spec.operand[o];
       const u64 bytes = footprint(spec, x).bytes, near = target_.at(Level::kL2).bytes;
       const bool few = volume(spec) < kFewUses * elements(spec, x);
+      // What L2 holds is there when a kernel runs again.
       const u64 streamed = contraction_of(spec) ? near : 8 * near;
       places[o].passes = bytes > (few ? streamed : near / 2);
       places[o].comes_by_itself = few && bytes <= 8 * near;

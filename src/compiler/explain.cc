@@ -122,7 +122,7 @@ class Explanation {
     };
     if (const auto* move = std::get_if<Move>(&node.kind)) {
       const Level from = spec.operand[move->operand].level;
-      if (move->view && from > Level::kL1)
+      if (from > Level::kL1)  // of a copy, what pieces of rows cost besides
         lines(move->operand, from, own);
       else
         of[kNear] += own;
