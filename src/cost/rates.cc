@@ -180,20 +180,28 @@ i64 Rates::group_units(const MemoryWay& way, const Spec& spec) const {
 
 double Rates::least_product(Dtype a, Dtype b, Dtype sum, u32 lanes) const {
   auto units = [](i64 fixed) { return static_cast<double>(fixed) / (1 << kFraction); };
-  double vector = units(rate(~u64{0}, ~u64{0}));
-  u32 together = 1;  // products of a lane in one step
-  if (a != Dtype::kF32 || b != Dtype::kF32) {
+  const double fma = units(rate(~u64{0}, ~u64{0}));
+  const bool plain = a == Dtype::kF32 && b == Dtype::kF32;
+  double vector = is_integer(sum) ? kInfinite : fma;  // any factor may be widened in a copy
+  u32 together = 1;                                   // products of a lane in one step
+  if (!plain) {
     std::call_once(found_, [&] { find_products(); });
     const Takers& t = takers(a, b, sum);
-    for (u32 left = t.rows[0] | t.rows[1]; left != 0; left &= left - 1)
-      for (const std::vector<i64>& of_dot : product_[static_cast<size_t>(std::countr_zero(left))])
-        vector = std::min(vector, units(of_dot.back()));
+    for (u32 left = t.rows[0] | t.rows[1]; left != 0; left &= left - 1) {
+      const size_t i = static_cast<size_t>(std::countr_zero(left));
+      for (const std::vector<i64>& of_dot : product_[i])
+        vector = std::min(vector, std::max(units(of_dot.back()),
+                                           dots()[i].form == DotForm::kFma ? fma : 0));
+    }
     together = std::max(t.products[0], t.products[1]);
   }
   double least = vector / lanes;
-  for (const MemoryWay& way : memory_ways_)
-    if (!way.tiles || takers(a, b, sum).tiles)
-      least = std::min(least, units(way.group_units) / (way.group * together));
+  for (const MemoryWay& way : memory_ways_) {
+    if (way.tiles && !takers(a, b, sum).tiles) continue;
+    double one = units(way.group_units) / (way.group * together);
+    if (way.along_reduced && !way.tiles && !plain) one = std::max(one, vector / way.group);
+    least = std::min(least, one);
+  }
   return least;
 }
 

@@ -361,6 +361,25 @@ TEST_SUITE("search") {
         CHECK(duties[d] > 10);
   }
 
+  TEST_CASE("products of graphs have a price, whatever their types") {
+    for (const Target& target : fixed_targets()) {
+      CAPTURE(target.name);
+      const Rates rates(target, microkernels());
+      const u32 lanes = target.lanes(kElementBytes);
+      for (Dtype sum : {Dtype::kF32, Dtype::kI32})
+        for (Dtype a : kAllDtypes)
+          for (Dtype b : kAllDtypes) {
+            CAPTURE(static_cast<int>(a));
+            CAPTURE(static_cast<int>(b));
+            CHECK(rates.least_product(a, b, sum, lanes) > 0);
+          }
+      // Where nothing multiplies bf16, it is widened.
+      if (most_products(target, Dtype::kBf16, Dtype::kBf16, Dtype::kF32) == 1)
+        CHECK(rates.least_product(Dtype::kBf16, Dtype::kBf16, Dtype::kF32, lanes) ==
+              rates.least_product(Dtype::kF32, Dtype::kF32, Dtype::kF32, lanes));
+    }
+  }
+
   TEST_CASE("one that costs less than it declares is found") {
     const Microkernel* all[] = {
 #define MORELLO_MICROKERNEL(number, Name, text) &kBoastful<MicrokernelId::k##Name>,
