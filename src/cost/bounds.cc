@@ -416,35 +416,6 @@ i64 Bounds::leaf(const Spec& spec) const {
   return best;
 }
 
-/// Of each stage of a graph the operations, in vectors, wherever it reads and writes.
-i64 Bounds::stages(const Spec& spec) const {
-  const u64 lanes = moved_lanes(spec, target_);
-  i64 all = 0;
-  const std::array<DimMask, kMaxStages> dims_of_all = dims_of_stages(spec);
-  for (int s = 0; s < spec.stage_count; s++) {
-    const Stage& stage = spec.stage[s];
-    if (stage.op == Op::kKeep) continue;  // of what is kept, nothing
-    const DimMask dims = dims_of_all[s];
-    const u64 all_points =
-        spec.diagonal.used() ? kept_points(spec, dims) : inside_points(spec, dims);
-    const u64 points =
-        least_combined(spec, stage.op == Op::kMulAdd ? DimMask{} : stage.reduce, all_points);
-    if (stage.op == Op::kMulAdd) {
-      auto type = [&](Ref in) {
-        return is_operand(in) ? spec.operand[in].dtype : spec.stage[stage_of(in)].dtype;
-      };
-      const double price = rates_.least_product(type(stage.in[0]), type(stage.in[1]), stage.dtype,
-                                                static_cast<u32>(lanes));
-      all = saturating_add(all, floor_units(price * static_cast<double>(points)));
-      continue;
-    }
-    const i64 scalar = rates_.scalar_op(stage);
-    const i64 vector = std::min(rates_.vector_op(stage), static_cast<i64>(lanes) * scalar);
-    all = saturating_add(all, saturating_mul(points / lanes, vector));
-  }
-  return all;
-}
-
 namespace {
 
 /// From a register tile to memory: like a move of it, that has no choice but the microkernel.
@@ -465,17 +436,15 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
   if (!parts && contraction_of(spec)) work.emplace(spec, target_, rates_);
   Traffic once = traffic(spec, work ? work->units() : kInfinite);
   i64 c = saturating_add(once.l2, once.memory);
-  u64 lanes = computed_lanes(spec, target_);
   if (parts) {
-    c = saturating_add(c, stages(spec));
+    c = saturating_add(c, stages(spec, limits, quick));
   } else if (work) {
     // Along a window elements serve more results than one, which io_bound() does not know.
     c = quick || spec.window[0].used() ? saturating_add(c, work->units())
                                        : blocked(spec, limits, *work, once);
   } else if (spec.reduced() != 0) {
     const Stage& head = head_of(spec);
-    const Form form{rates_.vector_op(head), rates_.scalar_op(head), true, true};
-    c = saturating_add(c, saturating_mul(volume(spec) / lanes, rates_.reduced_vector(form, lanes)));
+    c = saturating_add(c, reduction(spec, head, spec.all_dims(), volume(spec), true));
   } else {
     c = saturating_add(c, map(spec));
   }

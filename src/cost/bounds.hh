@@ -23,7 +23,15 @@ class Bounds {
 
  private:
   i64 leaf(const Spec& spec) const;
-  i64 stages(const Spec& spec) const;
+  /// Of each stage of a graph what it costs alone, beside lines that come once.
+  i64 stages(const Spec& spec, const Limits& limits, bool quick) const;
+  /// Of the products of stage `s`. `met`: operands whose lines are counted in stages before, as
+  /// bits.
+  i64 products(const Spec& spec, int s, const std::array<DimMask, kMaxStages>& dims_of_stage,
+               const Limits& limits, bool quick, u8& met) const;
+  /// Of a stage that reduces anything but products. `alone`: by a microkernel that does nothing
+  /// else.
+  i64 reduction(const Spec& spec, const Stage& stage, DimMask dims, u64 points, bool alone) const;
   i64 map(const Spec& spec) const;
   i64 relayout(const Spec& spec, const Form& form, Duty duty) const;
   i64 bound(const Spec& spec, const Limits& limits, bool quick) const;

@@ -70,7 +70,11 @@ i64 fold_cost(const Spec& spec, const Target& t) {
 /// they are.
 Rate fold_rate(Duty duty, const Target& t) {
   if (duty == Duty::kReduce)
-    return {.call = t.prices.call, .vector = kUnitsPerCycle, .vector_ops = 16, .stages = 1};
+    return {.call = t.prices.call,
+            .row = t.prices.reduced_row,
+            .vector = kUnitsPerCycle,
+            .vector_ops = 16,
+            .stages = 1};
   if (duty != Duty::kContract) return kNever;
   return {.call = t.prices.call,
           .element = t.prices.dot_result,

@@ -46,7 +46,7 @@ constexpr bool is_relayout(Duty duty) {
 struct Rate {
   bool never = false;  // does not do this
   i64 call = 0;        // of one execution
-  i64 row = 0;         // of each row of results
+  i64 row = 0;         // of each row of results (kReduce: of each result)
   /// Of each vector of results (kReduce: of what is read), each single one where they have no
   /// fastest dimension; added for a vector that is not full; of each element.
   i64 vector = 0, odd = 0, element = 0;
@@ -64,7 +64,8 @@ struct Rate {
   u32 (*extra)(u64 rows, u64 vecs, const Target&) = nullptr;
   // What its Specs have in common:
   bool fastest = false;        // results have a fastest dimension, or are a single one
-  bool along = false;          // what has the results' fastest dimension runs along it
+  bool along = false;          // what has the results' fastest dimension runs along it (kReduce: or
+                               // two neighbours are reduced)
   bool along_reduced = false;  // inputs run along a reduced dimension
   bool adds = false;           // kTile: the results were there before, and are added to
   bool tiles = false;          // factors of types that tile registers take (target/tiles.hh)

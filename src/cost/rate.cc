@@ -55,6 +55,7 @@ i64 least_units(const Rate& rate, const Spec& leaf, const Target& t) {
       return c;
     case Duty::kReduce: {
       const u64 combined = least_combined(leaf, leaf.reduced(), points);
+      add(results, rate.row);
       add(combined / lanes, vector);
       add(combined, element);
       return c;

@@ -190,8 +190,8 @@ double Rates::least_product(Dtype a, Dtype b, Dtype sum, u32 lanes) const {
     for (u32 left = t.rows[0] | t.rows[1]; left != 0; left &= left - 1) {
       const size_t i = static_cast<size_t>(std::countr_zero(left));
       for (const std::vector<i64>& of_dot : product_[i])
-        vector = std::min(vector, std::max(units(of_dot.back()),
-                                           dots()[i].form == DotForm::kFma ? fma : 0));
+        vector = std::min(
+            vector, std::max(units(of_dot.back()), dots()[i].form == DotForm::kFma ? fma : 0));
     }
     together = std::max(t.products[0], t.products[1]);
   }
@@ -284,8 +284,23 @@ i64 Rates::row(Duty duty, const Form& form, u64 columns, u64 lanes, i64 alone) c
   return best;
 }
 
-i64 Rates::reduced_vector(const Form& form, u64 lanes) const {
-  return cell(Duty::kReduce, form, lanes, lanes);
+// A result of which ways with a price for each result take some elements pays that price; of others
+// all elements are taken by ways without, which turn them around or take them one by one.
+i64 Rates::reduced(const Form& form, u64 results, u64 points, u64 lanes, i64 turned,
+                   bool alone) const {
+  i64 row = kInfinite, any = kInfinite, without = kInfinite;
+  for (const Rate& way : ways(Duty::kReduce)) {
+    const i64 vector = alone ? vector_units(way, form) : way.vector_ops * form.ops / 16;
+    const i64 element = element_units(way, form) + (way.along ? turned : 0);
+    const i64 c =
+        saturating_add(saturating_mul(points / lanes, vector), saturating_mul(points, element));
+    any = std::min(any, c);
+    if (way.row == 0)
+      without = std::min(without, c);
+    else
+      row = std::min(row, way.row);
+  }
+  return std::min(without, saturating_add(any, saturating_mul(results, row)));
 }
 
 StepPrices Rates::steps(i64 ops, i64 scalar_ops, u64 vecs, u64 lanes) const {

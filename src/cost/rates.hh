@@ -111,8 +111,9 @@ class Rates {
   i64 relayout(Dtype type) const { return relayout_[std::countr_zero(size_of(type))]; }
   /// Of one that comes into a lane with neighbours from other rows.
   i64 grouping(Dtype type) const { return grouping_[std::countr_zero(size_of(type))]; }
-  /// Units of a vector that a reduction reads.
-  i64 reduced_vector(const Form& form, u64 lanes) const;
+  /// Units of reducing `points` elements to results, `turned` more for each that comes to be in a
+  /// vector with neighbours along these. `alone`: nothing is computed on the way.
+  i64 reduced(const Form& form, u64 results, u64 points, u64 lanes, i64 turned, bool alone) const;
 
   /// Of all register tiles of up to rows x vecs vectors: units per vector FMA of the best, fixed
   /// point.

@@ -123,12 +123,16 @@ i64 scalar_cost(const Spec& spec, const Target& t) {
 
 Rate rows_rate(Duty duty, const Target& t) {
   if (duty != Duty::kReduce) return kNever;
-  return {.call = t.prices.call, .vector_ops = 16, .stages = 1};
+  return {.call = t.prices.call, .vector_ops = 16, .along = true, .stages = 1};
 }
 
 Rate lanes_rate(Duty duty, const Target& t) {
   if (duty != Duty::kReduce) return kNever;
-  return {.call = t.prices.call, .vector = kUnitsPerCycle, .vector_ops = 16, .stages = 1};
+  return {.call = t.prices.call,
+          .row = t.prices.reduced_row,
+          .vector = kUnitsPerCycle,
+          .vector_ops = 16,
+          .stages = 1};
 }
 
 Rate scalar_rate(Duty duty, const Target& t) {

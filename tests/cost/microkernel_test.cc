@@ -274,7 +274,7 @@ TEST_SUITE("cost") {
     CHECK(least_units(rate, product, t) == 7 + 3 * (5 + 2) + 3 * 3 * 3 + 60 + 60 * 3 * 11);
     CHECK(least_units(rate, map, t) == 7 + (5 + 2) + 8 * 3 + 60);
     CHECK(least_units(rate, leaf("add f32[64] f32[64]"), t) == 7 + 5 + 8 * 3 + 64);
-    CHECK(least_units(rate, sum, t) == 7 + 30 * 80 / 8 * 3 + 30 * 80);
+    CHECK(least_units(rate, sum, t) == 7 + 30 * 5 + 30 * 80 / 8 * 3 + 30 * 80);  // 30 results
     CHECK(least_units(rate, tile, t) == 7);
     const Rate steps = {.call = 7, .step = [](u64 rows, u64 vecs, const Target&) {
                           return static_cast<i64>(100 * rows + vecs);

@@ -4,6 +4,7 @@
 // what brute force finds. MORELLO_TEST_ROUNDS=x takes x times as many Specs.
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -172,7 +173,9 @@ std::string dishonest(const Spec& leaf, const Target& t, Microkernels kernels, s
     if (rate.fastest && v == kNoDim && leaf.rank > 0) what = "has no fastest dimension";
     for (int o = 0; o < leaf.operand_count; o++) {
       const Operand& x = leaf.operand[o];
-      if (rate.along && v != kNoDim && has_dim(x.dims, v) && lane_dim(x) != v)
+      const bool neighbours =  // two of them are reduced
+          duty_of(leaf) == Duty::kReduce && leaf.size[std::countr_zero(leaf.reduced())] == 2;
+      if (rate.along && v != kNoDim && has_dim(x.dims, v) && lane_dim(x) != v && !neighbours)
         what = "runs along another dimension";
       if (rate.along_reduced && x.access == Access::kIn && !has_dim(leaf.reduced(), unit_dim(x)))
         what = "runs along no reduced dimension";

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// Lower bounds of graphs: of each stage by itself, wherever its values are. Whoever computes
+// several together saves their lines, and what their values cost to keep; none of that is counted
+// here.
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "cost/bounds.hh"
+#include "cost/held.hh"
+#include "cost/reduce.hh"
+#include "cost/shared.hh"
+#include "spec/border.hh"
+#include "spec/diagonal.hh"
+#include "spec/roles.hh"
+
+namespace morello {
+namespace {
+
+Dtype type_of(const Spec& spec, Ref value) {
+  return is_operand(value) ? spec.operand[value].dtype : spec.stage[stage_of(value)].dtype;
+}
+
+/// The dimensions of one stage alone, by new numbers.
+class Alone {
+ public:
+  Alone(const Spec& spec, DimMask dims) {
+    for (u8 d = 0; d < spec.rank; d++)
+      if (has_dim(dims, d)) from_[rank_++] = d;
+  }
+  u8 rank() const { return rank_; }
+  u8 from(u8 d) const { return from_[d]; }
+  DimMask of(DimMask dims) const {
+    DimMask all = 0;
+    for (u8 d = 0; d < rank_; d++)
+      if (has_dim(dims, from_[d])) all = static_cast<DimMask>(all | 1u << d);
+    return all;
+  }
+  void rename(Layout& layout) const {
+    for (u8& dim : layout.dim)
+      for (u8 d = 0; d < rank_; d++)
+        if (dim == from_[d]) {
+          dim = d;
+          break;
+        }
+  }
+
+ private:
+  std::array<u8, kMaxDims> from_{};
+  u8 rank_ = 0;
+};
+
+/// The products of a stage, with results in a buffer of any layout, which is near, as factors are
+/// that are values, and operands that have been `met` in another stage, whose lines are counted
+/// there.
+Spec products_alone(const Spec& spec, const Stage& stage, const Alone& alone,
+                    const std::array<DimMask, kMaxStages>& dims_of_stage, u8& met) {
+  Spec one;
+  one.serial = true;
+  one.rank = alone.rank();
+  for (u8 d = 0; d < one.rank; d++) one.size[d] = spec.size[alone.from(d)];
+  one.operand_count = 3;
+  one.stage_count = 1;
+  for (size_t i = 0; i < 2; i++) {
+    const Ref in = stage.in[i];
+    Operand& x = one.operand[i];
+    if (is_operand(in)) {
+      x = spec.operand[in];
+      x.dims = alone.of(x.dims);
+      alone.rename(x.layout);
+    } else {
+      const Stage& made = spec.stage[stage_of(in)];
+      x.dtype = made.dtype;
+      x.dims = alone.of(static_cast<DimMask>(dims_of_stage[stage_of(in)] & ~made.reduce));
+    }
+    if (!is_operand(in) || (met >> in & 1) != 0) {
+      x.level = Level::kL1;
+      x.free_layout = true;
+    } else {
+      met = static_cast<u8>(met | 1u << in);
+    }
+  }
+  Operand& out = one.out();
+  out.dtype =
+      stage.dtype == Dtype::kI32 ? Dtype::kI8 : Dtype::kBf16;  // so that a buffer is in between
+  out.level = Level::kL1;
+  out.access = Access::kOut;
+  out.dims = static_cast<DimMask>(one.all_dims() & ~alone.of(stage.reduce));
+  out.contig = static_cast<u8>(std::popcount(out.dims));
+  one.stage[0] = stage;
+  one.stage[0].in = {0, 1, kNoRef};
+  one.stage[0].reduce = alone.of(stage.reduce);
+  one.stage[0].out = 2;
+  return one;
+}
+
+/// What it costs at least to turn an element of a value around, of which neighbours along a reduced
+/// dimension are read together. 0: it may have neighbours along another one as well, as sums and
+/// reductions do.
+i64 units_of_turning(const Spec& spec, Ref value, DimMask dims, DimMask reduced,
+                     const Rates& rates) {
+  const i64 one = rates.relayout(type_of(spec, value));
+  if (is_operand(value)) {
+    const Operand& x = spec.operand[value];
+    const bool fixed =
+        !x.free_layout && !x.layout.packed() && x.windows == 0 && x.level != Level::kRegister;
+    return fixed && (dims & ~x.dims) == 0 && has_dim(reduced, unit_dim(x)) ? one : 0;
+  }
+  const Stage& stage = spec.stage[stage_of(value)];
+  if (stage.reduce != 0) return 0;
+  i64 most = 0;  // all inputs have to be turned, or the value
+  for (Ref in : stage.in)
+    if (in != kNoRef) most = std::max(most, units_of_turning(spec, in, dims, reduced, rates));
+  return std::min(most, one);
+}
+
+}  // namespace
+
+// Vectors of results may run along any dimension.
+i64 Bounds::products(const Spec& spec, int s, const std::array<DimMask, kMaxStages>& dims_of_stage,
+                     const Limits& limits, bool quick, u8& met) const {
+  const Stage& stage = spec.stage[s];
+  const Alone alone(spec, dims_of_stage[static_cast<size_t>(s)]);
+  Spec one = products_alone(spec, stage, alone, dims_of_stage, met);
+  Operand& out = one.out();
+  i64 least = kInfinite;
+  DimMask left = out.dims;
+  do {
+    out.layout = Layout{};
+    if (left != 0) {
+      const u8 v = static_cast<u8>(std::countr_zero(left));
+      left = static_cast<DimMask>(left & (left - 1));
+      for (u8 d = 0; d < one.rank; d++)
+        if (d != v && has_dim(out.dims, d)) out.layout.append(d);
+      out.layout.append(v);
+    }
+    const ContractionBound work(one, target_, rates_);
+    i64 c = work.units();
+    if (c >= least) continue;
+    if (!quick) {
+      const Traffic once = traffic(one, c);
+      c = std::max(c, blocked(one, limits, work, once) - once.l2 - once.memory);
+    }
+    least = std::min(least, c);
+  } while (left != 0);
+  return least;
+}
+
+i64 Bounds::reduction(const Spec& spec, const Stage& stage, DimMask dims, u64 points,
+                      bool alone) const {
+  const Form form{rates_.vector_op(stage), rates_.scalar_op(stage), true, true};
+  u64 results = 0;
+  i64 turned = 0;
+  if (std::popcount(stage.reduce) == 1 && points_of(spec, stage.reduce) > 2)
+    turned = units_of_turning(spec, stage.in[0], dims, stage.reduce, rates_);
+  if (turned != 0) results = points_of(spec, static_cast<DimMask>(dims & ~stage.reduce));
+  return rates_.reduced(form, results, points, moved_lanes(spec, target_), turned, alone);
+}
+
+i64 Bounds::stages(const Spec& spec, const Limits& limits, bool quick) const {
+  const u64 lanes = moved_lanes(spec, target_);
+  const std::array<DimMask, kMaxStages> dims_of_stage = dims_of_stages(spec);
+  const bool plain = !spec.diagonal.used() && !spec.window[0].used();
+  u8 met = 0;
+  i64 all = 0;
+  for (int s = 0; s < spec.stage_count; s++) {
+    const Stage& stage = spec.stage[s];
+    if (stage.op == Op::kKeep) continue;  // of what is kept, nothing
+    const DimMask dims = dims_of_stage[static_cast<size_t>(s)];
+    const u64 every = spec.diagonal.used() ? kept_points(spec, dims) : inside_points(spec, dims);
+    const bool product = stage.op == Op::kMulAdd;
+    const u64 points = least_combined(spec, product ? DimMask{} : stage.reduce, every);
+    i64 c = 0;
+    if (product && plain && stage.reduce != 0) {
+      c = products(spec, s, dims_of_stage, limits, quick, met);
+    } else if (product) {
+      const double price =
+          rates_.least_product(type_of(spec, stage.in[0]), type_of(spec, stage.in[1]), stage.dtype,
+                               static_cast<u32>(lanes));
+      c = static_cast<i64>(std::min(price * static_cast<double>(points), 1e18));
+    } else if (stage.reduce != 0) {
+      c = reduction(spec, stage, dims, points, false);
+    } else {
+      const i64 scalar = saturating_mul(lanes, rates_.scalar_op(stage));
+      c = saturating_mul(points / lanes, std::min(rates_.vector_op(stage), scalar));
+    }
+    all = saturating_add(all, c);
+  }
+  return all;
+}
+
+}  // namespace morello
