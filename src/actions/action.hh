@@ -88,16 +88,17 @@ enum class Restriction : u8 {
   kNarrowInRows = 12,  // of products of narrow types, what is read in vectors stays in its rows
                        // until few columns of it are used
   kOnePass = 13,       // what streams from L2 does so once, where registers have room for all rows
+  kLikeLayouts = 14,   // of factors that the same rows meet, panels are alike
   // In narrower spaces only (actions/narrow.hh):
-  kChainTiles = 14,  // tiles that divide one another, or are those of registers
-  kNearLast = 15,    // to L1 comes what is a register tile wide
-  kFewLayouts = 16,  // one width of panels
-  kStepsFirst = 17,  // small operands of steps come nearer before all else, others not at all
-  kOneBuffer = 18,   // a chain's sums are in the output, where they can be
-  kFirstMoves = 19,  // what a cache has room for comes there before all else; of the fewest only
-  kGraphs = 20       // of few: loops over all that multiplies, and values near where they have room
+  kChainTiles = 15,  // tiles that divide one another, or are those of registers
+  kNearLast = 16,    // to L1 comes what is a register tile wide
+  kFewLayouts = 17,  // one width of panels
+  kStepsFirst = 18,  // small operands of steps come nearer before all else, others not at all
+  kOneBuffer = 19,   // a chain's sums are in the output, where they can be
+  kFirstMoves = 20,  // what a cache has room for comes there before all else; of the fewest only
+  kGraphs = 21       // of few: loops over all that multiplies, and values near where they have room
 };
-inline constexpr int kRestrictions = 21;
+inline constexpr int kRestrictions = 22;
 inline constexpr Restriction kFirstNarrow = Restriction::kChainTiles;
 
 /// How much of the space of programs is searched: all spaces are parts of the whole one. Few and

@@ -5,14 +5,43 @@
 namespace morello {
 namespace {
 
+/// The factor of another product with the same other factor, over the same dimensions and of the
+/// same type, that is in panels already. Null: there is none.
+const Operand* like_factor(const Spec& spec, int operand) {
+  const auto partner_of = [&](int factor) {  // in its only product
+    Ref partner = kNoRef;
+    for (int s = 0; s < spec.stage_count; s++) {
+      const Stage& stage = spec.stage[s];
+      for (int i : {0, 1})
+        if (stage.op == Op::kMulAdd && stage.in[i] == factor)
+          partner = partner == kNoRef ? stage.in[1 - i] : static_cast<Ref>(factor);
+    }
+    return partner == factor ? kNoRef : partner;
+  };
+  const Operand& x = spec.operand[operand];
+  const Ref partner = partner_of(operand);
+  if (is_chain(spec) || partner == kNoRef) return nullptr;
+  for (int o = 0; o < spec.operand_count; o++) {
+    const Operand& other = spec.operand[o];
+    if (o != operand && other.layout.packed() && other.dims == x.dims && other.dtype == x.dtype &&
+        other.windows == x.windows && partner_of(o) == partner)
+      return &other;
+  }
+  return nullptr;
+}
+
 void list_choose(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   int o = 0;
   while (o < spec.operand_count && !spec.operand[o].free_layout) o++;
   if (o == spec.operand_count) return;
   const bool windows = spec.operand[o].windows != 0;  // whose axes cannot be told apart
   const Factor factor = free_factor(spec, o);
+  const Operand* like =
+      context.restricts(Restriction::kLikeLayouts) ? like_factor(spec, o) : nullptr;
   each_layout(factor.product, factor.operand, context, [&](LayoutOption option, u32 panel) {
     if (windows && option != LayoutOption::kSame) return;
+    if (like && layout_of(factor.product, factor.operand, option, panel).layout != like->layout)
+      return;
     out.add({ActionKind::kChoose, static_cast<u8>(o), {}, option, panel});
   });
 }

@@ -192,13 +192,13 @@ u8 partly_met(const Spec& spec) {
 
 }  // namespace
 
-Bounds::Traffic Bounds::traffic(const Spec& spec, i64 products) const {
+Bounds::Traffic Bounds::traffic(const Spec& spec, i64 products, u8 counted) const {
   // Whatever its program, every line of an operand comes once from each level it has to pass.
   Traffic t;
   const u8 unmet = partly_met(spec);
   for (int o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];
-    if (x.level < Level::kL2) continue;
+    if (x.level < Level::kL2 || has_dim(counted, o)) continue;
     Footprint f = footprint(spec, x);
     if (x.layout.packed()) f.lines = ceil_div(elements(spec, x) * size_of(x.dtype), kLineBytes);
     if (x.windows) {
@@ -434,10 +434,12 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
                      (spec.window[0].used() && !contraction_of(spec));
   std::optional<ContractionBound> work;
   if (!parts && contraction_of(spec)) work.emplace(spec, target_, rates_);
-  Traffic once = traffic(spec, work ? work->units() : kInfinite);
+  u8 counted = 0;
+  const i64 of_stages = parts ? stages(spec, limits, quick, counted) : 0;
+  const Traffic once = traffic(spec, work ? work->units() : kInfinite, counted);
   i64 c = saturating_add(once.l2, once.memory);
   if (parts) {
-    c = saturating_add(c, stages(spec, limits, quick));
+    c = saturating_add(c, of_stages);
   } else if (work) {
     // Along a window elements serve more results than one, which io_bound() does not know.
     c = quick || spec.window[0].used() ? saturating_add(c, work->units())

@@ -23,12 +23,12 @@ class Bounds {
 
  private:
   i64 leaf(const Spec& spec) const;
-  /// Of each stage of a graph what it costs alone, beside lines that come once.
-  i64 stages(const Spec& spec, const Limits& limits, bool quick) const;
-  /// Of the products of stage `s`. `met`: operands whose lines are counted in stages before, as
-  /// bits.
+  /// Of each stage of a graph what it costs alone; `quick`: of products, without results.
+  /// `counted`: operands whose lines are among it, as bits.
+  i64 stages(const Spec& spec, const Limits& limits, bool quick, u8& counted) const;
+  /// Of the products of stage `s`, with the lines of factors that are not counted yet.
   i64 products(const Spec& spec, int s, const std::array<DimMask, kMaxStages>& dims_of_stage,
-               const Limits& limits, bool quick, u8& met) const;
+               const Limits& limits, u8& counted) const;
   /// Of a stage that reduces anything but products. `alone`: by a microkernel that does nothing
   /// else.
   i64 reduction(const Spec& spec, const Stage& stage, DimMask dims, u64 points, bool alone) const;
@@ -38,8 +38,9 @@ class Bounds {
   struct Traffic {
     i64 l2 = 0, memory = 0;  // units from L2 to L1, and from memory to L2
   };
-  /// Beside products of so many units, which hide lines that stream.
-  Traffic traffic(const Spec& spec, i64 products) const;
+  /// Beside products of so many units, which hide lines that stream. Without operands that are
+  /// `counted`, as bits.
+  Traffic traffic(const Spec& spec, i64 products, u8 counted = 0) const;
   i64 blocked(const Spec& spec, const Limits& limits, const ContractionBound& work,
               const Traffic& once) const;
 

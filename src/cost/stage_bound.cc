@@ -51,10 +51,10 @@ class Alone {
 };
 
 /// The products of a stage, with results in a buffer of any layout, which is near, as factors are
-/// that are values, and operands that have been `met` in another stage, whose lines are counted
+/// that are values, and operands that have been `counted` in another stage, whose lines are counted
 /// there.
 Spec products_alone(const Spec& spec, const Stage& stage, const Alone& alone,
-                    const std::array<DimMask, kMaxStages>& dims_of_stage, u8& met) {
+                    const std::array<DimMask, kMaxStages>& dims_of_stage, u8& counted) {
   Spec one;
   one.serial = true;
   one.rank = alone.rank();
@@ -73,11 +73,11 @@ Spec products_alone(const Spec& spec, const Stage& stage, const Alone& alone,
       x.dtype = made.dtype;
       x.dims = alone.of(static_cast<DimMask>(dims_of_stage[stage_of(in)] & ~made.reduce));
     }
-    if (!is_operand(in) || (met >> in & 1) != 0) {
+    if (!is_operand(in) || (counted >> in & 1) != 0) {
       x.level = Level::kL1;
       x.free_layout = true;
     } else {
-      met = static_cast<u8>(met | 1u << in);
+      counted = static_cast<u8>(counted | 1u << in);
     }
   }
   Operand& out = one.out();
@@ -118,10 +118,10 @@ i64 units_of_turning(const Spec& spec, Ref value, DimMask dims, DimMask reduced,
 
 // Vectors of results may run along any dimension.
 i64 Bounds::products(const Spec& spec, int s, const std::array<DimMask, kMaxStages>& dims_of_stage,
-                     const Limits& limits, bool quick, u8& met) const {
+                     const Limits& limits, u8& counted) const {
   const Stage& stage = spec.stage[s];
   const Alone alone(spec, dims_of_stage[static_cast<size_t>(s)]);
-  Spec one = products_alone(spec, stage, alone, dims_of_stage, met);
+  Spec one = products_alone(spec, stage, alone, dims_of_stage, counted);
   Operand& out = one.out();
   i64 least = kInfinite;
   DimMask left = out.dims;
@@ -135,13 +135,9 @@ i64 Bounds::products(const Spec& spec, int s, const std::array<DimMask, kMaxStag
       out.layout.append(v);
     }
     const ContractionBound work(one, target_, rates_);
-    i64 c = work.units();
+    const i64 c = work.units();
     if (c >= least) continue;
-    if (!quick) {
-      const Traffic once = traffic(one, c);
-      c = std::max(c, blocked(one, limits, work, once) - once.l2 - once.memory);
-    }
-    least = std::min(least, c);
+    least = std::min(least, blocked(one, limits, work, traffic(one, c)));
   } while (left != 0);
   return least;
 }
@@ -157,11 +153,10 @@ i64 Bounds::reduction(const Spec& spec, const Stage& stage, DimMask dims, u64 po
   return rates_.reduced(form, results, points, moved_lanes(spec, target_), turned, alone);
 }
 
-i64 Bounds::stages(const Spec& spec, const Limits& limits, bool quick) const {
+i64 Bounds::stages(const Spec& spec, const Limits& limits, bool quick, u8& counted) const {
   const u64 lanes = moved_lanes(spec, target_);
   const std::array<DimMask, kMaxStages> dims_of_stage = dims_of_stages(spec);
   const bool plain = !spec.diagonal.used() && !spec.window[0].used();
-  u8 met = 0;
   i64 all = 0;
   for (int s = 0; s < spec.stage_count; s++) {
     const Stage& stage = spec.stage[s];
@@ -171,8 +166,8 @@ i64 Bounds::stages(const Spec& spec, const Limits& limits, bool quick) const {
     const bool product = stage.op == Op::kMulAdd;
     const u64 points = least_combined(spec, product ? DimMask{} : stage.reduce, every);
     i64 c = 0;
-    if (product && plain && stage.reduce != 0) {
-      c = products(spec, s, dims_of_stage, limits, quick, met);
+    if (product && plain && stage.reduce != 0 && !quick) {
+      c = products(spec, s, dims_of_stage, limits, counted);
     } else if (product) {
       const double price =
           rates_.least_product(type_of(spec, stage.in[0]), type_of(spec, stage.in[1]), stage.dtype,

@@ -143,6 +143,16 @@ TEST_SUITE("search") {
                              "attention f32[40,8] f32[40,8] f32[40,8] causal"})
       costs_at_most(text, *fixed_target(Isa::kAvx2),
                     1u << static_cast<int>(Restriction::kStageTiles), 2);
+    for (const char* text :
+         {"g = matmul x f32[12,16] f32[16,48]{*} -> silu; u = matmul x f32[16,48]{*}; mul g u",
+          "g = matmul x f32[1,40] f32[40,64]{*} -> silu; u = matmul x f32[40,64]{*}; "
+          "h = mul g u; matmul h f32[64,40]{*}",
+          "g = matmul x bf16[9,32] bf16[32,56]{*} -> silu; u = matmul x bf16[32,56]{*}; mul g u"})
+      for (const Target& target : fixed_targets()) {
+        const bool less =
+            costs_at_most(text, target, 1u << static_cast<int>(Restriction::kLikeLayouts), 0.5);
+        if (&target == fixed_target(Isa::kAvx2)) CHECK(less);
+      }
     for (const char* text : {"max_pool f32[1,6,12,20] window=3 stride=2 padding=1",
                              "avg_pool f32[1,9,12,32] window=3 padding=1 nhwc",
                              "conv2d f32[1,8,10,3] f32[3,3,3,8] padding=1 nhwc",
