@@ -4,12 +4,12 @@
 // here.
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 #include "cost/bounds.hh"
 #include "cost/held.hh"
 #include "cost/reduce.hh"
 #include "cost/shared.hh"
+#include "spec/alone.hh"
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
 #include "spec/roles.hh"
@@ -19,79 +19,6 @@ namespace {
 
 Dtype type_of(const Spec& spec, Ref value) {
   return is_operand(value) ? spec.operand[value].dtype : spec.stage[stage_of(value)].dtype;
-}
-
-/// The dimensions of one stage alone, by new numbers.
-class Alone {
- public:
-  Alone(const Spec& spec, DimMask dims) {
-    for (u8 d = 0; d < spec.rank; d++)
-      if (has_dim(dims, d)) from_[rank_++] = d;
-  }
-  u8 rank() const { return rank_; }
-  u8 from(u8 d) const { return from_[d]; }
-  DimMask of(DimMask dims) const {
-    DimMask all = 0;
-    for (u8 d = 0; d < rank_; d++)
-      if (has_dim(dims, from_[d])) all = static_cast<DimMask>(all | 1u << d);
-    return all;
-  }
-  void rename(Layout& layout) const {
-    for (u8& dim : layout.dim)
-      for (u8 d = 0; d < rank_; d++)
-        if (dim == from_[d]) {
-          dim = d;
-          break;
-        }
-  }
-
- private:
-  std::array<u8, kMaxDims> from_{};
-  u8 rank_ = 0;
-};
-
-/// The products of a stage, with results in a buffer of any layout, which is near, as factors are
-/// that are values, and operands that have been `counted` in another stage, whose lines are counted
-/// there.
-Spec products_alone(const Spec& spec, const Stage& stage, const Alone& alone,
-                    const std::array<DimMask, kMaxStages>& dims_of_stage, u8& counted) {
-  Spec one;
-  one.serial = true;
-  one.rank = alone.rank();
-  for (u8 d = 0; d < one.rank; d++) one.size[d] = spec.size[alone.from(d)];
-  one.operand_count = 3;
-  one.stage_count = 1;
-  for (size_t i = 0; i < 2; i++) {
-    const Ref in = stage.in[i];
-    Operand& x = one.operand[i];
-    if (is_operand(in)) {
-      x = spec.operand[in];
-      x.dims = alone.of(x.dims);
-      alone.rename(x.layout);
-    } else {
-      const Stage& made = spec.stage[stage_of(in)];
-      x.dtype = made.dtype;
-      x.dims = alone.of(static_cast<DimMask>(dims_of_stage[stage_of(in)] & ~made.reduce));
-    }
-    if (!is_operand(in) || (counted >> in & 1) != 0) {
-      x.level = Level::kL1;
-      x.free_layout = true;
-    } else {
-      counted = static_cast<u8>(counted | 1u << in);
-    }
-  }
-  Operand& out = one.out();
-  out.dtype =
-      stage.dtype == Dtype::kI32 ? Dtype::kI8 : Dtype::kBf16;  // so that a buffer is in between
-  out.level = Level::kL1;
-  out.access = Access::kOut;
-  out.dims = static_cast<DimMask>(one.all_dims() & ~alone.of(stage.reduce));
-  out.contig = static_cast<u8>(std::popcount(out.dims));
-  one.stage[0] = stage;
-  one.stage[0].in = {0, 1, kNoRef};
-  one.stage[0].reduce = alone.of(stage.reduce);
-  one.stage[0].out = 2;
-  return one;
 }
 
 /// What it costs at least to turn an element of a value around, of which neighbours along a reduced
@@ -119,9 +46,7 @@ i64 units_of_turning(const Spec& spec, Ref value, DimMask dims, DimMask reduced,
 // Vectors of results may run along any dimension.
 i64 Bounds::products(const Spec& spec, int s, const std::array<DimMask, kMaxStages>& dims_of_stage,
                      const Limits& limits, u8& counted) const {
-  const Stage& stage = spec.stage[s];
-  const Alone alone(spec, dims_of_stage[static_cast<size_t>(s)]);
-  Spec one = products_alone(spec, stage, alone, dims_of_stage, counted);
+  Spec one = product_alone(spec, s, dims_of_stage, counted);
   Operand& out = one.out();
   i64 least = kInfinite;
   DimMask left = out.dims;
