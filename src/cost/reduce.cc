@@ -39,7 +39,7 @@ bool rows_applies(const Spec& spec, const Target&) {
 u32 rows_registers(const Spec& spec, const Target& t) {
   u32 lanes = computed_lanes(spec, t);
   const bool odd = !t.has_masks && spec.size[unit_dim(spec.out())] % lanes != 0;
-  const u32 combining = temporaries(spec) + odd;
+  const u32 combining = temporaries(spec) + odd + rows_widen_by_order(spec, t);
   if (const auto shared = shared_rows(spec)) return combining + 2u + spec.size[shared->rows];
   return combining + (reads_every_second(spec) ? kSecondRegisters : 2u);
 }
@@ -84,7 +84,7 @@ bool lanes_applies(const Spec& spec, const Target&) {
 
 u32 lanes_registers(const Spec& spec, const Target& t) {
   u32 lanes = computed_lanes(spec, t);
-  return 6u + temporaries(spec) +
+  return 6u + temporaries(spec) + widens_by_order(input_of(spec).dtype, head_of(spec).dtype, t) +
          (!t.has_masks && spec.size[std::countr_zero(spec.reduced())] % lanes != 0);
 }
 
@@ -143,6 +143,11 @@ Rate scalar_rate(Duty duty, const Target& t) {
 }
 
 }  // namespace
+
+bool rows_widen_by_order(const Spec& spec, const Target& t) {
+  return (t.has_masks || temporaries(spec) == 0) &&
+         widens_by_order(input_of(spec).dtype, head_of(spec).dtype, t);
+}
 
 bool reads_every_second(const Spec& spec) {
   constexpr u32 kMostInRow = 8;  // all of them are straight code

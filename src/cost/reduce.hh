@@ -6,8 +6,13 @@
 #include <optional>
 
 #include "spec/spec.hh"
+#include "target/target.hh"
 
 namespace morello {
+
+/// Does reduce_rows keep an order of bytes (cost/held.hh) in a register? Without mask registers,
+/// not beside what combines by several instructions: tiles are worth more.
+bool rows_widen_by_order(const Spec& spec, const Target& target);
 
 /// Along the vectors of the output the input moves by two elements, and along the reduced dimension
 /// by one: pools that halve a row. Vectors are made of every second element of two then.

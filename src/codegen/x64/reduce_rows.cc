@@ -326,7 +326,7 @@ class WindowRows {
   Assembler::Reg64 in_;
 };
 
-void emit(Vectors& as, const PlanCall& call) {
+void emit_rows(Vectors& as, const PlanCall& call) {
   const Spec& spec = call.spec;
   if (const auto shared = shared_rows(spec)) return WindowRows(as, call, *shared).emit();
   if (unit_dim(spec.operand[source_of(spec)]) != unit_dim(spec.out()))
@@ -381,6 +381,13 @@ void emit(Vectors& as, const PlanCall& call) {
       }
     }
   });
+}
+
+void emit(Vectors& as, const PlanCall& call) {
+  if (!rows_widen_by_order(call.spec, as.target())) return emit_rows(as, call);
+  PlanCall behind = call;
+  as.ready_widening(behind.first_free++);
+  emit_rows(as, behind);
 }
 
 }  // namespace
