@@ -31,6 +31,10 @@ struct SharedRows {
 };
 std::optional<SharedRows> shared_rows(const Spec& spec);
 
+/// A reduction over windows that do not, by an operation of several instructions: what these do
+/// about rare numbers is done once for all elements of a window.
+bool combines_windows(const Spec& spec);
+
 /// How many of the points of a reduction are combined at least.
 u64 least_combined(const Spec& spec, DimMask reduced, u64 points);
 
