@@ -446,7 +446,8 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
                                        : blocked(spec, limits, *work, once);
   } else if (spec.reduced() != 0) {
     const Stage& head = head_of(spec);
-    c = saturating_add(c, reduction(spec, head, spec.all_dims(), volume(spec), true));
+    const u64 points = least_combined(spec, spec.reduced(), volume(spec));
+    c = saturating_add(c, reduction(spec, head, spec.all_dims(), points, true));
   } else {
     c = saturating_add(c, map(spec));
   }

@@ -120,6 +120,13 @@ FoldRegisters fold_registers(const Spec& spec, const Target& t) {
   const u32 odd = spec.size[reduced_dim(spec)] % computed_lanes(spec, t);
   r.mask = odd != 0 && !t.has_masks;
   r.half = r.mask && odd > 4 && kept_by_fold(spec) != kNoRef;
+  const Spec before = prologue_of(spec);
+  if (t.has_masks || map_registers(before, t, false).temporaries + r.temporaries == 0)
+    for (int s = 0; s < before.stage_count; s++)
+      for (Ref in : before.stage[s].in)
+        r.widening |=
+            is_operand(in) && has_dim(before.operand[in].dims, reduced_dim(spec)) &&
+            widens_by_order(before.operand[in].dtype, held_in(before, before.stage[s]), t);
   return r;
 }
 

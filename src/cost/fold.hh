@@ -24,8 +24,10 @@ struct FoldRegisters {
   u32 temporaries = 0;  // of the recipe that combines
   bool mask = false;    // of a last vector that is not full, without mask registers
   bool half = false;    // of one that is stored in parts
+  bool widening = false;  // of bf16: see widens_by_order()
 
-  u32 count() const { return sums + 1 + temporaries + mask + half; }  // 1: what the stages make
+  // 1: what the stages make.
+  u32 count() const { return sums + 1 + temporaries + mask + half + widening; }
 };
 FoldRegisters fold_registers(const Spec& spec, const Target& target);
 

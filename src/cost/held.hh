@@ -54,6 +54,23 @@ inline u32 left_of_row(const Spec& spec) {
   return spec.size[unit_dim(spec.out())] * size_of(spec.out().dtype) % 4;
 }
 
+/// bf16 as f32: the bits in the upper halves of lanes. Which bytes go where is in a register, if a
+/// microkernel has one for it (Vectors::ready_widening()); else it takes an instruction more.
+constexpr bool widens_by_order(Dtype memory, Dtype held, const Target& target) {
+  return memory == Dtype::kBf16 && held == Dtype::kF32 && target.permutes_words;
+}
+/// f32 as bf16 by one instruction, but for denormal numbers, which it takes to be zero.
+constexpr bool narrows_natively(Dtype memory, Dtype held, const Target& target) {
+  return memory == Dtype::kBf16 && held == Dtype::kF32 &&
+         includes(target.required, features(Feature::kAvx512Bf16));
+}
+/// The same as widens_by_order(), of what is rounded by several instructions. Without mask
+/// registers the order is in memory.
+constexpr bool narrows_by_order(Dtype memory, Dtype held, const Target& target) {
+  return widens_by_order(memory, held, target) && target.has_masks &&
+         !narrows_natively(memory, held, target);
+}
+
 /// Vector registers that storing what is held takes, besides those of a vector that is stored in
 /// parts.
 u32 narrowing_registers(Dtype to, Dtype held, const Target& target);

@@ -67,8 +67,8 @@ ValueRegisters value_registers(const Spec& spec) {
 }
 
 u32 MapRegisters::count() const {
-  return static_cast<u32>(value + other + spare + narrow + mask + temporaries +
-                          std::popcount(constants));
+  return static_cast<u32>(value + other + spare + narrow + mask + widening + narrowing +
+                          temporaries + std::popcount(constants));
 }
 
 std::optional<u32> lanes_constant(const Stage& stage) {
@@ -151,6 +151,21 @@ MapRegisters map_registers(const Spec& spec, const Target& target, bool scalar) 
     for (Ref input : stage.in)
       if (in_memory(input) && along_v(input) && size_of(spec.operand[input].dtype) == 4)
         loads = true;
+  }
+  r.pairs = !scalar && register_operand(spec) < 0 && r.value > 0 &&
+            spec.out().dtype == Dtype::kBf16 && last == Dtype::kF32;
+  // Functions without mask registers have none to spare, and tiles are straight code.
+  if (!scalar && register_operand(spec) < 0 && (target.has_masks || r.temporaries == 0)) {
+    r.narrowing = narrows_by_order(spec.out().dtype, last, target);
+    for (int s = 0; s < spec.stage_count; s++) {
+      const Stage& stage = spec.stage[s];
+      auto widens = [&](Ref input) {
+        return in_memory(input) && along_v(input) &&
+               widens_by_order(spec.operand[input].dtype, held_in(spec, stage), target);
+      };
+      r.widening |= std::any_of(stage.in.begin(), stage.in.end(), widens) ||
+                    (accumulates(spec, stage) && widens(stage.out));
+    }
   }
   if (!target.has_masks && tail > 2 && !whole) {
     r.mask = loads;

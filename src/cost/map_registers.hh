@@ -20,8 +20,12 @@ struct MapRegisters {
       false;          // a first input while the output's register is busy; upper half of odd stores
   u8 narrow = 0;      // of vectors that are rounded, or converted when they are stored
   bool mask = false;  // of odd vectors, without mask registers
-  u16 constants = 0;  // bit s: stage s keeps a constant
+  // Orders of bytes: of bf16 that is loaded or stored. Of operands in memory only.
+  bool widening = false, narrowing = false;
+  u16 constants = 0;   // bit s: stage s keeps a constant
   u8 temporaries = 0;  // of recipes
+  // Whole vectors of bf16 are rounded and stored two at a time, where registers are left for it.
+  bool pairs = false;
 
   u32 count() const;
 };

@@ -20,6 +20,14 @@ const Operand& input_of(const Spec& spec) { return spec.operand[head_of(spec).in
 
 bool plain(const Operand& o) { return !o.layout.packed() && !o.free_layout; }
 
+/// How many elements each result is made of.
+u64 reduced_points(const Spec& spec) {
+  u64 n = 1;
+  for (u8 d = 0; d < spec.rank; d++)
+    if (has_dim(spec.reduced(), d)) n *= spec.size[d];
+  return n;
+}
+
 /// Of the recipe by which two vectors are combined.
 u32 temporaries(const Spec& spec) {
   const Recipe* recipe = recipe_of(head_of(spec).op, head_of(spec).dtype);
@@ -31,7 +39,7 @@ bool rows_applies(const Spec& spec, const Target&) {
   const Operand &in = input_of(spec), &out = spec.out();
   if (out.level != Level::kRegister || out.access != Access::kInOut) return false;
   if (in.level == Level::kRegister || !plain(in)) return false;
-  if (std::popcount(spec.reduced()) == 2) return shared_rows(spec).has_value();
+  if (std::popcount(spec.reduced()) == 2) return shared_rows(spec) || combines_windows(spec);
   if (std::popcount(spec.reduced()) != 1 || spec.rank > 3) return false;
   return unit_dim(out) != kNoDim && (unit_dim(in) == unit_dim(out) || reads_every_second(spec));
 }
@@ -39,7 +47,7 @@ bool rows_applies(const Spec& spec, const Target&) {
 u32 rows_registers(const Spec& spec, const Target& t) {
   u32 lanes = computed_lanes(spec, t);
   const bool odd = !t.has_masks && spec.size[unit_dim(spec.out())] % lanes != 0;
-  const u32 combining = temporaries(spec) + odd;
+  const u32 combining = temporaries(spec) + odd + rows_widen_by_order(spec, t);
   if (const auto shared = shared_rows(spec)) return combining + 2u + spec.size[shared->rows];
   return combining + (reads_every_second(spec) ? kSecondRegisters : 2u);
 }
@@ -60,10 +68,12 @@ i64 shared_rows_cost(const Spec& spec, const SharedRows& shared, const Target& t
 
 i64 rows_cost(const Spec& spec, const Target& t) {
   if (const auto shared = shared_rows(spec)) return shared_rows_cost(spec, *shared, t);
-  u64 depth = spec.size[std::countr_zero(spec.reduced())];
+  u64 depth = reduced_points(spec);
   i64 vecs = static_cast<i64>(vectors(spec, spec.out(), computed_lanes(spec, t)));
   const i64 latency = static_cast<i64>(t.fma_latency) * kUnitsPerCycle;
-  i64 step = stage_units(spec, 0, t) + conversion_units(spec, t);
+  i64 ops = stage_units(spec, 0, t);
+  if (combines_windows(spec)) ops = ceil_div(static_cast<u64>(3 * ops), 4);
+  i64 step = ops + conversion_units(spec, t);
   if (reads_every_second(spec)) {  // all of them in one step, of which the last is a shuffle
     const i64 shuffle = t.prices.op[static_cast<size_t>(OpClass::kSimple)];
     step = saturating_add(saturating_mul(depth, step + shuffle), shuffle);
@@ -84,7 +94,7 @@ bool lanes_applies(const Spec& spec, const Target&) {
 
 u32 lanes_registers(const Spec& spec, const Target& t) {
   u32 lanes = computed_lanes(spec, t);
-  return 6u + temporaries(spec) +
+  return 6u + temporaries(spec) + widens_by_order(input_of(spec).dtype, head_of(spec).dtype, t) +
          (!t.has_masks && spec.size[std::countr_zero(spec.reduced())] % lanes != 0);
 }
 
@@ -144,6 +154,21 @@ Rate scalar_rate(Duty duty, const Target& t) {
 
 }  // namespace
 
+bool combines_windows(const Spec& spec) {
+  // Straight code. Of 3x3 elements it was slower: such windows are read in an order that costs more
+  // than is saved (55x55x64, a step of two, Zen 4: 0.9 times as fast).
+  constexpr u64 kMostElements = 4;
+  const u8 v = unit_dim(spec.out());
+  return std::popcount(spec.reduced()) == 2 && spec.rank <= 5 && v != kNoDim &&
+         unit_dim(input_of(spec)) == v && temporaries(spec) > 0 &&
+         reduced_points(spec) <= kMostElements;
+}
+
+bool rows_widen_by_order(const Spec& spec, const Target& t) {
+  return (t.has_masks || temporaries(spec) == 0) &&
+         widens_by_order(input_of(spec).dtype, head_of(spec).dtype, t);
+}
+
 bool reads_every_second(const Spec& spec) {
   constexpr u32 kMostInRow = 8;  // all of them are straight code
   const Operand& in = input_of(spec);
@@ -187,18 +212,23 @@ std::optional<SharedRows> shared_rows(const Spec& spec) {
 
 // Of windows of `rows` by `row` numbers, whose rows are combined once each, a result takes
 // rows + row - 1 of its rows * row. The larger windows are, the smaller is this part, and programs
-// only make smaller ones of them.
+// only make smaller ones of them. Of other windows (combines_windows()), three quarters.
 u64 least_combined(const Spec& spec, DimMask reduced, u64 points) {
+  if (std::popcount(reduced) < 2) return points;
   u64 rows = 1, row = 1;
   for (const Window& x : spec.window) {
     if (!x.used()) continue;
     for (u8 d : {x.outer, x.inner})
       if (has_dim(reduced, d)) rows = std::max<u64>(rows, spec.size[d]);
   }
-  if (rows == 1) return points;
+  bool waits = false;
+  for (int s = 0; s < spec.stage_count; s++)
+    waits |= spec.stage[s].reduce == reduced && recipe_of(spec.stage[s].op, spec.stage[s].dtype);
+  const u64 apart = waits ? points / 4 * 3 : points;
+  if (rows == 1) return apart;
   for (u8 d = 0; d < spec.rank; d++)
     if (has_dim(reduced, d)) row = std::max<u64>(row, spec.size[d]);
-  return std::popcount(reduced) < 2 ? points : points / (rows * row) * (rows + row - 1);
+  return std::min(apart, points / (rows * row) * (rows + row - 1));
 }
 
 extern const Microkernel kReduceRows = {

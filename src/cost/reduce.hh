@@ -6,8 +6,13 @@
 #include <optional>
 
 #include "spec/spec.hh"
+#include "target/target.hh"
 
 namespace morello {
+
+/// Does reduce_rows keep an order of bytes (cost/held.hh) in a register? Without mask registers,
+/// not beside what combines by several instructions: tiles are worth more.
+bool rows_widen_by_order(const Spec& spec, const Target& target);
 
 /// Along the vectors of the output the input moves by two elements, and along the reduced dimension
 /// by one: pools that halve a row. Vectors are made of every second element of two then.
@@ -25,6 +30,10 @@ struct SharedRows {
   u32 read;        // all rows
 };
 std::optional<SharedRows> shared_rows(const Spec& spec);
+
+/// A reduction over windows that do not, by an operation of several instructions: what these do
+/// about rare numbers is done once for all elements of a window.
+bool combines_windows(const Spec& spec);
 
 /// How many of the points of a reduction are combined at least.
 u64 least_combined(const Spec& spec, DimMask reduced, u64 points);

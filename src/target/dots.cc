@@ -99,6 +99,11 @@ bool are_alike(const Target& a, const Target& b, std::span<const Dtype> types) {
   like_b.required = b.required;
   like_b.tiles = b.tiles;
   like_b.level = b.level;
+  if (std::find(types.begin(), types.end(), Dtype::kBf16) == types.end()) {
+    like_b.permutes_words = b.permutes_words;
+    like_b.prices.widen_bf16 = b.prices.widen_bf16;
+    like_b.prices.narrow_bf16 = b.prices.narrow_bf16;
+  }
   if (like_b != b) return false;
   for (Dtype x : types)
     for (Dtype y : types)

@@ -60,7 +60,9 @@ struct Prices {
   i64 scalar_element;   // one element of a scalar map
   i64 transpose_block;  // 8x8 elements, in registers
   i64 widen;            // loading a vector of elements narrower than those that are computed
+  i64 widen_bf16;       // of bf16 outside of products, where an order of bytes waits in a register
   i64 narrow;           // rounding and storing one
+  i64 narrow_bf16;
   std::array<i64, kOpClasses> op;         // of one elementwise operation on a vector, by OpClass
   std::array<i64, kOpClasses> scalar_op;  // the same on an element
   friend bool operator==(const Prices&, const Prices&) = default;
@@ -70,7 +72,8 @@ struct Prices {
 template <class F>
 constexpr void each_field(const Prices& p, F&& f) {
   const auto& [loop, call, tile_call, map_row, odd_store, clear, dot_result, reduced_row,
-               scalar_step, scalar_element, transpose_block, widen, narrow, op, scalar_op] = p;
+               scalar_step, scalar_element, transpose_block, widen, widen_bf16, narrow, narrow_bf16,
+               op, scalar_op] = p;
   f("loop", loop);
   f("call", call);
   f("tile_call", tile_call);
@@ -83,7 +86,9 @@ constexpr void each_field(const Prices& p, F&& f) {
   f("scalar_element", scalar_element);
   f("transpose_block", transpose_block);
   f("widen", widen);
+  f("widen_bf16", widen_bf16);
   f("narrow", narrow);
+  f("narrow_bf16", narrow_bf16);
   for (const i64& units : op) f("op", units);
   for (const i64& units : scalar_op) f("scalar_op", units);
 }
@@ -132,6 +137,9 @@ struct Target {
   u32 vector_bytes;
   u32 vector_registers;
   bool has_masks;  // masked loads and stores need no vector register
+  // One instruction brings elements of 2 bytes to any place of a vector in the time of another
+  // shuffle. Without mask registers, bytes of a half.
+  bool permutes_words;
   u32 fma_per_cycle;
   u32 fma_latency;  // cycles
   u32 loads_per_cycle;
@@ -151,8 +159,8 @@ struct Target {
 template <class F>
 constexpr void each_field(const Target& t, F&& f) {
   const auto& [name, number, machine, required, vector_bytes, vector_registers, has_masks,
-               fma_per_cycle, fma_latency, loads_per_cycle, stores_per_cycle, level, processors,
-               parallel_units, prices, tiles] = t;
+               permutes_words, fma_per_cycle, fma_latency, loads_per_cycle, stores_per_cycle, level,
+               processors, parallel_units, prices, tiles] = t;
   f("name", name);
   f("number", number);
   f("machine", machine);
@@ -160,6 +168,7 @@ constexpr void each_field(const Target& t, F&& f) {
   f("vector_bytes", vector_bytes);
   f("vector_registers", vector_registers);
   f("has_masks", has_masks);
+  f("permutes_words", permutes_words);
   f("fma_per_cycle", fma_per_cycle);
   f("fma_latency", fma_latency);
   f("loads_per_cycle", loads_per_cycle);

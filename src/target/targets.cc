@@ -20,6 +20,7 @@ constexpr Features kAvx512Features =
 constexpr Target generic_core() {
   Target t{};
   t.machine = "generic-x86-64";
+  t.permutes_words = true;
   t.fma_per_cycle = 2;
   t.fma_latency = 4;
   t.loads_per_cycle = 2;
@@ -46,7 +47,9 @@ constexpr Target generic_core() {
               .scalar_element = cycles(2),
               .transpose_block = cycles(24),
               .widen = cycles(1),
-              .narrow = cycles(4),
+              .widen_bf16 = cycles(1) / 2,
+              .narrow = cycles(2),
+              .narrow_bf16 = cycles(5) / 2,
               .op = {},
               .scalar_op = {cycles(1) / 2, cycles(3), cycles(4)}};
   return t;
@@ -102,6 +105,7 @@ constexpr Target avx512_bf16_target() {
   t.name = "avx512_bf16";
   t.number = MORELLO_ISA_AVX512_BF16;
   t.required = t.required | features(Feature::kAvx512Bf16);
+  t.prices.narrow_bf16 = cycles(3) / 2;
   return t;
 }
 
@@ -123,6 +127,9 @@ constexpr Target avx512_amx_target() {
              .load_row = cycles(1) / 2,
              .split_row = cycles(2),
              .store_row = cycles(1)};
+  // All of these take two shuffles for vpermw, which is not less than one and a shift.
+  t.permutes_words = false;
+  t.prices.widen_bf16 = t.prices.widen;
   // All cores that have such registers have these caches. Products wait for little of what comes
   // from L2: 4 of them, with 64 lines, take 1.4 times as long as with lines from L1.
   t.level[static_cast<int>(Level::kL1)].bytes = u64{48} << 10;

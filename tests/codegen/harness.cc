@@ -109,9 +109,9 @@ GuardedMemory::~GuardedMemory() {
   if (base_) munmap(base_, mapped_);
 }
 
-std::vector<const Target*> targets() {
+std::vector<const Target*> targets(std::initializer_list<Dtype> types) {
   std::vector<const Target*> all;
-  for (const Target* t : testing::targets_of({Dtype::kF32}))
+  for (const Target* t : testing::targets_of(types))
     if (usable(*t, read_machine().features, kAllFeatures)) all.push_back(t);
   REQUIRE_MESSAGE(!all.empty(), "no kernel can run here, so nothing would be tested");
   return all;

@@ -32,7 +32,7 @@ class GuardedMemory {
 };
 
 /// The instruction sets that this CPU can run.
-std::vector<const Target*> targets();
+std::vector<const Target*> targets(std::initializer_list<Dtype> types = {Dtype::kF32});
 
 /// Plan of the program that a search finds for a text; the errors go to doctest.
 Plan plan_of(const char* text, const Target& target);

@@ -84,7 +84,7 @@ struct Way {
 
 std::vector<Way> make_ways() {
   std::vector<Way> ways;
-  for (const Target* t : targets_of({Dtype::kF32})) {
+  for (const Target* t : targets_of({Dtype::kF32, Dtype::kBf16})) {
     if (!usable(*t, read_machine().features, kAllFeatures)) continue;
     for (Dtype to : kAllDtypes)
       if (to != Dtype::kF32)

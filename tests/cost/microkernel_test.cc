@@ -256,6 +256,25 @@ TEST_SUITE("cost") {
     }
   }
 
+  TEST_CASE("vectors of bf16 cost what their target says") {
+    for (const Target& target : fixed_targets()) {
+      auto cost = [&](const std::string& text) {
+        Spec spec = lower(*parse(text))->spec;
+        for (int o = 0; o < spec.operand_count; o++) spec.operand[o].level = Level::kL1;
+        return microkernel(MicrokernelId::kMap).cost(spec, target);
+      };
+      const i64 vecs = 1024 / target.lanes(4);
+      const i64 from_f32 = cost("relu f32[1024] -> bf16[1024]");
+      CHECK(cost("relu bf16[1024] -> bf16[1024]") - from_f32 == vecs * target.prices.widen_bf16);
+      CHECK(cost("relu f16[1024] -> bf16[1024]") - from_f32 == vecs * target.prices.widen);
+      CHECK(from_f32 - cost("relu f32[1024] -> f16[1024]") ==
+            vecs * (target.prices.narrow_bf16 - target.prices.narrow));
+      const bool native = includes(target.required, features(Feature::kAvx512Bf16));
+      CHECK((target.prices.narrow_bf16 < fixed_target(Isa::kAvx512)->prices.narrow_bf16) == native);
+      CHECK(target.prices.widen_bf16 <= target.prices.widen);
+    }
+  }
+
   TEST_CASE(
       "a rate comes to what it says of calls, rows, vectors, elements, and groups of products") {
     const Target& t = *fixed_target(Isa::kAvx2);

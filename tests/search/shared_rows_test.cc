@@ -21,12 +21,17 @@ ImplTree found(std::string_view text, Isa isa) {
   return std::move(*tree);
 }
 
-/// The leaf that combines along both dimensions of windows, if the program has one.
+/// The leaf that combines along both dimensions of windows, if the program has one: the first.
 const ImplNode* leaf_of_windows(const ImplTree& tree) {
   for (const ImplNode& node : tree.nodes)
     if (std::holds_alternative<Select>(node.kind) && std::popcount(node.spec.reduced()) == 2)
       return &node;
   return nullptr;
+}
+
+bool shares_rows(const ImplTree& tree) {
+  const ImplNode* leaf = leaf_of_windows(tree);
+  return leaf && shared_rows(leaf->spec);
 }
 
 TEST_SUITE_BEGIN("search");
@@ -49,6 +54,24 @@ TEST_CASE("rows that windows share are combined once, where that is less") {
     for (const char* text :
          {"max_pool f32[1,4,12,16] window=2 stride=2",
           "max_pool f32[1,14,14,32] window=3 stride=2 nhwc", "avg_pool f32[1,4,28,28] window=2"})
+      CHECK_MESSAGE(!shares_rows(found(text, isa)), text);
+  }
+}
+
+TEST_CASE("windows apart are combined as a whole, by what takes several instructions") {
+  for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    for (const char* text : {"max_pool f32[1,14,14,32] window=2 stride=2 nhwc",
+                             "max_pool f32[1,28,30,20] window=2 stride=2 nhwc",
+                             "max_pool bf16[1,16,16,64] window=2 stride=2 nhwc"}) {
+      INFO(text);
+      const ImplTree tree = found(text, isa);
+      const ImplNode* leaf = leaf_of_windows(tree);
+      REQUIRE(leaf);
+      CHECK(combines_windows(leaf->spec));
+    }
+    for (const char* text : {"avg_pool f32[1,14,14,32] window=2 stride=2 nhwc",
+                             "max_pool i8[1,14,14,32] window=2 stride=2 nhwc",
+                             "max_pool f32[1,18,18,32] window=3 stride=3 nhwc"})
       CHECK_MESSAGE(!leaf_of_windows(found(text, isa)), text);
   }
 }
@@ -57,8 +80,12 @@ TEST_CASE("of windows that overlap, bounds count what no microkernel can share")
   const Spec spec = lower(*parse("max_pool f32[1,4,28,28] window=3"))->spec;
   const u64 points = volume(spec);
   CHECK(least_combined(spec, spec.reduced(), points) == points / 9 * 5);
-  const Spec rows = lower(*parse("reduce_max f32[9,8,20] axis=0,1"))->spec;
-  CHECK(least_combined(rows, rows.reduced(), 1440) == 1440);
+  const Spec rows = lower(*parse("reduce_max f32[9,8,20] axis=0,2"))->spec;
+  CHECK(least_combined(rows, rows.reduced(), 1440) == 1080);
+  const Spec sums = lower(*parse("reduce_sum f32[9,8,20] axis=0,2"))->spec;
+  CHECK(least_combined(sums, sums.reduced(), 1440) == 1440);
+  const Spec lines = lower(*parse("reduce_max f32[72,20] axis=0"))->spec;
+  CHECK(least_combined(lines, lines.reduced(), 1440) == 1440);
 }
 
 TEST_SUITE_END();

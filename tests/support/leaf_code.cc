@@ -21,7 +21,7 @@ T get(Result<T> result) {
 }  // namespace
 
 Code leaf_code(const Target& target, MicrokernelId leaf, Op op, const std::vector<Dtype>& types,
-               u32 count) {
+               u32 count, Dtype value) {
   const size_t inputs = types.size() - 1;
   Spec spec;
   spec.rank = 1;
@@ -30,7 +30,7 @@ Code leaf_code(const Target& target, MicrokernelId leaf, Op op, const std::vecto
   spec.stage_count = 1;
   const bool integers = std::all_of(types.begin(), types.end(), is_integer);
   spec.stage[0] = {op,
-                   integers ? Dtype::kI32 : Dtype::kF32,
+                   integers ? Dtype::kI32 : value,
                    {0, inputs > 1 ? Ref{1} : kNoRef, inputs > 2 ? Ref{2} : kNoRef},
                    0,
                    static_cast<Ref>(inputs)};
@@ -50,8 +50,9 @@ Code leaf_code(const Target& target, MicrokernelId leaf, Op op, const std::vecto
   return get(emit(get(make_plan(tree, views)), target));
 }
 
-Leaf::Leaf(const Target& target, MicrokernelId leaf, Op op, Dtype from, Dtype to, u32 count) {
-  const Code code = leaf_code(target, leaf, op, {from, to}, count);
+Leaf::Leaf(const Target& target, MicrokernelId leaf, Op op, Dtype from, Dtype to, u32 count,
+           Dtype value) {
+  const Code code = leaf_code(target, leaf, op, {from, to}, count, value);
   code_ = get(CodeMemory::make(code.bytes));
   entry_ = code.entry;
 }

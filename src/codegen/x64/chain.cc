@@ -23,27 +23,35 @@ Chain::Chain(Vectors& as, const PlanCall& call, bool scalar)
   narrow_ = needs_.narrow ? next : spare_;
   next += needs_.narrow;
   if (needs_.mask) mask_ = next++;
+  if (needs_.widening) widening_ = next++;
+  if (needs_.narrowing) narrowing_ = next++;
   for (int s = 0; s < call.spec.stage_count; s++)
     if (needs_.constants >> s & 1) constant_[s] = next++;
   temporaries_ = next;
   shared_ = temporaries_ + needs_.temporaries;
 }
 
-u32 Chain::side_by_side(u32 others) const {
+bool Chain::waits() const {
   const Spec& spec = call_.spec;
-  bool waits = false;
   for (int s = 0; s < spec.stage_count; s++)
-    waits |=
-        is_unary(spec.stage[s].op) && recipe_of(spec.stage[s].op, held_in(spec, spec.stage[s]));
+    if (is_unary(spec.stage[s].op) && recipe_of(spec.stage[s].op, held_in(spec, spec.stage[s])))
+      return true;
+  return false;
+}
+
+u32 Chain::side_by_side(u32 others) const {
+  const u32 wanted = waits() ? kMostSideBySide : needs_.pairs ? 2 : 1;
   const u32 most = as_.target().vector_registers, used = shared_ + 1;
-  if (!waits || used > most) return 1;
-  return std::min(kMostSideBySide, 1 + (most - used) / std::max(1u, own_registers() + others));
+  if (wanted == 1 || used > most) return 1;
+  return std::min(wanted, 1 + (most - used) / std::max(1u, own_registers() + others));
 }
 
 void Chain::prepare(u32 width, Lanes odd) {
   const Spec& spec = call_.spec;
   for (int s = 0; s < spec.stage_count; s++)
     if (needs_.constants >> s & 1) as_.fill(constant_[s], width, *lanes_constant(spec.stage[s]));
+  if (needs_.widening) as_.ready_widening(widening_);
+  if (needs_.narrowing) as_.ready_narrowing(narrowing_);
   if (odd.masked() && (as_.avx512() || needs_.mask)) as_.set_mask(odd.count, mask_);
 }
 
@@ -103,14 +111,36 @@ void Chain::compute(Lanes l, std::span<const Sources> vectors) {
     }
     compute_stage(s);
   }
+  store();
+}
+
+/// Stores the last stage's values, or leaves them where they belong.
+void Chain::store() {
+  const Spec& spec = call_.spec;
   const int last = spec.stage_count - 1;
-  for (vector_ = 0; vector_ < vectors.size(); vector_++) {
+  for (vector_ = 0; vector_ < vectors_.size(); vector_++) {
     const Source& out = sources()[spec.out_index()];
-    if (!out.in_register)
+    const Lanes l = lanes_;
+    if (is_pair(vector_)) {
+      const u32 first = place(last);
+      vector_++;
+      as_.store_pair(first, place(last), out.base, out.bytes, narrow_);
+    } else if (!out.in_register)
       as_.store(place(last), l, spec.out().dtype, held_, out.base, out.bytes, narrow_);
     else if (place(last) != out.index)
       as_.vmovaps(as_.vec(out.index, l.width), as_.vec(place(last), l.width));
   }
+}
+
+/// Are the results of vector `first` and the next one whole, side by side in memory, and each in a
+/// register of its own?
+bool Chain::is_pair(size_t first) const {
+  if (!needs_.pairs || first + 1 == vectors_.size() || lanes_.count != as_.lanes()) return false;
+  const auto out = static_cast<size_t>(call_.spec.out_index()),
+             last = static_cast<size_t>(call_.spec.stage_count - 1);
+  const Source &a = vectors_[first][out], &b = vectors_[first + 1][out];
+  return a.base == b.base && b.bytes == a.bytes + i64{as_.lanes()} * size_of(Dtype::kBf16) &&
+         place_[first][last] != place_[first + 1][last];
 }
 
 /// Where the value of a stage is made, of the vector at hand.

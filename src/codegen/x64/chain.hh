@@ -32,15 +32,18 @@ class Chain {
   using Sources = std::array<Source, kMaxOperands>;
 
   /// Vectors to compute at once: as many as the free registers hold where there is a recipe, whose
-  /// instructions depend on one another; what is short needs none of that.
+  /// instructions depend on one another; what is short needs none of that,
+  /// but for two that are stored as a pair.
   /// @param others  registers that each of them takes besides.
   u32 side_by_side(u32 others = 0) const;
+  /// Does a vector wait for what functions make of it? Others are as fast alone.
+  bool waits() const;
   /// The first register behind those of so many vectors.
   u32 after(u32 vectors) const {
     return shared_ + (vectors > 1 ? 1 + (vectors - 1) * own_registers() : 0);
   }
 
-  /// Loads constants of `width` elements, and readies the mask for vectors like `odd`.
+  /// Loads constants of `width` elements and orders, and readies the mask for vectors like `odd`.
   void prepare(u32 width, Lanes odd);
   /// Loads what is one element for all vectors that follow, as far as there are registers: that
   /// which is for second inputs, if nothing else gets there, and those from `free` on. Vectors have
@@ -55,6 +58,8 @@ class Chain {
   void compute(Lanes l, std::span<const Sources> vectors);
 
  private:
+  void store();
+  bool is_pair(size_t first) const;
   const Sources& sources() const { return vectors_[vector_]; }
   u32& place(int stage) { return place_[vector_][static_cast<size_t>(stage)]; }
   u32 value(int stage) const;
@@ -75,7 +80,8 @@ class Chain {
   MapRegisters needs_;
   ValueRegisters values_;
   // Registers of all vectors, but for values and the temporaries, which are the first's.
-  u32 value_ = 0, other_ = 0, spare_ = 0, narrow_ = 0, mask_ = 0, temporaries_ = 0, shared_ = 0;
+  u32 value_ = 0, other_ = 0, spare_ = 0, narrow_ = 0, mask_ = 0, widening_ = 0, narrowing_ = 0,
+      temporaries_ = 0, shared_ = 0;
   std::array<u32, kMaxStages> constant_{};
   u32 own_ = 0;  // the constant of the stage that is computed
   std::array<std::optional<u32>, kMaxOperands> holds_;  // registers, for all vectors

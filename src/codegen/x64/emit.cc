@@ -326,6 +326,8 @@ class KernelEmitter {
       } else {
         const PlanCall& call = std::get<PlanCall>(node);
         find_emitter(call.id)->emit(as_, call);
+        as_.write_rare();
+        as_.forget_orders();
         as_.release_all();
       }
     }

@@ -40,6 +40,7 @@ class FoldLanes {
                      : 0;
     }
     chain_.prepare(lanes, Lanes{});
+    if (needs_.widening) as_.ready_widening(widening());
     for (u32 c = 0; c < sums; c++) as_.fill(sum_ + c, lanes, neutral());
     const u32 together = chain_.side_by_side(1);
     const u32 free = chain_.hold(sources(0, 0), chain_.after(together) + together - 1);
@@ -68,7 +69,8 @@ class FoldLanes {
   }
   u32 mask() const { return x() + 1; }
   u32 half() const { return mask() + needs_.mask; }
-  u32 temporaries() const { return half() + needs_.half; }
+  u32 widening() const { return half() + needs_.half; }
+  u32 temporaries() const { return widening() + needs_.widening; }
   u32 neutral() const { return neutral_bits(reduction_); }
 
   PlanCall prologue_call() const {

@@ -133,7 +133,8 @@ class MapEmitter {
     if (full > kMostVectors) return emit_long_rows(rows, m, full);
     as_.for_chunks(rows, std::max(1u, kMostVectors / vecs_), pointers(m, 1), [&](u64 count) {
       for (u64 i = 0; i < count; i++) {
-        if (vecs_ > 1 && side_by_side_ == 1) hold(along(m, i));  // not for vectors of several rows
+        if (vecs_ > 1 && (side_by_side_ == 1 || !chain_.waits()))
+          hold(along(m, i));  // not for vectors of several rows
         for (u32 j = 0; j < vecs_; j++) compute(j, as_.part(columns_, j), along(m, i), 0);
         copy_left(columns_, along(m, i));
       }

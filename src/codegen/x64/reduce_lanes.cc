@@ -5,6 +5,7 @@
 
 #include "codegen/x64/emitter.hh"
 #include "codegen/x64/recipe.hh"
+#include "cost/held.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
@@ -32,6 +33,7 @@ class ReduceLanes {
       start_short(as_.lanes_of(size));
       reduce_lanes(as_.lanes_of(size).width);
     } else {
+      if (widens_by_order(from_, held_, as_.target())) as_.ready_widening(mask_() + 1);
       for (u32 c = 0; c < chains; c++) load(sum_ + c, whole(), c * bytes());
       loop(full - chains, chains);
       if (size % lanes != 0) add_tail(size % lanes);

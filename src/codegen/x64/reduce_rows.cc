@@ -326,7 +326,7 @@ class WindowRows {
   Assembler::Reg64 in_;
 };
 
-void emit(Vectors& as, const PlanCall& call) {
+void emit_rows(Vectors& as, const PlanCall& call) {
   const Spec& spec = call.spec;
   if (const auto shared = shared_rows(spec)) return WindowRows(as, call, *shared).emit();
   if (unit_dim(spec.operand[source_of(spec)]) != unit_dim(spec.out()))
@@ -340,7 +340,16 @@ void emit(Vectors& as, const PlanCall& call) {
   std::vector<i64> rows = row_offsets(call, v);
   if (Lanes tail = as.part(columns, vecs - 1); tail.masked()) as.set_mask(tail.count, mask);
 
-  i64 step = input_of(call).stride[r];
+  const i64 step = input_of(call).stride[r];
+  // Of windows, the elements are rows of rows.
+  const u8 other = static_cast<u8>(std::bit_width(spec.reduced()) - 1);
+  const bool windows = other != r;
+  const u64 elements = spec.size[r] * u64{windows ? spec.size[other] : 1};
+  auto element = [&](u64 i) {
+    if (!windows) return static_cast<i64>(i) * step;
+    return static_cast<i64>(i % spec.size[r]) * step +
+           static_cast<i64>(i / spec.size[r]) * input_of(call).stride[other];
+  };
   Assembler::Reg64 in = as.moving_pointer(input_of(call).cursor);
   u64 unroll = std::max<u64>(1, 16 / (rows.size() * vecs));
   // One register was asked for what is read, one for the mask, and the rest for this.
@@ -348,16 +357,16 @@ void emit(Vectors& as, const PlanCall& call) {
   const Extremes extremes(as, op, held, loaded, mask + masked);
   if (extremes.serve()) {
     assert(recipe_of(op, held)->temporaries + 2u > Extremes::kTogether);
-    unroll = round_up(unroll, Extremes::kTogether);  // straight code where there are few
+    unroll = windows ? elements
+                     : round_up(unroll, Extremes::kTogether);  // straight code where there are few
     extremes.prepare();
   }
-  as.for_chunks(spec.size[r], unroll, {{in, step}}, [&](u64 count) {
+  as.for_chunks(elements, unroll, {{in, step}}, [&](u64 count) {
     for (u32 x = 0; extremes.serve() && x < rows.size() * vecs; x++) {
       const i64 row = rows[x / vecs] + i64{x % vecs * as.lanes()} * size_of(from);
       const Lanes l = as.part(columns, x % vecs);
-      extremes.combine(
-          call.operand[spec.out_index()].first_register + x, l.width, count,
-          [&](u32 to, u64 i) { as.load(to, l, from, held, in, static_cast<i64>(i) * step + row); });
+      extremes.combine(call.operand[spec.out_index()].first_register + x, l.width, count,
+                       [&](u32 to, u64 i) { as.load(to, l, from, held, in, element(i) + row); });
     }
     if (extremes.serve()) return;
     for (u64 i = 0; i < count; i++) {
@@ -381,6 +390,13 @@ void emit(Vectors& as, const PlanCall& call) {
       }
     }
   });
+}
+
+void emit(Vectors& as, const PlanCall& call) {
+  if (!rows_widen_by_order(call.spec, as.target())) return emit_rows(as, call);
+  PlanCall behind = call;
+  as.ready_widening(behind.first_free++);
+  emit_rows(as, behind);
 }
 
 }  // namespace

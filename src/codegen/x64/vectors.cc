@@ -3,6 +3,8 @@
 
 #include <bit>
 
+#include "cost/held.hh"
+
 namespace morello::x64 {
 namespace {
 
@@ -10,6 +12,9 @@ constexpr u8 kOrdered = 7, kUnordered = 3, kNotLess = 5;  // predicates of vcmpp
 
 /// Saturating packs take lanes as numbers with a sign.
 bool packs_signed(Dtype to, Dtype held) { return to == Dtype::kI8 && held != Dtype::kI8; }
+
+/// Elements that are the upper halves of lanes.
+bool is_bf16(Dtype memory, Dtype held) { return memory == Dtype::kBf16 && held == Dtype::kF32; }
 
 }  // namespace
 
@@ -75,6 +80,8 @@ void Vectors::load(u32 index, Lanes l, Dtype from, Dtype held, const Reg64& base
   if (size == 4) {
     load(index, l, at(base, bytes));
     if (from != held) convert(index, index, l.width, from, held);
+  } else if (is_bf16(from, held) && widening_ && widen_by_order(index, l, base, bytes)) {
+    return;
   } else if (folds(l)) {
     widen(v, at(base, bytes), from, held);
   } else if (l.masked() && avx512()) {
@@ -131,6 +138,8 @@ void Vectors::store_packed(u32 index, Lanes l, Dtype to, Dtype held, const Addre
   const Vec v = vec(index, l.width);
   if (to == Dtype::kF16 && held == Dtype::kF32)
     vcvtps2ph(at, v, 0);
+  else if (is_bf16(to, held))
+    store_bf16(index, l, at);
   else if (size_of(to) == 2)
     vpmovdw(at, v);
   else
@@ -152,8 +161,14 @@ void Vectors::round_lanes(u32 to, u32 index, u32 width, Dtype narrow, u32 spare)
     vcvtps2ph(half, vec(index, std::max(4u, width)), 0);
     vcvtph2ps(t, half);
   } else {
-    round_bf16(index, width, spare);
-    vpslld(t, vec(spare, width), 16);
+    const Vec high = vec(spare, width);
+    if (narrows_natively(narrow, Dtype::kF32, target())) {
+      narrow_natively(index, width, spare);
+      widen(t, high, narrow, Dtype::kF32);
+    } else {
+      round_bf16(index, width, spare);
+      vandps(t, high, lanes_constant(0xffff0000));
+    }
   }
 }
 
@@ -238,7 +253,8 @@ u32 Vectors::narrow(u32 index, u32 width, Dtype to, Dtype held, u32 spare) {
 }
 
 /// The bits of elements in lanes, in `index` itself or in `spare`; f16 is rounded when it is
-/// packed, and integers are cut off then.
+/// packed, and integers are cut off then. Those of bf16 are in the upper halves, or already side by
+/// side.
 u32 Vectors::rounded(u32 index, u32 width, Dtype to, Dtype held, u32 spare) {
   if (to == held || to == Dtype::kF16) return index;
   if (held == Dtype::kI32 && to == Dtype::kF32) {
@@ -250,30 +266,11 @@ u32 Vectors::rounded(u32 index, u32 width, Dtype to, Dtype held, u32 spare) {
     vpmaxsd(vec(spare, width), vec(index, width), lanes_constant(0));
     return spare;
   }
-  to == Dtype::kBf16 ? round_bf16(index, width, spare) : round_integer(index, width, to, spare);
+  if (narrows_natively(to, held, target()))
+    narrow_natively(index, width, spare);
+  else
+    to == Dtype::kBf16 ? round_bf16(index, width, spare) : round_integer(index, width, to, spare);
   return spare;
-}
-
-/// To the nearest, ties to even: adds half of the last digit, or a little less to even numbers. NaN
-/// would overflow, so nothing is added to it; it becomes a quiet one.
-void Vectors::round_bf16(u32 index, u32 width, u32 spare) {
-  const Vec x = vec(index, width), t = vec(spare, width);
-  if (avx512()) vcmpps(k2, x, x, kUnordered);
-  vpsrld(t, x, 16);
-  vandps(t, t, lanes_constant(1));
-  vpaddd(t, t, lanes_constant(0x7fff));
-  if (avx512()) {
-    vpaddd(t, t, x);
-    vorps(t | k2, x, lanes_constant(0x400000));
-  } else {
-    const Vec nan = vec(spare + 1, width);
-    vcmpps(nan, x, x, kUnordered);
-    vandnps(t, nan, t);
-    vpaddd(t, t, x);
-    vandps(nan, nan, lanes_constant(0x400000));
-    vorps(t, t, nan);
-  }
-  vpsrld(t, t, 16);
 }
 
 /// To the nearest, ties to even; NaN is 0, and what is too large or too small the last one. A
@@ -314,6 +311,9 @@ u32 Vectors::pack(u32 index, u32 width, Dtype to, Dtype held, u32 spare) {
   const Vec packed = vec(spare, 4);
   if (to == Dtype::kF16 && held == Dtype::kF32) {
     vcvtps2ph(packed, vec(index, std::max(width, 4u)), 0);
+  } else if (is_bf16(to, held)) {
+    pack_bf16(index, width);
+    return index;
   } else if (avx512()) {
     const Vec all = vec(index, std::max(width, 4u));
     if (size_of(to) == 2)

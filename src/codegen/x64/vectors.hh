@@ -5,6 +5,10 @@
 #ifndef MORELLO_CODEGEN_X64_VECTORS_HH
 #define MORELLO_CODEGEN_X64_VECTORS_HH
 
+#include <functional>
+#include <optional>
+#include <vector>
+
 #include "codegen/x64/assembler.hh"
 #include "support/dtype.hh"
 
@@ -28,6 +32,11 @@ class Vectors : public Assembler {
   Lanes lanes_of(u32 count) const;
   /// Elements of vector `j` along a dimension of `size`.
   Lanes part(u32 size, u32 j) const;
+  /// Bytes of bf16 are brought to where they belong by an order in register `index`, until
+  /// forget_orders(). cost/held.hh says where that is better.
+  void ready_widening(u32 index);
+  void ready_narrowing(u32 index);
+  void forget_orders() { widening_.reset(), narrowing_.reset(); }
   /// Readies the mask for `l.count` elements; on AVX2 it lives in vector register `index`.
   void set_mask(u32 count, u32 index);
 
@@ -52,6 +61,14 @@ class Vectors : public Assembler {
   /// @param spare  the first of so many registers as narrowing_registers() says; where nothing is
   ///     converted, as above.
   void store(u32 index, Lanes l, Dtype to, Dtype held, const Reg64& base, i64 bytes, u32 spare);
+
+  /// Two whole vectors of f32 as bf16, one behind the other. What is rare, denormal numbers or NaN,
+  /// is looked for in both at once, and done elsewhere: write_rare().
+  /// @param first  is overwritten.
+  /// REQUIRES: ready_narrowing(), where narrows_by_order().
+  void store_pair(u32 first, u32 second, const Reg64& base, i64 bytes, u32 spare);
+  /// Ends a microkernel: code that it jumps to. Nothing runs into it.
+  void write_rare();
 
   // -- Parts of these
   /// Lanes of i32 as f32, or a copy.
@@ -80,12 +97,20 @@ class Vectors : public Assembler {
 
  private:
   u32 rounded(u32 index, u32 width, Dtype to, Dtype held, u32 spare);
+  // bf16.cc
+  bool widen_by_order(u32 index, Lanes l, const Reg64& base, i64 bytes);
   void round_bf16(u32 index, u32 width, u32 spare);
+  void add_half_bf16(u32 to, u32 index, u32 width);
+  void narrow_natively(u32 index, u32 width, u32 spare);
+  void pack_bf16(u32 index, u32 width);
+  void store_bf16(u32 index, Lanes l, const Address& at);
   void round_integer(u32 index, u32 width, Dtype to, u32 spare);
   void store_packed(u32 index, Lanes l, Dtype to, Dtype held, const Address& at);
   u32 pack(u32 index, u32 width, Dtype to, Dtype held, u32 spare);
 
   u32 mask_register_ = 0;
+  std::optional<u32> widening_, narrowing_;  // registers
+  std::vector<std::function<void()>> rare_;
 };
 
 }  // namespace morello::x64
