@@ -150,8 +150,13 @@ bool is_in_vectors(const Spec& spec, const Operand& x, const Target& t) {
 }
 
 /// May microkernels read all of it from L2 as a stream, as it is?
-bool is_stream(const Spec& spec, const Operand& x, const Target& t) {
-  return contraction_of(spec) && x.access == Access::kIn && has_streams(spec, x, t) &&
+bool is_stream(const Spec& spec, int operand, const Target& t) {
+  const Operand& x = spec.operand[operand];
+  const bool multiplied = std::any_of(
+      spec.stage.begin(), spec.stage.begin() + spec.stage_count, [&](const Stage& stage) {
+        return stage.op == Op::kMulAdd && (stage.in[0] == operand || stage.in[1] == operand);
+      });
+  return multiplied && x.access == Access::kIn && has_streams(spec, x, t) &&
          is_in_vectors(spec, x, t);
 }
 
@@ -210,7 +215,7 @@ Bounds::Traffic Bounds::traffic(const Spec& spec, i64 products, u8 counted) cons
     i64 times = x.access == Access::kIn ? 1 : 2;
     auto price = [&](Level level) {
       i64 units = saturating_mul(f.lines, target_.at(level).line_units);
-      if (level == Level::kL2 && is_stream(spec, x, target_)) {
+      if (level == Level::kL2 && is_stream(spec, o, target_)) {
         const i64 streamed = saturating_mul(f.lines, target_.at(level).stream_units);
         units = std::clamp(saturating_add(units, streamed) - products, streamed, units);
       }
@@ -434,12 +439,12 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
                      (spec.window[0].used() && !contraction_of(spec));
   std::optional<ContractionBound> work;
   if (!parts && contraction_of(spec)) work.emplace(spec, target_, rates_);
-  u8 counted = 0;
-  const i64 of_stages = parts ? stages(spec, limits, quick, counted) : 0;
-  const Traffic once = traffic(spec, work ? work->units() : kInfinite, counted);
+  StageUnits of_stages;
+  if (parts) of_stages = stages(spec, limits, quick);
+  const Traffic once = traffic(spec, work ? work->units() : of_stages.hiding, of_stages.counted);
   i64 c = saturating_add(once.l2, once.memory);
   if (parts) {
-    c = saturating_add(c, of_stages);
+    c = saturating_add(c, of_stages.all);
   } else if (work) {
     // Along a window elements serve more results than one, which io_bound() does not know.
     c = quick || spec.window[0].used() ? saturating_add(c, work->units())

@@ -23,9 +23,13 @@ class Bounds {
 
  private:
   i64 leaf(const Spec& spec) const;
-  /// Of each stage of a graph what it costs alone; `quick`: of products, without results.
-  /// `counted`: operands whose lines are among it, as bits.
-  i64 stages(const Spec& spec, const Limits& limits, bool quick, u8& counted) const;
+  struct StageUnits {
+    i64 all = 0;
+    i64 hiding = 0;  // of them, products whose factors' lines are not counted
+    u8 counted = 0;  // operands whose lines are among it, as bits
+  };
+  /// Of each stage of a graph what it costs alone; `quick`: of products, without results and lines.
+  StageUnits stages(const Spec& spec, const Limits& limits, bool quick) const;
   /// Of the products of stage `s`, with the lines of factors that are not counted yet.
   i64 products(const Spec& spec, int s, const std::array<DimMask, kMaxStages>& dims_of_stage,
                const Limits& limits, u8& counted) const;

@@ -78,11 +78,11 @@ i64 Bounds::reduction(const Spec& spec, const Stage& stage, DimMask dims, u64 po
   return rates_.reduced(form, results, points, moved_lanes(spec, target_), turned, alone);
 }
 
-i64 Bounds::stages(const Spec& spec, const Limits& limits, bool quick, u8& counted) const {
+Bounds::StageUnits Bounds::stages(const Spec& spec, const Limits& limits, bool quick) const {
   const u64 lanes = moved_lanes(spec, target_);
   const std::array<DimMask, kMaxStages> dims_of_stage = dims_of_stages(spec);
   const bool plain = !spec.diagonal.used() && !spec.window[0].used();
-  i64 all = 0;
+  StageUnits units;
   for (int s = 0; s < spec.stage_count; s++) {
     const Stage& stage = spec.stage[s];
     if (stage.op == Op::kKeep) continue;  // of what is kept, nothing
@@ -92,21 +92,22 @@ i64 Bounds::stages(const Spec& spec, const Limits& limits, bool quick, u8& count
     const u64 points = least_combined(spec, product ? DimMask{} : stage.reduce, every);
     i64 c = 0;
     if (product && plain && stage.reduce != 0 && !quick) {
-      c = products(spec, s, dims_of_stage, limits, counted);
+      c = products(spec, s, dims_of_stage, limits, units.counted);
     } else if (product) {
       const double price =
           rates_.least_product(type_of(spec, stage.in[0]), type_of(spec, stage.in[1]), stage.dtype,
                                static_cast<u32>(lanes));
       c = static_cast<i64>(std::min(price * static_cast<double>(points), 1e18));
+      units.hiding = saturating_add(units.hiding, c);
     } else if (stage.reduce != 0) {
       c = reduction(spec, stage, dims, points, false);
     } else {
       const i64 scalar = saturating_mul(lanes, rates_.scalar_op(stage));
       c = saturating_mul(points / lanes, std::min(rates_.vector_op(stage), scalar));
     }
-    all = saturating_add(all, c);
+    units.all = saturating_add(units.all, c);
   }
-  return all;
+  return units;
 }
 
 }  // namespace morello
