@@ -456,9 +456,10 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
   } else {
     c = saturating_add(c, map(spec));
   }
-  if (spec.serial) return c;
   // Some of it, or all, may run on all processors, after at least one start of a parallel loop.
-  return std::min(c, saturating_add(c / target_.processors, target_.parallel_units));
+  if (!spec.serial) c = std::min(c, saturating_add(c / target_.processors, target_.parallel_units));
+  // Either bound of the products of a graph may be the higher one.
+  return parts && !quick ? std::max(c, bound(spec, limits, true)) : c;
 }
 
 }  // namespace morello
