@@ -129,9 +129,11 @@ class Synthesis {
     if (stop_ != Stop::kNone) return false;
     if (const u64 before = microseconds(); options_.progress && before >= next_progress_) {
       report();
-      // Completing a program takes as long as hundreds of expansions: a tenth of the time at most.
-      const u64 now = microseconds();
-      next_progress_ = now + std::max(options_.progress_us, 9 * (now - before));
+      next_progress_ = microseconds();
+      // Completing a program takes as long as hundreds of expansions: a tenth of the time at most,
+      // unless reports are asked for without a pause.
+      if (options_.progress_us != 0)
+        next_progress_ += std::max(options_.progress_us, 9 * (next_progress_ - before));
     }
     return true;
   }

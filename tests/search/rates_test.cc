@@ -372,8 +372,7 @@ TEST_SUITE("search") {
       for (Dtype sum : {Dtype::kF32, Dtype::kI32})
         for (Dtype a : kAllDtypes)
           for (Dtype b : kAllDtypes) {
-            CAPTURE(static_cast<int>(a));
-            CAPTURE(static_cast<int>(b));
+            INFO(static_cast<int>(a) << " by " << static_cast<int>(b));
             CHECK(rates.least_product(a, b, sum, lanes) > 0);
           }
       // Where nothing multiplies bf16, it is widened.
