@@ -402,8 +402,9 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     }
     // One tile has no loop, of many each but one.
     const double loop = static_cast<double>(target_.prices.loop);
-    const double visits = std::max(io * part, p.points * std::min(near, other) - loop);
-    const double all = p.points * std::min(far_and_near, other) - loop;
+    const double last = work.stays() ? whole.c * p.visit : 0;  // that nobody makes
+    const double visits = std::max(io * part, p.points * std::min(near, other) - loop) - last;
+    const double all = p.points * std::min(far_and_near, other) - loop - last;
     const i64 moved = std::max(saturating_add(memory, floor_units(p.points * step + visits)),
                                floor_units(p.points * step + all));
     return saturating_add(moved, work.step_units());

@@ -20,11 +20,14 @@ i64 scaled(u64 n, i64 price) {
   return units < kInfinite ? static_cast<i64>(units) : kInfinite;
 }
 
+constexpr TileMoves kNoMoves{};
+
 i64 share(i64 price, u64 n) { return price >= kInfinite ? kInfinite : price / static_cast<i64>(n); }
 
 }  // namespace
 
-ContractionBound::ContractionBound(const Spec& spec, const Target& target, const Rates& rates)
+ContractionBound::ContractionBound(const Spec& spec, const Target& target, const Rates& rates,
+                                   bool stays)
     : spec_(spec),
       target_(target),
       rates_(rates),
@@ -36,7 +39,9 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
       v_(unit_dim(spec.out())),
       in_registers_(spec.out().level == Level::kRegister),
       chain_(!is_single(spec) && !rates.fuses()),
-      moves_(rates.moves(spec.out().access == Access::kInOut && is_single(spec))) {
+      stays_(stays),
+      visit_(rates.moves(spec.out().access == Access::kInOut && is_single(spec))),
+      moves_(stays ? kNoMoves : visit_) {
   for (int d = 0; d < spec.rank; d++) (has_dim(reduced_, d) ? depth_ : results_) *= spec.size[d];
   if (v_ != kNoDim) columns_ = spec.size[v_];
   rows_ = results_ / columns_;
@@ -79,10 +84,10 @@ double ContractionBound::visit(u64 row) const {
   // What is cleared when it comes into a tile for the first time is loaded from then on.
   const TileMoves& later = rates_.moves(true);
   const i64 calls =
-      target_.prices.loop + rates_.call(Duty::kTile) + std::min(moves_.calls, later.calls);
+      target_.prices.loop + rates_.call(Duty::kTile) + std::min(visit_.calls, later.calls);
   const double shared = static_cast<double>(calls) / rates_.largest(~u64{0}, row);
-  const double vector = static_cast<double>(std::min(moves_.vector, later.vector)) + shared;
-  const double lone = static_cast<double>(std::min(moves_.lone, later.lone)) + shared;
+  const double vector = static_cast<double>(std::min(visit_.vector, later.vector)) + shared;
+  const double lone = static_cast<double>(std::min(visit_.lone, later.lone)) + shared;
   return std::min(vector / static_cast<double>(lanes_), lone);
 }
 

@@ -18,7 +18,8 @@ namespace morello {
 /// REQUIRES: stage 0 of the Spec is a contraction.
 class ContractionBound {
  public:
-  ContractionBound(const Spec& spec, const Target& target, const Rates& rates);
+  /// @param stays  whoever reads results finds them in registers: nobody clears or stores them.
+  ContractionBound(const Spec& spec, const Target& target, const Rates& rates, bool stays = false);
 
   /// Units of the contraction and the steps behind it, without any cache line.
   i64 units() const;
@@ -31,6 +32,7 @@ class ContractionBound {
   /// Of visiting one result: storing it, and loading it where it had a value, in tiles as large as
   /// any with so many vectors in a row. Not where microkernels write to memory.
   double visit(u64 row) const;
+  bool stays() const { return stays_; }
 
  private:
   /// Fixed-point units of summing all products of a vector in steps that cost so much at least.
@@ -65,8 +67,10 @@ class ContractionBound {
   const u8 v_;               // the dimension of the output that vectors run along
   const bool in_registers_;  // the output
   const bool chain_;
-  bool late_ = false;       // steps read what the output held
-  const TileMoves& moves_;  // of results, which are loaded into tiles or cleared there
+  bool late_ = false;  // steps read what the output held
+  const bool stays_;
+  const TileMoves& visit_;  // of results, which are loaded into tiles or cleared there
+  const TileMoves& moves_;  // of them at the first visit and the last
   /// Of the steps, in fixed point: on a vector of a tile, and of a row in memory; on a result that
   /// has a register of its own, is in a vector in memory, or by itself there.
   i64 on_tile_ = 0, in_row_ = 0, on_lone_ = 0, in_memory_ = 0, alone_ = 0;

@@ -37,13 +37,15 @@ i64 units_of_turning(const Spec& spec, Ref value, DimMask dims, DimMask reduced,
   if (stage.reduce != 0) return 0;
   i64 most = 0;  // all inputs have to be turned, or the value
   for (Ref in : stage.in)
-    if (in != kNoRef) most = std::max(most, units_of_turning(spec, in, dims, reduced, rates));
+    if (in != kNoRef && in != kConstant)
+      most = std::max(most, units_of_turning(spec, in, dims, reduced, rates));
   return std::min(most, one);
 }
 
 }  // namespace
 
-// Vectors of results may run along any dimension.
+// Vectors of results may run along any dimension. Few products of each are multiplied and added by
+// what computes the stages next to them.
 i64 Bounds::products(const Spec& spec, int s, const std::array<DimMask, kMaxStages>& dims_of_stage,
                      const Limits& limits, u8& counted) const {
   Spec one = product_alone(spec, s, dims_of_stage, counted);
@@ -59,12 +61,22 @@ i64 Bounds::products(const Spec& spec, int s, const std::array<DimMask, kMaxStag
         if (d != v && has_dim(out.dims, d)) out.layout.append(d);
       out.layout.append(v);
     }
-    const ContractionBound work(one, target_, rates_);
+    const ContractionBound work(one, target_, rates_, spec.stage[s].out == kNoRef);
     const i64 c = work.units();
     if (c >= least) continue;
     least = std::min(least, blocked(one, limits, work, traffic(one, c)));
   } while (left != 0);
-  return least;
+  const u64 lanes = moved_lanes(spec, target_);
+  i64 each = 0;
+  for (Op op : {Op::kMul, Op::kAdd}) {
+    Stage step = spec.stage[s];
+    step.op = op;
+    each += std::min(rates_.vector_op(step), saturating_mul(lanes, rates_.scalar_op(step)));
+  }
+  const i64 steps = saturating_mul(volume(one) / lanes, each);
+  if (steps >= least) return least;
+  const Traffic once = traffic(one, steps);
+  return std::min(least, saturating_add(steps, saturating_add(once.l2, once.memory)));
 }
 
 i64 Bounds::reduction(const Spec& spec, const Stage& stage, DimMask dims, u64 points,

@@ -70,6 +70,48 @@ Statement real_statement(std::mt19937_64& rng) {
   return testing::random_statement(rng, options);
 }
 
+/// Products that others read: by steps, reductions, further products.
+std::string random_products(std::mt19937_64& rng) {
+  const auto any = [&](auto... of) {
+    const std::array all{of...};
+    return all[rng() % all.size()];
+  };
+  const std::string a = any("f32", "f32", "bf16", "f16"), b = any("f32", "bf16", "f16", "i8");
+  const auto size = [&] { return any(1, 2, 3, 6, 8, 12, 16, 17, 32, 33, 48, 64, 70, 128); };
+  const int m = size(), k = size(), n = size(), p = size(), h = any(1, 2, 3), g = any(1, 2, 3, 8);
+  const auto of = [&](const std::string& type, auto... sizes) {
+    std::string text;
+    for (int each : {sizes...}) text += (text.empty() ? "" : ",") + std::to_string(each);
+    const bool turned = sizeof...(sizes) == 2 && rng() % 5 == 0;
+    return ' ' + type + '[' + text + ']' + (turned ? "{0,1}" : "");
+  };
+  const std::string end = rng() % 4 ? "" : " -> relu";
+  const std::string into = rng() % 4 ? " -> " : " += ";
+  const std::string out = into + (into == " += " ? "f32" : any("f32", "f32", "bf16"));
+  const std::string bias = rng() % 3 ? "" : " + " + of(any("f32", "bf16"), n).substr(1);
+  switch (rng() % 7) {
+    case 0:
+      return "scaled_matmul" + of(a, m, g * k) + of(b, g * k, n) + of("f32", g, n) + end + out +
+             of("", m, n).substr(1);
+    case 1:
+      return "t = matmul" + of(a, m, k) + of(b, k, n) + bias + end + "; matmul t" + of(b, n, p) +
+             out + of("", m, p).substr(1);
+    case 2:
+      return "u = matmul x" + of(a, m, k) + of(b, k, n) + " -> " + any("silu", "relu", "gelu") +
+             "; v = matmul x" + of(b, k, n) + "; mul u v -> matmul" + of(b, n, p) + out +
+             of("", m, p).substr(1);
+    case 3:
+      return "attention" + of(a, h, m, k) + of(a, h, n, k) + of(a, h, n, p);
+    case 4:
+      return "attention" + of(a, h, m, k) + of(a, h, m, k) + of(a, h, m, k) + " causal";
+    case 5:
+      return "y = matmul" + of(a, m, k) + of(b, k, n) + bias + "; softmax y axis=1";
+    default:
+      return "y = matmul" + of(a, m, k) + of(b, k, n) + bias + "; rmsnorm y gamma" + of("f32", n) +
+             " axis=1";
+  }
+}
+
 }  // namespace
 
 TEST_SUITE("search") {
@@ -85,6 +127,7 @@ TEST_SUITE("search") {
           "matmul f32[12,20] f32[20,24] + f32[24]{strides=2} -> relu -> f32[12,24]",
           "matmul f32[12,20] f32[20,24] * f32[24] += f32[12,24]",
           "scaled_matmul f32[3,24] i8[24,20] f32[4,20]",
+          "scaled_matmul f32[6,128] u8[128,64] f32[2,64] += f32[6,64]",
           "matmul f16[2,16] f16[16,16] -> f16[2,16]{strides=46,2}",
           "matmul i8[15,2] i8[2,15] * f32[] -> round + u8[] -> u8[15,15]",
           "max_pool i8[1,13,9,8] window=5,1 nhwc",
@@ -136,6 +179,20 @@ TEST_SUITE("search") {
       CHECK_MESSAGE(why == "", why << "; seed " << seed + static_cast<u64>(i) << ": "
                                    << print(statement) << " on " << target.name << ", " << percent
                                    << "%");
+    }
+  }
+
+  TEST_CASE("random graphs of products: no pair costs less than its bound") {
+    const u64 seed = 20261125;
+    for (int i = 0, n = rounds(200); i < n; i++) {
+      std::mt19937_64 rng(seed + static_cast<u64>(i));
+      const std::string text = random_products(rng);
+      const auto all = fixed_targets();
+      const Target& target = all[static_cast<size_t>(i) % all.size()];
+      const u32 percent = rng() % 2 ? 100 : 70;
+      const std::string why = wrong_bounds(spec_of(text), target, percent, 2000, nullptr);
+      CHECK_MESSAGE(why == "", why << "; seed " << seed + static_cast<u64>(i) << ": " << text
+                                   << " on " << target.name << ", " << percent << "%");
     }
   }
 

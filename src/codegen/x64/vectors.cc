@@ -8,7 +8,7 @@
 namespace morello::x64 {
 namespace {
 
-constexpr u8 kOrdered = 7, kUnordered = 3, kNotLess = 5;  // predicates of vcmpps
+constexpr u8 kOrdered = 7, kNotLess = 5;  // predicates of vcmpps
 
 /// Saturating packs take lanes as numbers with a sign.
 bool packs_signed(Dtype to, Dtype held) { return to == Dtype::kI8 && held != Dtype::kI8; }
