@@ -125,8 +125,7 @@ Operand packed(const Spec& spec, const Action& a) {
   const Operand& from = spec.operand[a.arg];
   const Dtype type = a.kind == ActionKind::kWiden ? computed_dtype(spec) : from.dtype;
   Layout layout = layout_of(spec, a.arg, a.option, a.size).layout;
-  // Axes of windows are copied as they are; another order has each window's elements apart.
-  const u8 windows = a.option == LayoutOption::kSame ? from.windows : u8{0};
+  const u8 windows = keeps_windows(spec, a.arg, a.option) ? from.windows : u8{0};
   return dense_operand(spec, type, a.level, from.access, from.dims, layout, windows);
 }
 

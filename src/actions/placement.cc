@@ -182,6 +182,35 @@ bool NarrowInRows::keeps_away(int operand, Level cache, bool copies) const {
   return cache == Level::kL1 ? sums_far_ : copies && few_;
 }
 
+namespace {
+
+/// The dimensions of all windows.
+DimMask window_dims(const Spec& spec) {
+  DimMask dims = 0;
+  for (const Window& w : spec.window)
+    if (w.used()) dims = static_cast<DimMask>(dims | 1u << w.outer | 1u << w.inner);
+  return dims;
+}
+
+/// Are elements of neighbouring places neighbours along this axis of a copy as well?
+bool has_unit_step(const Spec& spec, const Operand& x, u8 axis) {
+  for (int w = 0; w < kMaxWindows; w++) {
+    const Window& window = spec.window[w];
+    if (!x.has_window(w)) continue;
+    if (window.inner == axis || (window.outer == axis && window.step != 1)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool keeps_windows(const Spec& spec, int operand, LayoutOption option) {
+  const Operand& x = spec.operand[operand];
+  if (option == LayoutOption::kSame) return true;
+  return option == LayoutOption::kGrouped && has_plain_windows(spec, x) &&
+         has_unit_step(spec, x, unit_dim(spec.out()));
+}
+
 LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 panel) {
   const Operand& x = spec.operand[operand];
   Layout same = plain_layout(x.layout);
@@ -199,6 +228,10 @@ LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 p
     for (u8 d = 0; d < spec.rank; d++)
       if (has_dim(mask, d)) l.append(d);
   };
+  // What shares lanes is next to each other for all places of a window alike: no element of one.
+  DimMask slower = size_of(x.dtype) < 4 ? static_cast<DimMask>(reduced & window_dims(spec)) : 0;
+  if (slower == reduced) slower = 0;
+  const DimMask faster = static_cast<DimMask>(reduced & ~slower);
   if (option == LayoutOption::kLines) {
     const u8 deep = static_cast<u8>(std::bit_width(reduced) - 1);
     const u32 line = kLineBytes / size_of(x.dtype);
@@ -217,14 +250,20 @@ LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 p
   if (panels && panel >= spec.size[fast]) return {};  // one panel: kReducedSlow
   if (std::popcount(x.dims) + panels + groups > kMaxPhysical) return {};
   append(static_cast<DimMask>(parallel & ~(1u << fast)));
-  if (slow) append(reduced);
+  if (slow) append(slower), append(faster);
   l.append(fast);
-  if (!slow) append(reduced);
+  if (!slow) append(slower), append(faster);
   if (panels) l.append(fast, static_cast<u8>(panel));
   if (groups) {
-    const u8 grouped = static_cast<u8>(std::bit_width(reduced) - 1);
+    const u8 grouped = static_cast<u8>(std::bit_width(faster) - 1);
     const u32 group = size_of(x.dtype) < 4 ? lane_elements(x.dtype) : 1;
     if (group == 1 || fast != v || group >= spec.size[grouped]) return {};
+    if (x.windows != 0 && keeps_windows(spec, operand, option)) {
+      l = {};
+      for (int i = 0, n = same.count(); i < n; i++)
+        if (same.dim[i] != fast) l.append(same.dim[i]);
+      l.append(fast);
+    }
     l.append(grouped, static_cast<u8>(group));
   }
   return {panels || groups || l != same, l};

@@ -88,6 +88,9 @@ struct LayoutChoice {
   bool valid = false;
   Layout layout;
 };
+/// Has a copy of it in this layout its windows as axes? In others windows have elements of their
+/// own.
+bool keeps_windows(const Spec& spec, int operand, LayoutOption option);
 LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 panel);
 /// Calls add(option, panel) for every choice that makes sense for the operand.
 template <class F>

@@ -57,6 +57,34 @@ TEST_SUITE("actions") {
     Derivation d;
     CHECK(preview(tile, limits, {ActionKind::kView, 2, {}, {}, 0}, {&target}, d));
   }
+
+  TEST_CASE("copies of which neighbours share lanes have the axes of windows that step by one") {
+    // Channels, rows and columns; two channels of a bf16, four of a byte.
+    const auto copy = [](const char* text, Dtype type) {
+      const Spec spec = testing::spec_of(text);
+      REQUIRE(spec.operand[0].windows == 3);
+      REQUIRE(keeps_windows(spec, 0, LayoutOption::kSame));
+      const LayoutChoice choice = layout_of(spec, 0, LayoutOption::kGrouped, 0);
+      REQUIRE(choice.valid);
+      const bool keeps = keeps_windows(spec, 0, LayoutOption::kGrouped);
+      const Operand& x = spec.operand[0];
+      const Operand to = dense_operand(spec, type, Level::kL1, Access::kIn, x.dims, choice.layout,
+                                       keeps ? x.windows : u8{0});
+      CHECK(move_spec(spec, 0, to, true, nullptr).operand[0].windows == (keeps ? 0 : 3));
+      return elements(spec, to);
+    };
+    CHECK(copy("conv2d bf16[1,6,9,11] bf16[4,6,3,3]", Dtype::kBf16) == 6 * 9 * 11);
+    CHECK(copy("conv2d u8[1,8,9,11] i8[4,8,3,2]", Dtype::kU8) == 8 * 9 * 11);
+    CHECK(copy("conv2d bf16[1,6,9,11] bf16[4,6,3,3] stride=2,1", Dtype::kBf16) == 6 * 9 * 11);
+    CHECK(copy("conv2d bf16[1,6,9,11] bf16[4,6,3,3] dilation=2", Dtype::kBf16) == 6 * 9 * 11);
+    // Places are two elements apart, and vectors read neighbours: each window has its own.
+    CHECK(copy("conv2d bf16[1,6,9,11] bf16[4,6,3,3] stride=2", Dtype::kBf16) == 6 * 9 * 4 * 5);
+    // Weights that are broadcast have the same neighbours.
+    const Spec spec = testing::spec_of("conv2d bf16[1,6,9,11] bf16[4,6,3,3]");
+    const Layout fast = layout_of(spec, 1, LayoutOption::kReducedFast, 0).layout;
+    CHECK(fast.dim[fast.count() - 1] ==
+          layout_of(spec, 0, LayoutOption::kGrouped, 0).layout.dim[3]);
+  }
 }
 
 }  // namespace morello

@@ -223,6 +223,30 @@ TEST_CASE("graphs that people write") {
     }
 }
 
+TEST_CASE("convolutions along rows: channels that share lanes, in windows of any step") {
+  for (morello_isa isa : all_usable_isas())
+    for (const char* text :
+         {"conv2d bf16[1,16,12,35] bf16[24,16,3,3] -> f32[1,24,10,33]",
+          "conv2d bf16[1,19,9,37] bf16[13,19,3,2] + f32[13,1,1] -> relu",
+          "conv2d bf16[2,32,14,14] bf16[16,32,3,3] padding=1 -> bf16[2,16,14,14]",
+          "conv2d bf16[1,24,9,40] bf16[17,24,3,3] padding=1,0 += f32[1,17,9,38]",
+          "conv2d bf16[1,16,11,70] bf16[16,16,3,5] stride=2,1 -> f32[1,16,5,66]",
+          "conv2d bf16[1,16,12,50] bf16[16,16,3,3] stride=2 -> f32[1,16,5,24]",
+          "conv2d bf16[1,16,12,50] bf16[16,16,3,3] dilation=2 -> f32[1,16,8,46]",
+          "conv2d bf16[1,32,10,40] bf16[8,8,3,3] groups=4 -> f32[1,8,8,38]",
+          "conv2d f16[1,16,12,35] f16[24,16,3,3] -> f32[1,24,10,33]",
+          "conv2d u8[1,17,12,35] i8[24,17,3,3] -> i32[1,24,10,33]",
+          "conv2d i8[1,32,9,40] i8[16,32,2,3] padding=1 -> i32[1,16,10,40]"}) {
+      bool skipped = false;
+      const Statement s = *parse(text);
+      CHECK(wrong(s, isa, 1, 1, skipped,
+                  s.tensors[0].dtype == Dtype::kU8 || s.tensors[0].dtype == Dtype::kI8
+                      ? Nearness::kExactProducts
+                      : Nearness::kOfOutput) == "");
+      CHECK_MESSAGE(!skipped, text);
+    }
+}
+
 TEST_CASE("graphs with several outputs that people write") {
   const std::string texts[] = {
       "x f32[9,50]; m = mean x axis=1; k = reshape m shape=9,1; v = sub x k -> square -> mean "
