@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "cost/held.hh"
@@ -233,6 +234,19 @@ namespace {
 
 i64 floor_units(double units) { return static_cast<i64>(std::clamp(units, 0.0, 1e18)); }
 
+/// At most so many places of windows have an element of it.
+double most_meetings(const Spec& spec, const Operand& x) {
+  u64 n = 1;
+  for (int w = 0; w < kMaxWindows; w++) {
+    if (!x.has_window(w)) continue;
+    const Window& window = spec.window[w];
+    const u32 both = std::gcd(window.step, window.dilation);
+    n *= std::min(ceil_div(spec.size[window.inner], window.step / both),
+                  ceil_div(spec.size[window.outer], window.dilation / both));
+  }
+  return static_cast<double>(n);
+}
+
 }  // namespace
 
 // What cache misses and visits of register tiles cost a contraction together: see io_bound().
@@ -248,8 +262,10 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   DimMask twice =
       static_cast<DimMask>((a.dims & b.dims) | (a.dims & out.dims) | (b.dims & out.dims));
   if (spec.reduced() == 0 || out.level == Level::kRegister || v == kNoDim ||
-      product.in[0] == product.in[1] || twice != spec.all_dims())
+      product.in[0] == product.in[1] || twice != spec.all_dims() || (a.windows && b.windows))
     return plain;
+  // Elements of windows serve as many products more as places have them.
+  const double places_a = most_meetings(spec, a), places_b = most_meetings(spec, b);
   u64 lanes = computed_lanes(spec, target_), columns = spec.size[v];
   Contraction p;
   p.points = static_cast<double>(volume(spec));
@@ -261,7 +277,7 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   const double size_a = size_of(a.dtype) / 4.0, size_b = size_of(b.dtype) / 4.0,
                size_c = size_of(out.dtype) / 4.0;
   const auto bound_of = [&](Contraction q) {
-    q.points *= std::sqrt(size_a * size_b * size_c);
+    q.points *= std::sqrt(size_a * size_b * size_c / (places_a * places_b));
     q.a *= size_a, q.b *= size_b, q.c *= size_c;
     q.visit /= size_c, q.registers *= size_c;
     return io_bound(q);
@@ -298,7 +314,7 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     // In the sizes of nest_of(), what x lacks times its run is as much as `other` has of the two.
     const auto run = [&](const Operand& x, const Operand& other, double size) {
       const u8 d = unit_dim(x);
-      if (x.contig > 1 || !stays_far(spec, x) || !has_dim(other.dims, d)) return 0.0;
+      if (x.windows || x.contig > 1 || !stays_far(spec, x) || !has_dim(other.dims, d)) return 0.0;
       if (has_dim(a.dims & b.dims & out.dims, d)) return 0.0;
       if (&x == &out ? x.level < level : x.level != level) return 0.0;
       return static_cast<double>(target_.at(level).run_units) * size /
@@ -313,8 +329,8 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   // these costs no less.
   p.points *= static_cast<double>(columns / lanes * lanes) / static_cast<double>(columns);
   p.c *= static_cast<double>(columns / lanes * lanes) / static_cast<double>(columns);
-  if (v < kMaxDims && has_dim(a.dims, v)) p.a *= p.c / static_cast<double>(elements(spec, out));
-  if (v < kMaxDims && has_dim(b.dims, v)) p.b *= p.c / static_cast<double>(elements(spec, out));
+  if (has_dim(a.dims, v) && !a.windows) p.a *= p.c / static_cast<double>(elements(spec, out));
+  if (has_dim(b.dims, v) && !b.windows) p.b *= p.c / static_cast<double>(elements(spec, out));
   p.far_a = far(a, Level::kL2);
   p.far_b = far(b, Level::kL2);
   p.far_c = far(out, Level::kL2) && !chain;
@@ -336,8 +352,10 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   const double io = bound_of(p);
   const i64 rate = rates_.rate(~u64{0}, row);
   double near = 0, far_and_near = 0;
-  if (std::min({p.points / p.a, p.points / p.b, p.points / p.c}) >= 2) {
-    Contraction r = whole;
+  Contraction r = whole;
+  r.a = static_cast<double>(points_of(spec, a.dims)), r.places_a = places_a;
+  r.b = static_cast<double>(points_of(spec, b.dims)), r.places_b = places_b;
+  if (std::min({r.points / r.a, r.points / r.b, r.points / r.c}) >= 2) {
     r.far_a = q.far_a, r.far_b = q.far_b, r.far_c = q.far_c;
     r.element_a = q.element_a, r.element_b = q.element_b, r.element_c = q.element_c;
     r.fast = std::max(l1, l2);
@@ -363,14 +381,14 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
       if (stream.level < Level::kL2 || !is_in_vectors(spec, stream, target_)) continue;
       Contraction s = r;
       // Visited by leaves alone, which have a price per product, or by its lines.
-      (stream_b ? s.element_b : s.element_a) = by_fma ? 0 : least_element(stream);
+      (stream_b ? s.element_b : s.element_a) = by_fma || stream.windows ? 0 : least_element(stream);
       // A copy reads its lines, computes one store for a vector at least, and brings the buffer's
       // lines and takes them back. Of what a part streams, it has its share at least.
       const double copied = static_cast<double>(elements(spec, stream) * size_of(stream.dtype)) /
                             kLineBytes * static_cast<double>(3 * from_l2.line_units + store);
       const u64 least = least_vectors(spec, stream, target_), most = target_.vector_registers;
-      double more = streamed(least, most);
-      if (!stream.free_layout && !stream.layout.packed()) {
+      double more = stream.windows ? 0 : streamed(least, most);
+      if (!stream.free_layout && !stream.layout.packed() && !stream.windows) {
         more += copied / p.points;
         if (has_streams(spec, stream, target_)) {
           const u64 all = row_vectors(spec, stream, target_);
@@ -447,9 +465,7 @@ i64 Bounds::bound(const Spec& spec, const Limits& limits, bool quick) const {
   if (parts) {
     c = saturating_add(c, of_stages.all);
   } else if (work) {
-    // Along a window elements serve more results than one, which io_bound() does not know.
-    c = quick || spec.window[0].used() ? saturating_add(c, work->units())
-                                       : blocked(spec, limits, *work, once);
+    c = quick ? saturating_add(c, work->units()) : blocked(spec, limits, *work, once);
   } else if (spec.reduced() != 0) {
     const Stage& head = head_of(spec);
     const u64 points = least_combined(spec, spec.reduced(), volume(spec));

@@ -133,36 +133,42 @@ double least_inside(const Inner& p, const Inner& q, double u, double w, double z
 // that of a run over both. All other moves are nested inside of the first tile that stays, and have
 // no larger sizes; so the room of that tile bounds the product of two of the sizes that count, and
 // the room of it and the next one the third. If none stays, leaves read all, of which results fit
-// the registers; the results of a leaf count as the next tile.
+// the registers; the results of a leaf count as the next tile. A tile of windows has at least its
+// places over those that have an element: as if it had all places, but prices over, and rooms times
+// as many.
 double nest_bound(const Contraction& p) {
   const double n = p.points / p.a, m = p.points / p.b, k = p.points / p.c;
-  const double a = p.far_a ? p.element_a : 0, b = p.far_b ? p.element_b : 0;
+  const double a = p.far_a ? p.element_a / p.places_a : 0;
+  const double b = p.far_b ? p.element_b / p.places_b : 0;
+  const double of_two = p.fast_of_two * std::max(p.places_a, p.places_b);
   const double c = p.far_c ? 2 * p.element_c : 0, v = p.visit;
   const double in_leaves = least_of_two(a, b, n, m, p.registers, 0, 0);
   double best = (c + v) / k + in_leaves;
   if (p.fast <= 0) return best;  // nothing stays
-  const auto inside = [&](const Inner& x, const Inner& y, double u, double w, double z) {
-    return least_inside(x, y, u, w, z, p.fast, p.fast_of_two);
+  const auto inside = [&](const Inner& x, const Inner& y, double u, double w, double z,
+                          double places) {
+    return least_inside(x, y, u, w, z, p.fast * places, of_two);
   };
   if (p.far_a) {
     const double first = (a + p.run_am / m + p.run_ak / k) / n;
     best = std::min(best, first + inside({b, p.run_bk, p.run_bn, p.far_b},
-                                         {c + v, p.run_cm, p.run_cn, true}, m, k, n));
+                                         {c + v, p.run_cm, p.run_cn, true}, m, k, n, p.places_a));
   }
   if (p.far_b) {
     const double first = (b + p.run_bk / k + p.run_bn / n) / m;
     best = std::min(best, first + inside({a, p.run_ak, p.run_am, p.far_a},
-                                         {c + v, p.run_cn, p.run_cm, true}, n, k, m));
+                                         {c + v, p.run_cn, p.run_cm, true}, n, k, m, p.places_b));
   }
   if (p.far_c) {
     const double first = (c + p.run_cm / m + p.run_cn / n) / k;
     double second =
-        inside({a, p.run_am, p.run_ak, p.far_a}, {b, p.run_bn, p.run_bk, p.far_b}, n, m, k) + v / k;
+        inside({a, p.run_am, p.run_ak, p.far_a}, {b, p.run_bn, p.run_bk, p.far_b}, n, m, k, 1) +
+        v / k;
     if (p.far_a && p.far_b) {
       // The second tile that stays is as deep as visits are apart.
       const auto with_visits = [&](double of_second, double of_third, double most, double other) {
         const double both = std::sqrt(of_second) + std::sqrt(v);
-        return least_of_two(both * both, of_third, most + k, other, p.fast_of_two, 0, 0);
+        return least_of_two(both * both, of_third, most + k, other, of_two, 0, 0);
       };
       second = std::max(second, std::min(with_visits(a, b, n, m), with_visits(b, a, m, n)));
     }

@@ -112,6 +112,35 @@ std::string random_products(std::mt19937_64& rng) {
   }
 }
 
+/// Windows of products, in both orders.
+std::string random_convolution(std::mt19937_64& rng) {
+  const auto any = [&](auto... of) {
+    const std::array all{of...};
+    return all[rng() % all.size()];
+  };
+  const bool nhwc = rng() % 2;
+  const int c = any(1, 2, 3, 8, 12, 16, 33, 64), o = any(1, 4, 8, 16, 24, 33, 64),
+            kh = any(1, 2, 3, 5);
+  const int kw = any(1, 2, 3, 5), step = any(1, 1, 1, 2, 3), apart = any(1, 1, 1, 2);
+  const int h = (kh - 1) * apart + any(1, 2, 5, 8, 14),
+            w = (kw - 1) * apart + any(1, 3, 8, 17, 28, 40);
+  const std::string a = any("f32", "f32", "bf16", "u8"), b = a == "u8" ? "i8" : a;
+  const auto of = [](const std::string& type, std::initializer_list<int> sizes) {
+    std::string text;
+    for (int each : sizes) text += (text.empty() ? "" : ",") + std::to_string(each);
+    return ' ' + type + '[' + text + ']';
+  };
+  std::string text = "conv2d" + (nhwc ? of(a, {1, h, w, c}) : of(a, {1, c, h, w})) +
+                     (nhwc ? of(b, {kh, kw, c, o}) : of(b, {o, c, kh, kw}));
+  if (rng() % 4 == 0) text += "{*}";
+  if (step != 1) text += " stride=" + std::to_string(step);
+  if (apart != 1) text += " dilation=" + std::to_string(apart);
+  if (rng() % 4 == 0 && step * apart != 6 && kh > 1 && kw > 1 && h > 1 && w > 1)
+    text += " padding=1";
+  if (nhwc) text += " nhwc";
+  return text;
+}
+
 }  // namespace
 
 TEST_SUITE("search") {
@@ -182,11 +211,11 @@ TEST_SUITE("search") {
     }
   }
 
-  TEST_CASE("random graphs of products: no pair costs less than its bound") {
+  TEST_CASE("random graphs of products and windows of them: no pair costs less than its bound") {
     const u64 seed = 20261125;
     for (int i = 0, n = rounds(200); i < n; i++) {
       std::mt19937_64 rng(seed + static_cast<u64>(i));
-      const std::string text = random_products(rng);
+      const std::string text = i % 4 == 3 ? random_convolution(rng) : random_products(rng);
       const auto all = fixed_targets();
       const Target& target = all[static_cast<size_t>(i) % all.size()];
       const u32 percent = rng() % 2 ? 100 : 70;
