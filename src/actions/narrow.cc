@@ -368,10 +368,15 @@ void keep_first_move(const Spec& spec, const ActionContext& context, ActionList&
     const u64 own = resident_lines(spec, x, to);
     // By its lines: rows on pages of their own may be as far apart in a copy.
     if (part == 0 || footprint(spec, x).lines > lines / part) return false;
-    // Beside what is there already: what has no room left would have to come all the same.
+    // Beside what is there already, and what of a graph comes later on: what has no room left would
+    // have to come all the same.
     u64 all = own;
-    for (int o = 0; o < spec.operand_count; o++)
-      if (spec.operand[o].level == to) all += resident_lines(spec, spec.operand[o], to);
+    for (int o = 0; o < spec.operand_count; o++) {
+      const Operand& other = spec.operand[o];
+      const bool comes = other.level > to && o != a.arg && !is_chain(spec) &&
+                         footprint(spec, other).lines <= lines / part;
+      if (other.level == to || comes) all += resident_lines(spec, other, to);
+    }
     return all <= lines;
   };
   const auto first = std::find_if(list.begin(), list.end(), is_first);
