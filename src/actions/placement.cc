@@ -133,6 +133,7 @@ bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption opt
   if (!context.restricts(Restriction::kNarrowCopies)) return true;
   if (!is_multiplied_wide(spec, operand, *context.target)) {
     if (!takes_groups(spec, operand, *context.target)) return true;
+    if (widens && context.has_few()) return false;
     return option != LayoutOption::kPanels &&
            (option != LayoutOption::kGroupedPanels || level != Level::kL1);
   }
