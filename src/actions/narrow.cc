@@ -128,6 +128,24 @@ u32 streamed_panel(const Spec& spec, u8 rows) {
   return 0;
 }
 
+/// Of a matrix by rows that is multiplied by a vector: so many whole rows as prefetchers follow, and
+/// as half of L2 holds, come as one run. 0: it is none, or not in memory.
+u32 rows_of_matrix(const Spec& spec, const Target& target) {
+  const u8 v = unit_dim(spec.out());
+  if (!contraction_of(spec) || v == kNoDim || spec.rank != 2) return 0;
+  for (Ref in : factors_of(spec)) {
+    if (!is_operand(in) || spec.operand[in].dims != spec.all_dims()) continue;
+    const Operand& x = spec.operand[in];
+    if (x.level != Level::kMemory || x.contig < 2 || unit_dim(x) != v) return 0;
+    const u64 row = u64{spec.size[v]} * size_of(x.dtype);
+    const u64 followed = static_cast<u64>(target.at(Level::kMemory).streams);
+    const u64 most = std::min(followed, target.at(Level::kL2).bytes / 2 / row);
+    const auto above = std::upper_bound(kLadder.begin(), kLadder.end(), most);
+    return above == kLadder.begin() ? 0 : *(above - 1);
+  }
+  return 0;
+}
+
 }  // namespace
 
 ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionContext& context,
@@ -151,6 +169,7 @@ ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionCo
     reduces_more_ = std::popcount(reduced) > 1;
     reduced_tiles_ = w.reduced;
     if (packs) reduced_tiles_ = streamed_tiles(w, *context.target);
+    if (!of_whole) matrix_rows_ = rows_of_matrix(spec, *context.target);
     if (tile_rows_ != 0)
       reduced_tiles_ = w.tile_bytes / size_of(spec.operand[factors_of(spec)[0]].dtype);
     return;
@@ -186,6 +205,10 @@ bool ChainTiles::has(u32 size) const {
   if (size >= kLeastBlock && in_l1_) return false;
   if (reduced_) {
     if (size == 1) return reduces_more_;
+    // First by what leaves few sizes over, as in the whole space.
+    constexpr u32 kFirst = 64;
+    if (matrix_rows_ != 0 && matrix_rows_ < kFirst)
+      if (size == (whole_ > kFirst ? kFirst : matrix_rows_)) return true;
     return std::has_single_bit(size) && (reduced_tiles_ & size) != 0;
   }
   if (size == 1) return !keeps_lanes_;
