@@ -283,9 +283,13 @@ bool stays_away(const Spec& spec, int operand, const ActionContext& context) {
 
 bool has_few_in_lanes(const Spec& spec, const ActionContext& context) {
   const u8 v = unit_dim(spec.out());
-  return widths(context).graphs && context.restricts(Restriction::kFewLayouts) &&
-         contraction_of(spec) && v != kNoDim && is_shared(spec, v) &&
-         points_of(spec, spec.reduced()) <= kShallow;
+  if (!widths(context).graphs || !context.restricts(Restriction::kFewLayouts) ||
+      !contraction_of(spec) || v == kNoDim || !is_shared(spec, v) ||
+      points_of(spec, spec.reduced()) > kShallow)
+    return false;
+  for (Ref in : factors_of(spec))
+    if (is_operand(in) && unit_dim(spec.operand[in]) != v) return false;
+  return true;
 }
 
 bool keeps_near(const ActionContext& context) { return has_few_of_graphs(context); }
