@@ -128,8 +128,8 @@ u32 streamed_panel(const Spec& spec, u8 rows) {
   return 0;
 }
 
-/// Of a matrix by rows that is multiplied by a vector: so many whole rows as prefetchers follow, and
-/// as half of L2 holds, come as one run. 0: it is none, or not in memory.
+/// Of a matrix by rows that is multiplied by a vector: so many whole rows as prefetchers follow,
+/// and as half of L2 holds, come as one run. 0: it is none, or not in memory.
 u32 rows_of_matrix(const Spec& spec, const Target& target) {
   const u8 v = unit_dim(spec.out());
   if (!contraction_of(spec) || v == kNoDim || spec.rank != 2) return 0;
@@ -395,13 +395,14 @@ void keep_first_move(const Spec& spec, const ActionContext& context, ActionList&
     const u64 own = resident_lines(spec, x, to);
     // By its lines: rows on pages of their own may be as far apart in a copy.
     if (part == 0 || footprint(spec, x).lines > lines / part) return false;
-    // Beside what is there already, and what of a graph comes later on: what has no room left would
-    // have to come all the same.
+    // Beside what is there already, and what of a graph comes later on and is as large: what has no
+    // room left would have to come all the same.
     u64 all = own;
     for (int o = 0; o < spec.operand_count; o++) {
       const Operand& other = spec.operand[o];
+      const u64 others = footprint(spec, other).lines;
       const bool comes = other.level > to && o != a.arg && !is_chain(spec) &&
-                         footprint(spec, other).lines <= lines / part;
+                         others >= footprint(spec, x).lines && others <= lines / part;
       if (other.level == to || comes) all += resident_lines(spec, other, to);
     }
     return all <= lines;
