@@ -16,8 +16,8 @@ struct Contraction {
   double element_a = 0, element_b = 0, element_c = 0;  // prices of bringing one of each
   double visit = 0;      // price of visiting one result: products are added to it in registers
   double registers = 0;  // results that may stay in registers from one visit to the next
-  // For nest_bound(): of inputs that are windows, places that have an element; their sizes are those
-  // of all places there.
+  // For nest_bound(): of inputs that are windows, places that have an element; their sizes are
+  // those of all places there.
   double places_a = 1, places_b = 1;
   // For nest_bound(): elements that two tiles hold which stay at once, and what beginning a run of
   // an array that is far costs more, by the dimension along which its runs are: m or k of a, k or n
