@@ -156,8 +156,8 @@ CLI::App* add_precompute_command(CLI::App* app, Arguments* arguments) {
   command
       ->add_option(
           "FAMILY", arguments->families,
-          "Specs in which sizes may be bounds: 'matmul f32[<=512,<=512] f32[<=512,<=64]'; or "
-          "- to read one per line from standard input")
+          "Specs in which sizes may be bounds: 'matmul f32[<=512,<=512] f32[<=512,<=64]'; or one "
+          "is a run-time size, ?<=512; or - to read one per line from standard input")
       ->required();
   command->add_option("-o,--out", arguments->output, "the table; added to if it is there")
       ->required()

@@ -887,6 +887,8 @@ MORELLO_API size_t morello_table_miss(const morello_table *table, const morello_
                                       char *buffer, size_t size);
 /** Of a family, a Spec in which sizes may be bounds (docs/spec-language.md), how many members there
  *  are, and how many of them the table covers (which looks up each). Either pointer may be NULL.
+ *  With a run-time size: pieces, in the part that covers most of them; where it lacks some, how
+ *  many there are besides the largest size and the ladder is not known, and none of these counts.
  *  @return as morello_spec_parse(), with line and column; MORELLO_UNSUPPORTED also if it has more
  *  than 2^24 members to look up; MORELLO_OUT_OF_MEMORY, MORELLO_INVALID_ARGUMENT. */
 MORELLO_API morello_status morello_table_coverage(const morello_table *table, const char *family,
@@ -929,9 +931,9 @@ MORELLO_API morello_status morello_table_plot(const morello_table *table, int64_
 /** Where a precompute is. Filled by the library. */
 typedef struct morello_precompute_progress {
   size_t struct_size;
-  uint64_t members;         /**< of this part of the families */
-  uint64_t done;            /**< of them, solved, or found in the file */
-  uint64_t found;           /**< of them, found in the file */
+  uint64_t members; /**< of this part of the families; grows while run-time sizes are solved */
+  uint64_t done;    /**< of them, solved, or found in the file */
+  uint64_t found;   /**< of them, found in the file */
   uint64_t without_program; /**< of them, those that fit no program into the target's limits */
   uint64_t saved;           /**< solved, and in the file by now */
   uint64_t pairs;           /**< that the file's programs consist of, as of the last save */
@@ -972,7 +974,8 @@ MORELLO_API void morello_precompute_options_init(morello_precompute_options *opt
  *  is a valid table, and a later call goes on where one was interrupted or killed. Processes may
  *  share a file. In the end its bytes are the same for any number of workers, parts and calls.
  *  @param families  `family_count` texts: Specs in which sizes may be bounds such as <=512
- *  (docs/spec-language.md), 2^24 members at most.
+ *  (docs/spec-language.md), 2^24 members at most; or Specs with a run-time size, whose members are
+ *  the pieces that a kernel for exactly this Spec is made of, and all that their choice looks at.
  *  @return as morello_spec_parse(), with line and column, and of several families "families[1]: "
  *  before the message; MORELLO_CANCELLED, MORELLO_IO_ERROR, MORELLO_CORRUPT_TABLE,
  *  MORELLO_INCOMPATIBLE_TABLE and MORELLO_TABLE_TOO_LARGE (an existing file, which is left alone),

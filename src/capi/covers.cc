@@ -2,8 +2,7 @@
 // Which Specs a table covers, and why it does not cover others.
 #include "capi/spec.hh"
 #include "capi/table.hh"
-#include "compiler/build_sized.hh"
-#include "spec/ladder.hh"
+#include "search/synthesize.hh"
 #include "table/miss.hh"
 #include "table/walk.hh"
 
@@ -11,34 +10,22 @@ using namespace morello;
 
 namespace {
 
-/// The first piece of a Spec with a run-time size that is not answered; 0: all are. The way of a
-/// synthesis, but for searches, which are refused.
-u32 missing_piece(const TablePart& part, const Sized& sized) {
-  constexpr i32 kCancel = 1;
-  SearchOptions options;
-  options.threads = part.target.processors;
-  options.cancel = &kCancel;
-  options.effort = part.table.identity().effort;
-  return find_failing_piece(sized, part.target, options, &part.table);
-}
-
 bool covers_spec(const TablePart& part, const morello_spec& spec) {
-  if (spec.sized) return missing_piece(part, *spec.sized) == 0;
+  if (spec.sized) return count_pieces(part, *spec.sized).missing == 0;
   return program(part.table, spec.lowered.spec, part.target).has_value();
 }
 
 std::string miss_of_pieces(const TablePart& part, const Sized& sized) {
-  const u32 size = missing_piece(part, sized);
+  const u32 size = count_pieces(part, sized).missing;
   const Result<Statement> statement = sized.at(size);
   const Result<Lowered> lowered = statement ? lower(*statement) : statement.error();
   if (!lowered) return lowered.error().message;
-  const std::string piece = "the piece of " + std::to_string(size) + ": ";
+  const std::string piece = "the piece of " + std::to_string(size) + ": ",
+                    advice = "; precompute the Spec as it is, so that all its pieces are";
   if (program(part.table, lowered->spec, part.target))
-    return piece +
-           "with the free layout that is best for the largest size it is not covered; write that "
-           "layout in place of {*}";
-  return piece + miss(part.table, lowered->spec, part.target, lowered->argument) +
-         (on_ladder(size) ? "" : "; precompute this size, too, or search for it");
+    return piece + "with the free layout that is best for the largest size it is not covered" +
+           advice;
+  return piece + miss(part.table, lowered->spec, part.target, lowered->argument) + advice;
 }
 
 std::string miss_of(const TablePart& part, const morello_spec& spec) {
@@ -47,6 +34,11 @@ std::string miss_of(const TablePart& part, const morello_spec& spec) {
 }
 
 }  // namespace
+
+PieceCount morello::count_pieces(const TablePart& part, const Sized& sized) {
+  return count_pieces(sized,
+                      [&](const Spec& spec) { return program(part.table, spec, part.target); });
+}
 
 std::string morello::name_of(const TablePart& part) {
   return std::string(part.target.name) + ", " + std::to_string(part.target.processors) +

@@ -112,6 +112,18 @@ Result<Done> solve_families(const morello_context& context, const char* const* f
   return at_end(target, *end);
 }
 
+/// In the part that covers most of the pieces: a kernel's are all of one part.
+PieceCount best_count(const morello_table& table, const Sized& sized) {
+  PieceCount best;
+  for (const auto& part : table.parts) {
+    const PieceCount count = count_pieces(*part, sized);
+    const bool is_whole = count.missing == 0;
+    if (best.asked == 0 || is_whole || count.found > best.found) best = count;
+    if (is_whole) break;
+  }
+  return best;
+}
+
 }  // namespace
 
 void morello_precompute_options_init(morello_precompute_options* options, size_t options_size) {
@@ -183,6 +195,12 @@ morello_status morello_table_coverage(const morello_table* table, const char* fa
     if (auto e = find_null({{"table", table}, {"family", family}})) return *e;
     const Result<Family> parsed = Family::parse(family);
     if (!parsed) return parsed.error();
+    if (parsed->sized()) {
+      const PieceCount count = best_count(*table, *parsed->sized());
+      if (members != nullptr) *members = count.asked;
+      if (covered != nullptr) *covered = count.found;
+      return Done{};
+    }
     if (covered != nullptr) {
       const Result<u64> count = count_members(*parsed, [&](const Spec& member) {
         return std::any_of(table->parts.begin(), table->parts.end(), [&](const auto& part) {

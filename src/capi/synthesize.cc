@@ -54,7 +54,7 @@ struct Fitting {
   TableReason reason = TableReason::kNoReason;
   const TablePart* nearest = nullptr;  // for messages
 };
-Fitting find_fitting(const morello_table* table, const Target& target, const Spec& spec,
+Fitting find_fitting(const morello_table* table, const Target& target, const morello_spec& spec,
                      u64 effort) {
   Fitting found;
   if (table == nullptr) return found;
@@ -198,7 +198,7 @@ morello_status morello_synthesize(const morello_context* context, const morello_
         *context, given->target, output == BuildOutput::kExecutable, types_of(*spec, types));
     if (!chosen) return chosen.error();
     const Target target = make_target(*context, **chosen, given->threads);
-    const Fitting fitting = find_fitting(given->table, target, spec->lowered.spec, given->effort);
+    const Fitting fitting = find_fitting(given->table, target, *spec, given->effort);
     const bool fits = fitting.reason == TableReason::kNoReason;
     if (!fits && given->strict_table != 0) return unfit(*fitting.nearest, target);
     const SearchOptions search = search_options(*context, *given, target);

@@ -81,15 +81,21 @@ Result<TableParts> merged_parts(const TableParts& a, const TableParts& b) {
 }  // namespace
 
 const TablePart* morello::part_for(const morello_table& table, const Target& target,
-                                   const Spec& spec, u64 effort) {
+                                   const morello_spec& spec, u64 effort) {
   const TablePart* first = nullptr;
+  std::vector<const TablePart*> covering;  // the Spec, or its largest size
   for (const auto& part : table.parts) {
     if (part->target != target) continue;
-    if (is_enough(part->table.identity().effort, effort) && covers(part->table, spec, target))
-      return part.get();
     if (first == nullptr) first = part.get();
+    if (is_enough(part->table.identity().effort, effort) &&
+        covers(part->table, spec.lowered.spec, target))
+      covering.push_back(part.get());
   }
-  return first;
+  if (covering.empty()) return first;
+  if (spec.sized && covering.size() > 1)
+    for (const TablePart* part : covering)
+      if (count_pieces(*part, *spec.sized).missing == 0) return part;
+  return covering.front();
 }
 
 morello_status morello_table_load(const morello_context* context, const char* path,

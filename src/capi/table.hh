@@ -8,6 +8,7 @@
 
 #include "capi/boundary.hh"
 #include "capi/objects.hh"
+#include "search/sized_pieces.hh"
 #include "table/table.hh"
 
 namespace morello {
@@ -40,9 +41,12 @@ inline std::shared_ptr<const TablePart> make_part(Table table, const Target& tar
 
 /// Of the parts that are for `target` and its processors that which a synthesis with this effort
 /// asks: an exact one if that covers the Spec, else one that does and is enough, else the first.
+/// With a run-time size, all pieces count; one that covers the largest is next best.
 /// nullptr: there is none.
-const TablePart* part_for(const morello_table& table, const Target& target, const Spec& spec,
-                          u64 effort);
+const TablePart* part_for(const morello_table& table, const Target& target,
+                          const morello_spec& spec, u64 effort);
+/// Of the pieces of a Spec with a run-time size, those that a part covers.
+PieceCount count_pieces(const TablePart& part, const Sized& sized);
 /// "avx2, 1 thread", of quick searches "avx2, 1 thread, quick": whom a part is for.
 std::string name_of(const TablePart& part);
 /// Why a part does not cover a Spec: a line of morello_table_miss(). "" if it does.

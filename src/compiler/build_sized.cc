@@ -6,49 +6,13 @@
 #include <map>
 
 #include "codegen/emit.hh"
-#include "compiler/pieces.hh"
+#include "search/sized_pieces.hh"
 #include "spec/ladder.hh"
-#include "spec/roles.hh"
 
 namespace morello {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// Looking a piece up, calling it and advancing the operands, in units.
-constexpr i64 kCallUnits = 30 * kUnitsPerCycle;
-
-/// The dimensions of an operand with a free layout, slowest first.
-std::vector<u8> dims_by_stride(const Lowered& lowered, size_t operand) {
-  std::vector<u8> dims;
-  for (u8 d = 0; d < lowered.spec.rank; d++)
-    if (has_dim(lowered.spec.operand[operand].dims, d)) dims.push_back(d);
-  const auto stride = [&](u8 d) { return lowered.view[operand].dim[d].stride[0]; };
-  std::sort(dims.begin(), dims.end(), [&](u8 a, u8 b) { return stride(a) > stride(b); });
-  return dims;
-}
-
-/// Gives an operand of `to` the layout that a program of `from` has chosen for its own.
-bool fix_layout(const Lowered& from, const PackMove& chosen, Lowered& to) {
-  const auto same = std::find(to.argument.begin(), to.argument.begin() + to.spec.operand_count,
-                              from.argument[chosen.operand]);
-  const auto o = static_cast<size_t>(same - to.argument.begin());
-  const std::vector<u8> before = dims_by_stride(from, chosen.operand),
-                        after = dims_by_stride(to, o);
-  if (before.size() != after.size()) return false;
-  Layout layout = chosen.placed.layout;
-  for (int i = 0; i < layout.count(); i++) {
-    const auto at = std::find(before.begin(), before.end(), layout.dim[i]) - before.begin();
-    if (from.spec.size[before[at]] != to.spec.size[after[at]]) return false;
-    layout.dim[i] = after[at];
-  }
-  Operand& operand = to.spec.operand[o];
-  operand = dense_operand(to.spec, operand.dtype, operand.level, operand.access, operand.dims,
-                          layout, operand.windows);
-  to.view[o] = dense_view(to.spec, operand);
-  forget_pitch(operand);
-  return true;
-}
 
 class SizedBuilder {
  public:
@@ -59,7 +23,11 @@ class SizedBuilder {
   Result<BuiltKernel> build() {
     const auto largest = static_cast<u32>(sized_.largest());
     const Result<ChosenPieces> chosen = choose_pieces(
-        largest, kCallUnits, [&](u32 size) { return add(size); }, [&] { return late(0); });
+        sized_,
+        [&](u32 size, const Statement& statement, const Lowered& lowered) {
+          return add(size, statement, lowered);
+        },
+        [&] { return late(0); });
     if (!chosen) return chosen.error();
     Decomposition rows = decompose(chosen->pieces, largest, kCallUnits);
     BuiltKernel& whole = built_.at(largest);
@@ -92,8 +60,6 @@ class SizedBuilder {
     return std::move(whole);
   }
 
-  u32 last_size() const { return last_; }
-
  private:
   /// Of the time budget, so many microseconds or fewer are left.
   bool late(u64 left) const { return options_.time_budget_us != 0 && remaining_us() <= left; }
@@ -103,22 +69,8 @@ class SizedBuilder {
     return options_.time_budget_us - std::min(options_.time_budget_us, static_cast<u64>(passed));
   }
 
-  /// Builds the piece; returns its cost.
-  Result<i64> add(u32 size) {
-    last_ = size;
-    const Result<Statement> statement = sized_.at(size);
-    if (!statement) return statement.error();
-    Result<Lowered> lowered = lower(*statement);
-    if (!lowered) return lowered.error();
+  Result<PieceProgram> add(u32 size, const Statement& statement, const Lowered& lowered) {
     const bool first = built_.empty();  // the largest
-    if (first) largest_ = *lowered;
-    bool fixed = true;
-    for (const PackMove& pack : packs_) fixed = fixed && fix_layout(largest_, pack, *lowered);
-    if (!first && (!fixed || has_free_operand(lowered->spec)))
-      return Error{MORELLO_UNSUPPORTED,
-                   "\"" + sized_.text() + "\": of size " + std::to_string(size) +
-                       " it cannot have the free layout that is best for the largest size; give "
-                       "the layout"};
     SearchOptions options = options_;
     if (options.time_budget_us != 0) {
       constexpr u64 kShares = 2 * kLadder.size();  // more than there are pieces to begin with
@@ -127,11 +79,9 @@ class SizedBuilder {
     }
     const BuildOutput output =
         first || output_ == BuildOutput::kProgram ? output_ : BuildOutput::kCode;
-    Result<BuiltKernel> built =
-        build_kernel(*statement, *lowered, target_, options, table_, output);
+    Result<BuiltKernel> built = build_kernel(statement, lowered, target_, options, table_, output);
     if (!built) return std::move(built.error());
     if (first) {
-      packs_ = pack_moves(built->report.tree);
       stats_ = built->report.solving;
     } else {
       accumulate(stats_, built->report.solving);
@@ -143,9 +93,9 @@ class SizedBuilder {
     }
     plan_nanoseconds_ += built->report.plan_nanoseconds;
     emit_nanoseconds_ += built->report.emit_nanoseconds;
-    const i64 cost = built->kernel.estimate.cost;
+    PieceProgram program = program_of(built->report.tree);
     built_.emplace(size, std::move(*built));
-    return cost;
+    return program;
   }
 
   Result<Executable> join(const std::vector<Piece>& pieces, const std::vector<Executable*>& parts,
@@ -202,11 +152,8 @@ class SizedBuilder {
   const SearchOptions& options_;
   const Table* table_;
   const BuildOutput output_;
-  u32 last_ = 0;  // begun
   const Clock::time_point start_ = Clock::now();
   std::map<u32, BuiltKernel> built_;  // by size
-  Lowered largest_;
-  std::vector<PackMove> packs_;  // of the largest, which is built first
   SolveStats stats_;
   u64 plan_nanoseconds_ = 0, emit_nanoseconds_ = 0;
 };
@@ -217,12 +164,6 @@ Result<BuiltKernel> build_sized_kernel(const Sized& sized, const Target& target,
                                        const SearchOptions& options, const Table* table,
                                        BuildOutput output) {
   return SizedBuilder(sized, target, options, table, output).build();
-}
-
-u32 find_failing_piece(const Sized& sized, const Target& target, const SearchOptions& options,
-                       const Table* table) {
-  SizedBuilder builder(sized, target, options, table, BuildOutput::kProgram);
-  return builder.build().ok() ? 0 : builder.last_size();
 }
 
 }  // namespace morello

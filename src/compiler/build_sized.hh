@@ -15,11 +15,6 @@ Result<BuiltKernel> build_sized_kernel(const Sized& sized, const Target& target,
                                        const SearchOptions& options, const Table* table,
                                        BuildOutput output);
 
-/// The size of the first piece for which that fails, such as one that no table answers for where
-/// searches are refused; 0: none.
-u32 find_failing_piece(const Sized& sized, const Target& target, const SearchOptions& options,
-                       const Table* table);
-
 }  // namespace morello
 
 #endif

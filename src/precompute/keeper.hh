@@ -46,6 +46,10 @@ class Keeper {
   bool found(const Spec& spec, const Limits& limits) const {
     return found_ && found_->promises(spec, limits);
   }
+  /// The program of what it promised; nothing else.
+  std::optional<ImplTree> program(const Spec& spec) const {
+    return found_ ? morello::program(*found_, spec, target_) : std::nullopt;
+  }
   /// Adds to what the file has by now.
   /// @return what update() and decided_pairs() say.
   std::optional<Error> save(const std::vector<Solved>& solved);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "precompute/regions.hh"
+#include "search/sized_pieces.hh"
 #include "search/soundness.hh"
 #include "search/spec_problem.hh"
 #include "support/threads.hh"
@@ -73,9 +74,16 @@ class Precompute {
         regions_(regions_of(families, options.part, options.parts)),
         keeper_(families, target, store, options.effort, options.table_bytes) {
     for (const Region& region : regions_) {
+      const Family& family = families_[region.family];
+      if (family.sized()) {
+        const std::vector<u32> sizes = first_pieces(static_cast<u32>(family.sized()->largest()));
+        members_ += sizes.size();
+        for (u32 size : sizes) work_ += work_of_piece(size);
+        continue;
+      }
       members_ += members_of(region);
       each_member(region, [&](std::span<const u32> at) {
-        work_ += work_of(families_[region.family], at);
+        work_ += work_of(family, at);
         return true;
       });
     }
@@ -107,6 +115,7 @@ class Precompute {
     for (size_t d = 0; d < at.size(); d++) size *= family.dims()[d][at[d]];
     return std::sqrt(size);
   }
+  static double work_of_piece(u32 size) { return std::sqrt(static_cast<double>(size)); }
 
   bool cancelled() const {
     return stopping_.load(std::memory_order_relaxed) ||
@@ -123,11 +132,12 @@ class Precompute {
     Solved solved;
     Seat seat;
     for (size_t i; !cancelled() && (i = next_.fetch_add(1)) < regions_.size();) {
-      solve_region(regions_[i], seat, solved);
-      if (seat.shared)
-        if (std::optional<Error> error = wrong_bound(seat.shared->search, target_))
-          return fail(std::move(*error));
-      deliver(solved);
+      const Family& family = families_[regions_[i].family];
+      if (family.sized())
+        solve_pieces(family, seat, solved);
+      else
+        solve_region(regions_[i], seat, solved);
+      if (!deliver(seat, solved)) return;
     }
   }
 
@@ -138,9 +148,16 @@ class Precompute {
     changed_.notify_one();
   }
 
-  void deliver(Solved& solved) {
+  /// False, if the search was wrong.
+  bool deliver(const Seat& seat, Solved& solved) {
+    if (seat.shared)
+      if (std::optional<Error> error = wrong_bound(seat.shared->search, target_)) {
+        fail(std::move(*error));
+        return false;
+      }
     std::lock_guard lock(mutex_);
     if (!solved.members.empty()) solved_.push_back(std::exchange(solved, {}));
+    return true;
   }
 
   void solve_region(const Region& region, Seat& seat, Solved& solved) {
@@ -153,39 +170,87 @@ class Precompute {
               "a member of '" + family.text() + "' is not supported: " + lowered.error().message});
         return false;
       }
-      if (cancelled() || !solve_member(lowered->spec, work_of(family, at), seat, solved))
-        return false;
-      done_++;
-      done_work_ += work_of(family, at);
-      return true;
+      return !cancelled() && solve_member(root_of(lowered->spec), work_of(family, at), seat,
+                                          solved) != Ended::kStopped;
     });
   }
 
-  /// False if it was stopped before it was done.
-  bool solve_member(Spec root, double work, Seat& seat, Solved& solved) {
-    root.serial = target_.processors <= 1;
-    if (keeper_.found(root, limits_)) {
+  /// The pieces of a kernel with a run-time size, one by one: which one is next depends on what
+  /// those before cost.
+  void solve_pieces(const Family& family, Seat& seat, Solved& solved) {
+    const u64 first = first_pieces(static_cast<u32>(family.sized()->largest())).size();
+    u64 asked = 0;
+    const FindPiece find = [&](u32 size, const Statement&,
+                               const Lowered& lowered) -> Result<PieceProgram> {
+      const Error no_more{MORELLO_CANCELLED, "the choice of pieces ends here"};
+      const double work = work_of_piece(size);
+      if (asked++ >= first) {
+        members_++;
+        work_ += work;
+      }
+      if (cancelled()) return no_more;
+      const Spec root = root_of(lowered.spec);
+      const Ended ended = solve_member(root, work, seat, solved);
+      // What else a choice without this piece would ask for is of no use: no kernel has it.
+      if (ended == Ended::kNoProgram && asked < first) members_ -= first - asked;
+      std::optional<ImplTree> tree;
+      if (ended == Ended::kFound) tree = keeper_.program(root);
+      if (ended == Ended::kSolved) tree = tree_of(root, seat, solved.pairs);
+      if (!tree || !deliver(seat, solved)) return no_more;
+      return program_of(*tree);
+    };
+    const Result<ChosenPieces> chosen = choose_pieces(*family.sized(), find, [] { return false; });
+    if (!chosen && chosen.error().status != MORELLO_CANCELLED) fail(chosen.error());
+  }
+
+  /// As searches for the target's number of threads begin with it.
+  Spec root_of(Spec spec) const {
+    spec.serial = target_.processors <= 1;
+    return spec;
+  }
+
+  enum class Ended : u8 { kStopped, kNoProgram, kFound, kSolved };
+
+  /// Counts it as done, unless it was stopped before it was.
+  Ended solve_member(const Spec& root, double work, Seat& seat, Solved& solved) {
+    const Ended ended = solve_root(root, seat, solved);
+    if (ended == Ended::kStopped) return ended;
+    if (ended == Ended::kNoProgram) without_program_++;
+    if (ended == Ended::kFound) {
       found_++;
       found_work_ += work;
-      return true;
     }
+    done_++;
+    done_work_ += work;
+    return ended;
+  }
+
+  Ended solve_root(const Spec& root, Seat& seat, Solved& solved) {
+    if (keeper_.found(root, limits_)) return Ended::kFound;
     take(seat);
     SpecSearch::Solution solution;
-    if (!seat.shared->search.solve(root, limits_, *seat.worker, solution)) return false;
-    if (!solution.feasible) {
-      without_program_++;
-      return true;
-    }
+    if (!seat.shared->search.solve(root, limits_, *seat.worker, solution)) return Ended::kStopped;
+    if (!solution.feasible) return Ended::kNoProgram;
     const size_t packs = solved.packs.size(), pairs = solved.pairs.size();
     if (add_program(root, seat, solved.pairs) && add_packs(root, seat, solved)) {
       solved.members.push_back(root);
-      return true;
+      return Ended::kSolved;
     }
     DecidedPairs whole;
     for (size_t i = 0; i < pairs; i++) whole.add(solved.pairs[i].key, solved.pairs[i].value);
     solved.pairs = std::move(whole);
     solved.packs.resize(packs);
-    return false;
+    return Ended::kStopped;
+  }
+
+  /// REQUIRES: `pairs` has those of its program.
+  std::optional<ImplTree> tree_of(const Spec& root, const Seat& seat, const DecidedPairs& pairs) {
+    const auto decision = [&](const Spec& spec, const Limits& limits) -> std::optional<Action> {
+      const Action* action = pairs.find({spec, limits});
+      return action ? std::optional<Action>(*action) : std::nullopt;
+    };
+    return decide(root, limits_, seat.shared->problem.context(), target_, decision,
+                  {.trusted = true});
   }
 
   /// Adds the copies that a kernel of a program with free layouts needs besides. False if it was
@@ -193,12 +258,7 @@ class Precompute {
   bool add_packs(const Spec& root, Seat& seat, Solved& solved) {
     const auto begin = root.operand.begin(), end = begin + root.operand_count;
     if (std::none_of(begin, end, [](const Operand& o) { return o.free_layout; })) return true;
-    auto decision = [&](const Spec& spec, const Limits& limits) -> std::optional<Action> {
-      const Action* action = solved.pairs.find({spec, limits});
-      return action ? std::optional<Action>(*action) : std::nullopt;
-    };
-    const std::optional<ImplTree> tree =
-        decide(root, limits_, seat.shared->problem.context(), target_, decision, {.trusted = true});
+    const std::optional<ImplTree> tree = tree_of(root, seat, solved.pairs);
     if (!tree) return true;
     for (const PackMove& pack : pack_moves(*tree)) {
       Spec move = pack.spec;
@@ -304,9 +364,12 @@ class Precompute {
   const Limits limits_;
   const std::vector<Region> regions_;
   const Clock::time_point start_ = Clock::now();
-  u64 members_ = 0, saved_ = 0;
-  double work_ = 0;
+  u64 saved_ = 0;
   Keeper keeper_;
+
+  // More while pieces of run-time sizes are chosen.
+  std::atomic<u64> members_{0};
+  std::atomic<double> work_{0};
 
   std::atomic<size_t> next_{0};
   std::atomic<u64> done_{0}, found_{0}, without_program_{0};

@@ -19,7 +19,7 @@
 namespace morello {
 
 struct PrecomputeProgress {
-  u64 members = 0;  // of this part of the families
+  u64 members = 0;  // of this part of the families; more while pieces of run-time sizes are chosen
   u64 done = 0;     // of them, solved or found in the file
   u64 found = 0;    // of them, found in the file
   // Of them, those that no program computes within the target's limits, or none of the space of
@@ -60,7 +60,8 @@ Result<PrecomputeProgress> precompute(std::span<const Family> families, const Ta
 Result<PrecomputeProgress> precompute(std::span<const Family> families, const Target& target,
                                       const TableStore& store, const PrecomputeOptions& options);
 
-/// For how many members of a family `is_wanted` holds. UNSUPPORTED as precompute().
+/// For how many members of a family `is_wanted` holds. UNSUPPORTED as precompute(). REQUIRES: no
+/// run-time size; see count_pieces() for these.
 Result<u64> count_members(const Family& family, const std::function<bool(const Spec&)>& is_wanted);
 
 }  // namespace morello

@@ -7,6 +7,7 @@
 #include <cassert>
 #include <charconv>
 #include <limits>
+#include <utility>
 
 #include "spec/check.hh"
 #include "spec/ladder.hh"
@@ -37,6 +38,7 @@ class Family::Parser {
   explicit Parser(std::string_view text) { family_.source_ = text; }
 
   Result<Family> run() {
+    if (has_run_time_size(family_.source_)) return run_sized();
     if (!scan()) return std::move(error_);
     // Until it is known which of them run together, each bound is a dimension of its own.
     std::vector<u32> largest;
@@ -56,6 +58,24 @@ class Family::Parser {
     size_t at = 0;
     i64 bound = -1;  // into bounds_; -1: fixed
   };
+
+  Result<Family> run_sized() {
+    Lexer lexer(family_.source_);
+    for (Token before, token = lexer.next(); token.kind != Token::Kind::kEnd;) {
+      if (token.text == "<" && token.kind == Token::Kind::kUnknown && before.text != "?")
+        return error_at(family_.source_, token.at, MORELLO_UNSUPPORTED,
+                        "a family has either a run-time size or bounds; write a number here");
+      before = std::exchange(token, lexer.next());
+    }
+    Result<Sized> sized = Sized::parse(family_.source_);
+    if (!sized) return std::move(sized.error());
+    const Result<Statement> largest = sized->at(sized->largest());
+    if (!largest) return largest.error();
+    for (const Tensor& t : largest->tensors) family_.types_.push_back(t.dtype);
+    family_.text_ = sized->text();
+    family_.sized_ = std::move(*sized);
+    return std::move(family_);
+  }
 
   bool fail(size_t at, Status status, std::string message) {
     error_ = error_at(family_.source_, at, status, std::move(message));

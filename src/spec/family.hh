@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Families of Statements by text: "matmul f32[<=512,768] f32[768,<=512]". A size "<=512" runs over
-// the ladder up to 512; sizes that have to be equal run together.
+// the ladder up to 512; sizes that have to be equal run together. A Spec with a run-time size is a
+// family as well: of the pieces that its kernel is made of (search/sized_pieces.hh).
 #ifndef MORELLO_SPEC_FAMILY_HH
 #define MORELLO_SPEC_FAMILY_HH
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "spec/statement.hh"
+#include "spec/sized.hh"
 
 namespace morello {
 
@@ -21,15 +23,17 @@ class Family {
 
   /// As written, on one line, without comments.
   const std::string& text() const { return text_; }
+  /// Of a Spec with a run-time size, that; its pieces are the members, which are not listed here.
+  const std::optional<Sized>& sized() const { return sized_; }
   /// The sizes that each free dimension runs over, ascending. None: the family is one Statement.
   const std::vector<std::vector<u32>>& dims() const { return dims_; }
-  u64 members() const;  // saturating
+  u64 members() const;  // saturating; with a run-time size, 1
   /// Element types of the tensors.
   const std::vector<Dtype>& types() const { return types_; }
 
   /// The member with size dims()[d][at[d]] along each free dimension. An error if it has more
   /// dimensions than are supported, though the largest member has not.
-  /// REQUIRES: an index of a size for each of dims().
+  /// REQUIRES: an index of a size for each of dims(); no run-time size.
   Result<Statement> member(std::span<const u32> at) const;
 
  private:
@@ -47,6 +51,7 @@ class Family {
   std::vector<Dtype> types_;
   std::vector<Bound> bounds_;
   std::vector<std::vector<u32>> dims_;
+  std::optional<Sized> sized_;
 };
 
 }  // namespace morello

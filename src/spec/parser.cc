@@ -117,8 +117,8 @@ bool TextParser::run_time_size(Int& result) {
   if (run_time_size_ == 0)
     return fail(
         MORELLO_UNSUPPORTED, token_.at,
-        "'?', a size that is known only at run time, can be used in Specs of kernels alone; for a "
-        "table, write '<=' and its bound: sizes up to it are solved, of which pieces are made");
+        "'?', a size that is known only at run time, can be used in Specs of kernels and tables "
+        "alone; write a number");
   advance();
   if (token_.kind != Token::Kind::kUnknown || token_.text != "<") return true;
   Int bound;

@@ -231,6 +231,78 @@ TEST_CASE("budgets, cancelling, and kernels that are not to run") {
   CHECK(size > 0);
 }
 
+TEST_CASE("a table of a Spec with a run-time size") {
+  const char* const free = "matmul f32[?<=20,8] f32[8,24]{*} -> f32[?,24]";
+  const ContextPtr context = make_context();
+  for (const char* text : {kText, free})
+    for (const uint32_t effort : {MORELLO_EFFORT_EXACT, MORELLO_EFFORT_QUICK}) {
+      CAPTURE(text);
+      CAPTURE(effort);
+      morello_precompute_options making;
+      morello_precompute_options_init(&making, sizeof(making));
+      making.target = MORELLO_ISA_AVX2;
+      making.effort = effort;
+      const char* const families[] = {"relu f32[<=20]", text};
+      const TablePtr table = make<TablePtr>([&](morello_table** t, morello_error** e) {
+        return morello_precompute_table(context.get(), families, 2, nullptr, &making, t, e);
+      });
+      const SpecPtr spec = parse_spec(context.get(), text);
+      CHECK(morello_table_covers(table.get(), spec.get()) == 1);
+      CHECK(morello_table_miss(table.get(), spec.get(), nullptr, 0) == 0);
+      uint64_t members = 0, covered = 0;
+      REQUIRE(morello_table_coverage(table.get(), text, &members, &covered, nullptr) == MORELLO_OK);
+      CHECK(members >= 18);
+      CHECK(covered == members);
+      CHECK(std::string(morello_table_family(table.get(), 0)) == text);
+      // Whatever searches is cancelled.
+      const int32_t cancel = 1;
+      morello_options options = default_options();
+      options.target = MORELLO_ISA_AVX2;
+      options.effort = effort;
+      options.code_only = 1;
+      options.strict_table = 1;
+      options.table = table.get();
+      options.cancel = &cancel;
+      const KernelPtr kernel = synthesize(context.get(), spec.get(), &options);
+      const morello_search_stats stats = stats_of(kernel.get());
+      CHECK(stats.table_use == MORELLO_TABLE_ANSWERED);
+      CHECK(stats.states == 0);
+      CHECK(stats.optimal == (effort == MORELLO_EFFORT_EXACT));
+      if (effort != MORELLO_EFFORT_EXACT) continue;
+      options.table = nullptr;
+      options.cancel = nullptr;
+      CHECK(saved(kernel.get()) == saved(synthesize(context.get(), spec.get(), &options).get()));
+    }
+}
+
+TEST_CASE("the part of a table that has all pieces answers") {
+  const ContextPtr context = make_context();
+  morello_precompute_options making;
+  morello_precompute_options_init(&making, sizeof(making));
+  making.target = MORELLO_ISA_AVX2;
+  const char* const largest = "matmul f32[20,8] f32[8,24]";
+  const TablePtr exact = make<TablePtr>([&](morello_table** t, morello_error** e) {
+    return morello_precompute_table(context.get(), &largest, 1, nullptr, &making, t, e);
+  });
+  making.effort = MORELLO_EFFORT_QUICK;
+  const TablePtr both = make<TablePtr>([&](morello_table** t, morello_error** e) {
+    return morello_precompute_table(context.get(), &kText, 1, exact.get(), &making, t, e);
+  });
+  uint64_t members = 0, covered = 0;
+  REQUIRE(morello_table_coverage(both.get(), kText, &members, &covered, nullptr) == MORELLO_OK);
+  CHECK(covered == members);
+  const SpecPtr spec = parse_spec(context.get(), kText);
+  morello_options options = quick();
+  options.target = MORELLO_ISA_AVX2;
+  options.search_only = 1;
+  options.table = both.get();
+  const KernelPtr kernel = synthesize(context.get(), spec.get(), &options);
+  CHECK(stats_of(kernel.get()).table_use == MORELLO_TABLE_ANSWERED);
+  options.table = exact.get();
+  const KernelPtr searched = synthesize(context.get(), spec.get(), &options);
+  CHECK(stats_of(searched.get()).table_use != MORELLO_TABLE_ANSWERED);
+}
+
 TEST_SUITE_END();
 
 }  // namespace morello

@@ -44,12 +44,18 @@ class Precompute(unittest.TestCase):
         return info["coverage"][0]["covered"]
 
     def test_run_time_sizes(self):
-        """Families have none, and what of them is not covered is named."""
-        done = self.run_it("precompute", "relu f32[?<=20]", "--out", self.path, exit_code=LIBRARY)
-        self.assertIn("for a table, write '<=' and its bound", done.stderr)
-        self.precompute("relu f32[<=20]", "relu f32[20]")
-        info = self.run_it("table", "info", self.path, "--spec", "relu f32[?<=20]").stdout
-        self.assertRegex(info, r"the piece of 17: d0 = 17 .*; precompute this size")
+        """What of their pieces is not covered is named, until it is."""
+        spec = "relu f32[?<=200] -> f32[?]"
+        self.precompute("relu f32[<=200]", "relu f32[200]")
+        info = self.run_it("table", "info", self.path, "--spec", spec).stdout
+        self.assertRegex(info, r"the piece of \d+: d0 = .*; precompute the Spec as it is")
+        report = self.precompute(spec)
+        self.assertGreater(report["saved"], 0)
+        self.assertGreater(report["found"], 16)
+        info = self.run_it("table", "info", self.path, "--spec", spec).stdout
+        self.assertRegex(info, r"spec +covered")
+        members = report["members"]
+        self.assertIn(f"{spec}: {members} of {members} members", info)
 
     def test_a_table_is_made_and_used(self):
         report = self.precompute(SMALL)

@@ -75,12 +75,44 @@ class Sized(unittest.TestCase):
             self.morello("synth", "--effort", "quick", "--save", path, LAYER)
             self.assertEqual(self.json_of("run", "--size", 9, path)["results"], 24 * 9)
 
+    def test_table(self):
+        """With a table of the Spec nothing is searched for, whatever else is in it."""
+        with tempfile.TemporaryDirectory() as folder:
+            path, found, sought = (pathlib.Path(folder) / name for name in ("t.mtab", "a.mkrn", "b.mkrn"))
+            for effort in ("quick", "exact"):  # which answers what is quick as well
+                asked = ("--target", "avx2", "--effort", effort)
+                report = self.json_of("precompute", *asked, "-o", path, LAYER, "relu f32[<=20]")
+                self.assertTrue(report["complete"])
+                self.assertEqual(report["done"], report["members"])
+                self.assertEqual(report["families"][0], LAYER)
+                again = self.json_of("precompute", *asked, "-o", path, LAYER)
+                self.assertEqual(again["found"], again["members"])
+                self.assertEqual(again["file_bytes"], report["file_bytes"])
+                synth = self.json_of("synth", *asked, "--table", path, "--strict-table", "--save", found, LAYER)
+                self.assertEqual((synth["table"], synth["table_miss"]), ("answered", ""))
+                self.assertEqual(synth["optimal"], effort == "exact")
+                search = synth["search"]
+                self.assertEqual([search[name] for name in ("states", "expanded", "previews")], [0, 0, 0])
+                if effort == "exact":
+                    self.morello("synth", "--target", "avx2", "--save", sought, LAYER)
+                    self.assertEqual(found.read_bytes(), sought.read_bytes())
+            info = self.json_of("table", "info", path, "--spec", LAYER)
+            self.assertEqual(info["miss"], "")
+            for part in info["parts"]:
+                self.assertEqual(part["families"], [LAYER, "relu f32[<=20]"])
+                for c in part["coverage"]:
+                    self.assertEqual(c["covered"], c["members"])
+            self.assertTrue(self.json_of("table", "verify", path)["ok"])
+
     def test_refuses(self):
         done = self.morello("synth", "relu f32[4,?<=5]", exit_code=LIBRARY)
         self.assertIn("1:12: a run-time size has to be the outermost axis", done.stderr)
         done = self.morello("explain", "relu f32[?<=5]", exit_code=LIBRARY)
         self.assertIn("needs to know all sizes", done.stderr)
-        self.morello("precompute", "-o", "/dev/null/t.mtab", "relu f32[?<=5]", exit_code=LIBRARY)
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.morello("precompute", "-o", pathlib.Path(folder) / "t.mtab", "relu f32[?<=5,<=4]",
+                                exit_code=LIBRARY)
+        self.assertIn("1:15: a family has either a run-time size or bounds", done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Decompositions of run-time sizes, compared with all that there are; which pieces are chosen.
-#include "compiler/pieces.hh"
+#include "search/pieces.hh"
 
 #include <doctest/doctest.h>
 

@@ -71,6 +71,17 @@ TEST_CASE("without a bound, a family is one Statement") {
   CHECK(member(family, {}) == "relu f32[100] -> f32[100]");
 }
 
+TEST_CASE("a Spec with a run-time size is a family") {
+  const Family family = family_of("matmul  f32[?<=40,8]  # rows\n bf16[8,24]");
+  REQUIRE(family.sized());
+  CHECK(family.sized()->largest() == 40);
+  CHECK(family.text() == "matmul f32[?<=40,8] bf16[8,24] -> f32[?,24]");
+  CHECK(family.dims().empty());
+  CHECK(family.members() == 1);
+  CHECK(family.types() == std::vector<Dtype>{Dtype::kF32, Dtype::kBf16, Dtype::kF32});
+  CHECK(!family_of("relu f32[<=40]").sized());
+}
+
 TEST_CASE("sizes that run together in a graph are one") {
   const Family family = family_of(
       "s = matmul q f32[2,<=4,8] f32[2,8,<=6] * 0.5 -> softmax axis=2; matmul s v "
@@ -119,6 +130,10 @@ TEST_CASE("what is wrong with a family is said where it is") {
       {"matmul f32[<=8,<=8] f32[8,<=8]", MORELLO_INVALID_SHAPE, 1, 25},
       {"y = exp f32[<=8,4]; div y f32[8,4]", MORELLO_INVALID_SHAPE, 1, 31},
       {"relu f32[<=100] -> f32[<=96]", MORELLO_INVALID_SHAPE, 1, 24},
+      {"relu f32[?,4]", MORELLO_SYNTAX_ERROR, 1, 10},
+      {"relu\nf32[4,?<=5]", MORELLO_UNSUPPORTED, 2, 7},
+      {"relu f32[?<=5,<=4]", MORELLO_UNSUPPORTED, 1, 15},
+      {"relu f32[<=4,?<=5]{strides=1,4}", MORELLO_UNSUPPORTED, 1, 10},
   };
   for (const Bad& b : bad) {
     CAPTURE(b.text);

@@ -152,7 +152,8 @@ def precompute(families: str | Sequence[str], path: str | os.PathLike[str], *, i
                memory_budget: int | None = None, progress: Callable[[PrecomputeProgress], None] | None = None, cancel: Cancel | None = None,
                context: Context | None = None) -> None:
     """Solves all members of families that the table at `path` does not cover yet, and adds them to the file. It can
-    be interrupted at any time, and goes on where it was.
+    be interrupted at any time, and goes on where it was. A family may have a run-time size, `?<=512`: then
+    `compile` of the same text needs no search.
 
     threads: of the kernels; workers: threads that solve, 0: one per processor.
     effort: "exact", or "quick": solved sooner; such programs answer `compile` with that effort or less.

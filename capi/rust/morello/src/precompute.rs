@@ -12,7 +12,8 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Solves whole families of Specs and keeps what it finds in a table file. A family is a Spec in
-/// which sizes may be bounds, such as `matmul f32[<=64,256] f32[256,<=64]`.
+/// which sizes may be bounds, such as `matmul f32[<=64,256] f32[256,<=64]`, or one with a run-time
+/// size, `matmul f32[?<=64,256] f32[256,64]`: then a kernel for it needs no search.
 ///
 /// ```
 /// # fn main() -> morello::Result<()> {
@@ -180,7 +181,7 @@ impl Default for Precompute {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PrecomputeProgress {
-    /// Of this part of the families.
+    /// Of this part of the families. Grows while run-time sizes are solved.
     pub members: u64,
     /// Of them, solved, or found in the file.
     pub done: u64,

@@ -130,7 +130,8 @@ impl Table {
         }
     }
 
-    /// How many members a family has, and how many of them the table covers.
+    /// How many members a family has, and how many of them the table covers. With a run-time size:
+    /// pieces, as far as it is known which are needed.
     pub fn coverage(&self, family: &str) -> Result<(u64, u64)> {
         let family = c_text(family)?;
         let (mut members, mut covered, mut err) = (0, 0, std::ptr::null_mut());

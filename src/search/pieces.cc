@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "compiler/pieces.hh"
+#include "search/pieces.hh"
 
 #include <algorithm>
 #include <map>
@@ -87,11 +87,16 @@ Decomposition decompose(std::span<const Piece> pieces, u32 largest, i64 call) {
   return d;
 }
 
+std::vector<u32> first_pieces(u32 largest) {
+  std::vector<u32> sizes = {largest, 1};
+  for (u32 size = 2; size < largest; size = next_on_ladder(size)) sizes.push_back(size);
+  return sizes;
+}
+
 Result<ChosenPieces> choose_pieces(u32 largest, i64 call, const CostOf& cost_of,
                                    const std::function<bool()>& enough) {
   std::map<u32, i64> known;
-  std::vector<u32> wanted = {largest, 1};
-  for (u32 size = 2; size < largest; size = next_on_ladder(size)) wanted.push_back(size);
+  std::vector<u32> wanted = first_pieces(largest);
   ChosenPieces chosen;
   for (size_t i = 0; i < wanted.size(); i++) {
     if (i >= 2 && enough()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a run-time size is made of: a few sizes with a program each, pieces, and for each size up to
 // the largest the cheapest list of them.
-#ifndef MORELLO_COMPILER_PIECES_HH
-#define MORELLO_COMPILER_PIECES_HH
+#ifndef MORELLO_SEARCH_PIECES_HH
+#define MORELLO_SEARCH_PIECES_HH
 
 #include <functional>
 #include <span>
@@ -30,6 +30,9 @@ inline constexpr size_t kMostPieces = 128;
 /// each piece costs besides.
 /// REQUIRES: ascending sizes, the first is 1; at most kMostPieces.
 Decomposition decompose(std::span<const Piece> pieces, u32 largest, i64 call);
+
+/// What is asked for whatever it costs, in this order: the largest size, then the ladder.
+std::vector<u32> first_pieces(u32 largest);
 
 /// Units of a piece that was not asked for yet.
 using CostOf = std::function<Result<i64>(u32 size)>;
