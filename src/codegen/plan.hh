@@ -4,6 +4,7 @@
 #ifndef MORELLO_CODEGEN_PLAN_HH
 #define MORELLO_CODEGEN_PLAN_HH
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <variant>
@@ -129,8 +130,13 @@ struct Plan {
   u32 operand_count = 0;
   std::vector<PlanNode> nodes;
   std::vector<PlanFunction> functions;  // functions[0] is the kernel
+  u32 kernels = 1;                      // so many of the first functions are kernels
 
-  u64 scratch_bytes() const { return functions[0].scratch_bytes; }
+  u64 scratch_bytes() const {
+    u64 most = 0;
+    for (u32 f = 0; f < kernels; f++) most = std::max(most, functions[f].scratch_bytes);
+    return most;
+  }
 };
 
 /// @param root_views  of the operands of nodes[0].spec; that of an operand whose layout a Choose
@@ -138,6 +144,10 @@ struct Plan {
 ///     fixes is ignored.
 /// @return MORELLO_INTERNAL for trees that validate() would refuse.
 Result<Plan> make_plan(const ImplTree& tree, const std::array<View, kMaxOperands>& root_views);
+
+/// One plan of several kernels, in their order, in which what any of them do alike is there once.
+/// REQUIRES: made by make_plan() for one target; not empty.
+Plan join_plans(std::vector<Plan> plans, const Target& target);
 
 /// Indented text, one line per node: deterministic.
 std::string print(const Plan& plan);

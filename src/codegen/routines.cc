@@ -2,6 +2,8 @@
 #include "codegen/routines.hh"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "cost/microkernel.hh"
@@ -19,6 +21,10 @@ constexpr i64 kWorthCalling = 50 * kCall;
 /// ... or all such calls together 2% of the kernel, each at most a quarter of what is left of that.
 constexpr i64 kCallsPermille = 20;
 constexpr i64 kMostOfTheRest = 4;
+/// Of several kernels, what runs for this long or longer is compared, as each had its own routines
+/// before. Calls of what is not worth it everywhere take at most so much of each function.
+constexpr i64 kMayBeRare = 10 * kCall;
+constexpr i64 kKernelsPermille = 10;
 /// The microkernels that are called rare take 2.5 thousandths of the time for each that there is.
 /// The more code, the more of it is short; but never more than 15%.
 constexpr i64 kRarePermille = 150;
@@ -70,6 +76,7 @@ void append(std::string& key, const Plan& plan, const std::vector<PlanId>& list,
     } else if (const auto* call = std::get_if<PlanCall>(&node)) {
       append(key, call->id);
       append(key, call->first_free);
+      append(key, call->rare);
       key.append(reinterpret_cast<const char*>(&call->spec), sizeof call->spec);
       for (int o = 0; o < call->spec.operand_count; o++) {
         const PlanOperand& x = call->operand[o];
@@ -81,6 +88,9 @@ void append(std::string& key, const Plan& plan, const std::vector<PlanId>& list,
       const PlanAsk& ask = call->ask;
       append(key, std::array<u32, 3>{ask.cursor, ask.rows, ask.lines});
       append(key, std::array<i64, 2>{ask.pitch, ask.bytes});
+    } else if (const auto* tiles = std::get_if<PlanTiles>(&node)) {
+      append(key, tiles->sizes.rows);
+      append(key, tiles->sizes.row_bytes);
     }
   }
 }
@@ -118,7 +128,10 @@ void Routines::share(std::vector<PlanId>& list, size_t start) {
       list.size() == start + 1 && std::holds_alternative<PlanInvoke>(plan_.nodes[list[start]]);
   if (is_call || has_parallel(list, start)) return;
   const i64 cost = cost_of(list, start);
-  if (cost < kWorthSharing) return;
+  if (cost >= kWorthSharing) make_routine(list, start, cost);
+}
+
+void Routines::make_routine(std::vector<PlanId>& list, size_t start, i64 cost) {
   // Cursors become arguments, in the order of their first use.
   PlanInvoke invoke;
   each_cursor(plan_, list, start, [&](CursorId& c) {
@@ -182,7 +195,7 @@ void Routines::put_back(std::vector<PlanId>& list) {
 
 void Routines::put_back_single() {
   uses_.assign(plan_.functions.size(), 0);
-  count_uses(plan_.functions[0].body);
+  for (u32 f = 0; f < plan_.kernels; f++) count_uses(plan_.functions[f].body);
   for (u32 f = 0; f < plan_.functions.size(); f++) {
     PlanFunction& function = plan_.functions[f];
     if (function.routine && uses_[f] == 0) function.body.clear();  // part of one that was not new
@@ -236,7 +249,7 @@ std::vector<Routines::Timed> Routines::measure() {
 }
 
 bool Routines::is_worth_calling(u32 routine, i64 times) {
-  if (cost_.at(routine) >= kWorthCalling) return true;
+  if (routine < kept_ || cost_.at(routine) >= kWorthCalling) return true;
   const i64 calls = saturating_mul(static_cast<u64>(times), kCall);
   if (calls > calls_left_ / kMostOfTheRest) return false;
   calls_left_ -= calls;
@@ -317,6 +330,109 @@ void Routines::finish() {
   }
   put_back_single();
   mark_rare();
+}
+
+/// Loops, calls of microkernels that follow one another, and then all of `list`, if `whole`.
+/// `same`: the number that each routine has now.
+void Routines::share_parts(std::vector<PlanId>& list, const std::vector<u32>& same, bool whole) {
+  std::vector<PlanId> out;
+  size_t calls = 0;  // in `out`, where those at its end begin
+  const auto share_last = [&](size_t start) {
+    if (start == out.size() || has_parallel(out, start)) return;
+    const bool is_call =
+        start + 1 == out.size() && std::holds_alternative<PlanInvoke>(plan_.nodes[out[start]]);
+    const i64 cost = cost_of(out, start);
+    if (!is_call && cost >= kMayBeRare) make_routine(out, start, cost);
+  };
+  for (PlanId id : list) {
+    PlanNode node = plan_.nodes[id];  // new ones move it
+    const bool is_call = std::holds_alternative<PlanCall>(node);
+    if (!is_call) share_last(calls);
+    if (auto* loop = std::get_if<PlanLoop>(&node)) {
+      share_parts(loop->body, same);
+      share_parts(loop->rest, same);
+    } else if (auto* parallel = std::get_if<PlanParallel>(&node)) {
+      share_parts(parallel->rest, same);
+    } else if (auto* invoke = std::get_if<PlanInvoke>(&node)) {
+      invoke->function = same[invoke->function];
+    }
+    plan_.nodes[id] = std::move(node);
+    out.push_back(id);
+    if (is_call) continue;
+    share_last(out.size() - 1);
+    calls = out.size();
+  }
+  share_last(calls);
+  if (whole) share_last(0);
+  list = std::move(out);
+}
+
+void Routines::share_kernels() {
+  const auto count = static_cast<u32>(plan_.functions.size());
+  std::vector<u32> same(count);
+  std::iota(same.begin(), same.end(), 0);
+  const auto share_in = [&](u32 f) {
+    std::vector<PlanId> body = std::move(plan_.functions[f].body);
+    share_parts(body, same, !plan_.functions[f].routine);
+    plan_.functions[f].body = std::move(body);
+  };
+  // Short ones are called where they are rare, so nothing else may be found to be one of them.
+  std::map<std::string, u32> short_ones;
+  for (u32 f = 0; f < count; f++) {
+    if (!plan_.functions[f].routine) continue;
+    cost_[f] = cost_of(plan_.functions[f].body, 0);
+    share_in(f);
+    std::string key;
+    append(key, plan_, plan_.functions[f].body, 0);
+    auto& known = cost_[f] >= kWorthCalling ? known_ : short_ones;
+    const u32 first = known.try_emplace(std::move(key), f).first->second;
+    if (plan_.functions[first].cursors.size() == plan_.functions[f].cursors.size()) same[f] = first;
+  }
+  for (u32 f = 0; f < count; f++)
+    if (!plan_.functions[f].routine) share_in(f);
+  put_back_single();
+  kept_ = count;
+  start_counting();
+  for (u32 f : callers_first()) {
+    calls_left_ = cost_of(plan_.functions[f].body, 0) / 1000 * kKernelsPermille;
+    std::vector<PlanId> body = unfold(plan_.functions[f].body, 1);
+    plan_.functions[f].body = std::move(body);
+  }
+  put_back_single();
+}
+
+Plan join_plans(std::vector<Plan> plans, const Target& target) {
+  Plan joined;
+  joined.target = plans[0].target;
+  joined.operand_count = plans[0].operand_count;
+  joined.kernels = static_cast<u32>(plans.size());
+  joined.functions.resize(plans.size());
+  for (u32 p = 0; p < plans.size(); p++) {
+    Plan& plan = plans[p];
+    const auto nodes = static_cast<u32>(joined.nodes.size()),
+               functions = static_cast<u32>(joined.functions.size()) - 1;
+    const auto move_ids = [&](std::vector<PlanId>& list) {
+      for (PlanId& id : list) id += nodes;
+    };
+    for (PlanNode& node : plan.nodes) {
+      if (auto* loop = std::get_if<PlanLoop>(&node)) {
+        move_ids(loop->body);
+        move_ids(loop->rest);
+      } else if (auto* parallel = std::get_if<PlanParallel>(&node)) {
+        parallel->function += functions;
+        move_ids(parallel->rest);
+      } else if (auto* invoke = std::get_if<PlanInvoke>(&node)) {
+        invoke->function += functions;
+      }
+      joined.nodes.push_back(std::move(node));
+    }
+    for (PlanFunction& function : plan.functions) move_ids(function.body);
+    joined.functions[p] = std::move(plan.functions[0]);
+    std::move(plan.functions.begin() + 1, plan.functions.end(),
+              std::back_inserter(joined.functions));
+  }
+  Routines(joined, target).share_kernels();
+  return joined;
 }
 
 }  // namespace morello

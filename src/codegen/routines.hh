@@ -26,6 +26,9 @@ class Routines {
   void share(std::vector<PlanId>& list, size_t start);
   /// The plan is complete: decides what stays a routine, and which microkernels are rare.
   void finish();
+  /// Of a finished plan of several kernels: what runs long enough and occurs more than once becomes
+  /// a routine, and equal routines become the same. Nothing else changes.
+  void share_kernels();
 
  private:
   /// A call of a microkernel, and the time that the kernel spends in it.
@@ -36,6 +39,8 @@ class Routines {
   };
 
   i64 cost_of(const std::vector<PlanId>& list, size_t start) const;
+  void make_routine(std::vector<PlanId>& list, size_t start, i64 cost);
+  void share_parts(std::vector<PlanId>& list, const std::vector<u32>& same, bool whole = true);
   bool has_parallel(const std::vector<PlanId>& list, size_t start) const;
   void count_uses(const std::vector<PlanId>& list);
   void put_back(std::vector<PlanId>& list);
@@ -59,6 +64,7 @@ class Routines {
   std::map<u32, i64> cost_;           // units of a routine
   std::vector<u32> uses_;             // places where each function is called
   std::vector<i64> times_;            // that each function runs, once its callers are counted
+  u32 kept_ = 0;                      // so many of the first routines are called in any case
   i64 calls_left_ = 0;                // units that calls of short routines may still take
 };
 

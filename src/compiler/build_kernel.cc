@@ -84,14 +84,15 @@ void set_runs(Spec& move, const View& view) {
 class Builder {
  public:
   Builder(const Target& target, const SearchOptions& options, const Table* table,
-          BuildOutput output)
-      : target_(target), options_(options), table_(table), output_(output) {}
+          BuildOutput output, Plan* piece)
+      : target_(target), options_(options), table_(table), output_(output), piece_(piece) {}
 
   Result<BuiltKernel> build(const Statement& statement, const Lowered& lowered);
 
  private:
-  Result<Executable> compile(const ImplTree& tree, const Views& views, std::string* plan_text,
-                             const Lowered* kernel = nullptr);
+  Result<Plan> plan(const ImplTree& tree, const Views& views);
+  Result<Executable> compile(const Plan& plan);
+  std::optional<Error> add_program(const Lowered& lowered);
   void add_operands(const Statement& statement, const Lowered& lowered,
                     const std::vector<PackMove>& packs);
   Result<Executable> make_pack(const Lowered& lowered, const PackMove& pack);
@@ -100,22 +101,39 @@ class Builder {
   const SearchOptions& options_;
   const Table* table_;
   const BuildOutput output_;
+  Plan* const piece_;
   Kernel kernel_;
   BuildReport report_;
 };
 
-Result<Executable> Builder::compile(const ImplTree& tree, const Views& views,
-                                    std::string* plan_text, const Lowered* kernel) {
-  Clock::time_point start = Clock::now();
+Result<Plan> Builder::plan(const ImplTree& tree, const Views& views) {
+  const Clock::time_point start = Clock::now();
   Result<Plan> plan = make_plan(tree, views);
   add_time(report_.plan_nanoseconds, start);
-  if (!plan) return plan.error();
-  if (kernel != nullptr) take_in_order(*plan, kernel->argument);
-  start = Clock::now();
-  Result<Executable> executable = make_executable(*plan, target_, output_);
+  return plan;
+}
+
+Result<Executable> Builder::compile(const Plan& plan) {
+  const Clock::time_point start = Clock::now();
+  Result<Executable> executable = make_executable(plan, target_, output_);
   add_time(report_.emit_nanoseconds, start);
-  if (plan_text != nullptr) *plan_text = print(*plan);
   return executable;
+}
+
+/// The kernel's own program, as far as it is to be made.
+std::optional<Error> Builder::add_program(const Lowered& lowered) {
+  Result<Plan> made = plan(report_.tree, lowered.view);
+  if (!made) return std::move(made.error());
+  take_in_order(*made, lowered.argument);
+  report_.plan_text = print(*made);
+  if (piece_ != nullptr) {
+    *piece_ = std::move(*made);
+    return std::nullopt;
+  }
+  Result<Executable> executable = compile(*made);
+  if (!executable) return std::move(executable.error());
+  kernel_.executable = std::move(*executable);
+  return std::nullopt;
 }
 
 /// The program that copies an operand from row-major to where the kernel expects it: a move like
@@ -133,7 +151,8 @@ Result<Executable> Builder::make_pack(const Lowered& lowered, const PackMove& pa
   const Result<ImplTree> tree = solve(move, target_, options, table_, stats);
   accumulate(report_.solving, stats);
   if (!tree) return tree.error();
-  return compile(*tree, views, nullptr);
+  const Result<Plan> made = plan(*tree, views);
+  return made ? compile(*made) : made.error();
 }
 
 void Builder::add_operands(const Statement& statement, const Lowered& lowered,
@@ -173,9 +192,7 @@ Result<BuiltKernel> Builder::build(const Statement& statement, const Lowered& lo
   const std::vector<PackMove> packs = pack_moves(*tree);
   add_operands(statement, lowered, packs);
   if (output_ == BuildOutput::kProgram) return BuiltKernel{std::move(kernel_), std::move(report_)};
-  Result<Executable> executable = compile(*tree, lowered.view, &report_.plan_text, &lowered);
-  if (!executable) return std::move(executable.error());
-  kernel_.executable = std::move(*executable);
+  if (std::optional<Error> error = add_program(lowered)) return std::move(*error);
   for (const PackMove& move : packs) {
     Result<Executable> pack = make_pack(lowered, move);
     if (!pack) return std::move(pack.error());
@@ -275,8 +292,8 @@ void accumulate(SolveStats& sum, const SolveStats& part) {
 
 Result<BuiltKernel> build_kernel(const Statement& statement, const Lowered& lowered,
                                  const Target& target, const SearchOptions& options,
-                                 const Table* table, BuildOutput output) {
-  return Builder(target, options, table, output).build(statement, lowered);
+                                 const Table* table, BuildOutput output, Plan* piece) {
+  return Builder(target, options, table, output, piece).build(statement, lowered);
 }
 
 std::string kernel_name(const Statement& statement, const Target& target) {

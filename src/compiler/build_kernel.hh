@@ -4,6 +4,7 @@
 #ifndef MORELLO_COMPILER_BUILD_KERNEL_HH
 #define MORELLO_COMPILER_BUILD_KERNEL_HH
 
+#include "codegen/plan.hh"
 #include "impl/impl.hh"
 #include "runtime/kernel.hh"
 #include "search/solve.hh"
@@ -36,10 +37,11 @@ enum class BuildOutput : u8 {
 /// @param lowered      lower(statement)
 /// @param table        asked before searching, or nullptr; REQUIRES: as solve()
 /// @param output       how far to go
+/// @param piece        if not nullptr, the program becomes no code: this receives its plan
 /// @return the errors of solve() and of CodeMemory::make; MORELLO_INTERNAL for our bugs.
 Result<BuiltKernel> build_kernel(const Statement& statement, const Lowered& lowered,
                                  const Target& target, const SearchOptions& options,
-                                 const Table* table, BuildOutput output);
+                                 const Table* table, BuildOutput output, Plan* piece = nullptr);
 
 /// Adds to each count what finding one more program took. Bound, proof and use of the table stay
 /// those of the kernel's own program.

@@ -34,14 +34,10 @@ class SizedBuilder {
     bool proven = chosen->complete;
     for (size_t o = 0; o < whole.kernel.operands.size(); o++)
       whole.kernel.operands[o].row_axis = sized_.axes()[o];
-    std::vector<Executable*> parts;
-    for (const Piece& piece : chosen->pieces) {
-      BuiltKernel& part = built_.at(piece.size);
-      proven &= part.kernel.estimate.optimal;
-      if (output_ != BuildOutput::kProgram) parts.push_back(&*part.kernel.executable);
-    }
+    for (const Piece& piece : chosen->pieces)
+      proven &= built_.at(piece.size).kernel.estimate.optimal;
     if (output_ != BuildOutput::kProgram) {
-      Result<Executable> joined = join(chosen->pieces, parts, rows.next);
+      Result<Executable> joined = join(chosen->pieces, rows.next);
       if (!joined) return std::move(joined.error());
       whole.kernel.executable = std::move(*joined);
     }
@@ -77,9 +73,8 @@ class SizedBuilder {
       options.time_budget_us =
           std::max<u64>(1000, std::min(remaining_us(), options.time_budget_us / kShares));
     }
-    const BuildOutput output =
-        first || output_ == BuildOutput::kProgram ? output_ : BuildOutput::kCode;
-    Result<BuiltKernel> built = build_kernel(statement, lowered, target_, options, table_, output);
+    Result<BuiltKernel> built =
+        build_kernel(statement, lowered, target_, options, table_, output_, &plans_[size]);
     if (!built) return std::move(built.error());
     if (first) {
       stats_ = built->report.solving;
@@ -98,29 +93,30 @@ class SizedBuilder {
     return program;
   }
 
-  Result<Executable> join(const std::vector<Piece>& pieces, const std::vector<Executable*>& parts,
-                          const std::vector<u8>& next) const {
-    std::vector<PieceCode> codes;
-    Executable joined;
-    for (size_t p = 0; p < parts.size(); p++) {
-      const u8* const bytes = parts[p]->code.data();
-      codes.push_back({pieces[p].size,
-                       {{bytes, bytes + parts[p]->code.size()},
-                        parts[p]->entry,
-                        std::move(parts[p]->functions)}});
-      joined.scratch_bytes = std::max(joined.scratch_bytes, parts[p]->scratch_bytes);
+  Result<Executable> join(const std::vector<Piece>& pieces, const std::vector<u8>& next) {
+    const Clock::time_point start = Clock::now();
+    std::vector<u32> sizes;
+    std::vector<Plan> plans;
+    for (const Piece& piece : pieces) {
+      sizes.push_back(piece.size);
+      plans.push_back(std::move(plans_.at(piece.size)));
     }
     std::vector<i64> steps;
     for (const KernelOperand& o : built_.at(static_cast<u32>(sized_.largest())).kernel.operands)
       steps.push_back(static_cast<i64>(o.row_bytes()));
-    Result<Code> code = emit_pieces(codes, next, steps, target_);
+    const Plan plan = join_plans(std::move(plans), target_);
+    Result<Code> code = emit_pieces(plan, sizes, next, steps, target_);
     if (!code) return std::move(code.error());
     Result<CodeMemory> memory = output_ == BuildOutput::kExecutable ? CodeMemory::make(code->bytes)
                                                                     : CodeMemory::keep(code->bytes);
     if (!memory) return std::move(memory.error());
+    Executable joined;
     joined.code = std::move(*memory);
     joined.entry = code->entry;
     joined.functions = std::move(code->functions);
+    joined.scratch_bytes = plan.scratch_bytes();
+    emit_nanoseconds_ += static_cast<u64>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
     return joined;
   }
 
@@ -154,6 +150,7 @@ class SizedBuilder {
   const BuildOutput output_;
   const Clock::time_point start_ = Clock::now();
   std::map<u32, BuiltKernel> built_;  // by size
+  std::map<u32, Plan> plans_;         // likewise
   SolveStats stats_;
   u64 plan_nanoseconds_ = 0, emit_nanoseconds_ = 0;
 };

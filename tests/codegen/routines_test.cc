@@ -88,8 +88,8 @@ void count(const Plan& plan, const std::vector<PlanId>& list, std::map<u32, u32>
 /// the library made.
 class Counts {
  public:
-  Counts(const Plan& plan, const Target& target) : plan_(plan), target_(target) {
-    run(plan.functions[0].body, 1);
+  Counts(const Plan& plan, const Target& target, u32 kernel = 0) : plan_(plan), target_(target) {
+    run(plan.functions[kernel].body, 1);
   }
 
   double total = 0, rare = 0;           // units in microkernels
@@ -189,6 +189,43 @@ TEST_SUITE("codegen") {
       }
     }
     CHECK(routines > 0);
+  }
+
+  TEST_CASE("what several kernels do alike is in one code once, and each does what it did") {
+    for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+      const Target& target = *fixed_target(isa);
+      std::vector<Plan> plans;
+      size_t apart = 0;
+      for (const char* text :
+           {"matmul f32[24,512] f32[512,32]", "matmul f32[30,512] f32[512,32]",
+            "matmul f32[24,512] f32[512,32]", "matmul f32[30,512] f32[512,32]"}) {
+        plans.push_back(plan_of(text, target));
+        apart += emit(plans.back(), target)->bytes.size();
+      }
+      const Plan joined = join_plans(plans, target);
+      REQUIRE(joined.kernels == plans.size());
+      std::map<u32, u32> calls;
+      for (const PlanFunction& function : joined.functions) count(joined, function.body, calls);
+      u64 scratch = 0;
+      for (u32 k = 0; k < joined.kernels; k++) {
+        const Counts before(plans[k], target), now(joined, target, k);
+        CHECK(now.total == before.total);
+        CHECK(now.rare == before.rare);
+        CHECK((now.short_calls - before.short_calls) * 20 * kUnitsPerCycle <= 0.02 * now.total);
+        CHECK(!joined.functions[k].routine);
+        CHECK(joined.functions[k].cursors == plans[k].functions[0].cursors);
+        scratch = std::max(scratch, plans[k].scratch_bytes());
+      }
+      for (u32 f = joined.kernels; f < joined.functions.size(); f++) CHECK(calls[f] != 1);
+      CHECK(joined.scratch_bytes() == scratch);
+      const Result<Code> code = emit(joined, target);
+      REQUIRE(code.ok());
+      CAPTURE(apart);
+      CHECK(4 * code->bytes.size() < 3 * apart);
+      CHECK(std::count_if(code->functions.begin(), code->functions.end(), [](const auto& f) {
+              return f.kind == MORELLO_CODE_ENTRY;
+            }) == static_cast<long>(plans.size()));
+    }
   }
 
   TEST_CASE("thousands of rows do not take hundreds of kilobytes of code") {

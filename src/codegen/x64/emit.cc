@@ -124,8 +124,8 @@ class KernelEmitter {
 
   void emit_function(u32 f) {
     const PlanFunction& function = plan_.functions[f];
-    const bool task = f != 0 && !function.routine;
-    if (f != 0 && function.body.empty()) return;  // a routine that nothing needs any more
+    const bool kernel = f < plan_.kernels, task = !kernel && !function.routine;
+    if (!kernel && function.body.empty()) return;  // a routine that nothing needs any more
     cursor_weight_.assign(function.cursors.size(), 0);
     counter_weight_.clear();
     most_registers_ = room_ = 0;
@@ -141,7 +141,7 @@ class KernelEmitter {
     as_.align(kCodeAlignment);
     as_.L(labels_[f]);
     const morello_code_kind callee = task ? MORELLO_CODE_TASK : MORELLO_CODE_ROUTINE;
-    functions_.push_back({f == 0 ? MORELLO_CODE_ENTRY : callee, here(), 0, {}});
+    functions_.push_back({kernel ? MORELLO_CODE_ENTRY : callee, here(), 0, {}});
     enter(function);
     if (!task) {
       function.routine ? start_routine(function) : start_kernel(function);

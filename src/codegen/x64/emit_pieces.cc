@@ -10,22 +10,18 @@ namespace morello {
 namespace x64 {
 namespace {
 
-constexpr size_t round_up(size_t bytes) {
-  return (bytes + kCodeAlignment - 1) / kCodeAlignment * kCodeAlignment;
-}
-
 class PiecesEmitter {
  public:
-  PiecesEmitter(std::span<const PieceCode> pieces, std::span<const u8> next,
+  PiecesEmitter(const Code& pieces, std::span<const u32> sizes, std::span<const u8> next,
                 std::span<const i64> steps, const Target& target)
-      : pieces_(pieces), next_(next), steps_(steps), as_(target) {}
+      : pieces_(pieces), sizes_(sizes), next_(next), steps_(steps), as_(target) {}
 
   Code emit() {
     functions_.push_back({MORELLO_CODE_ENTRY, 0, 0, {}});
     emit_entry();
     functions_.back().end = here();
     emit_tables();
-    for (const PieceCode& piece : pieces_) add(piece.code);
+    add_pieces();
     as_.ready();
     return {{as_.getCode(), as_.getCode() + as_.getSize()}, 0, std::move(functions_)};
   }
@@ -101,21 +97,23 @@ class PiecesEmitter {
   void emit_tables() {
     as_.align(kCodeAlignment);
     as_.L(pieces_label_);
-    size_t at = round_up(8 * pieces_.size() + next_.size());
-    for (const PieceCode& piece : pieces_) {
-      as_.dd(piece.size);
-      as_.dd(static_cast<u32>(at + piece.code.entry));
-      at = round_up(at + piece.code.bytes.size());
+    const size_t tables = 8 * sizes_.size() + next_.size();
+    const auto begin = static_cast<u32>(round_up(tables, kCodeAlignment));
+    size_t piece = 0;
+    for (const CodeFunction& function : pieces_.functions) {
+      if (function.kind != MORELLO_CODE_ENTRY) continue;
+      as_.dd(sizes_[piece++]);
+      as_.dd(begin + function.begin);
     }
     as_.L(next_label_);
     as_.db(next_.data(), next_.size());
   }
 
-  void add(const Code& code) {
+  void add_pieces() {
     while (here() % kCodeAlignment != 0) as_.db(0xcc);
     const u32 at = here();
-    as_.db(code.bytes.data(), code.bytes.size());
-    for (CodeFunction function : code.functions) {
+    as_.db(pieces_.bytes.data(), pieces_.bytes.size());
+    for (CodeFunction function : pieces_.functions) {
       if (function.kind == MORELLO_CODE_ENTRY) function.kind = MORELLO_CODE_ROUTINE;
       function.begin += at;
       function.end += at;
@@ -124,7 +122,8 @@ class PiecesEmitter {
     }
   }
 
-  std::span<const PieceCode> pieces_;
+  const Code& pieces_;
+  std::span<const u32> sizes_;
   std::span<const u8> next_;
   std::span<const i64> steps_;
   Assembler as_;
@@ -135,10 +134,12 @@ class PiecesEmitter {
 }  // namespace
 }  // namespace x64
 
-Result<Code> emit_pieces(std::span<const PieceCode> pieces, std::span<const u8> next,
+Result<Code> emit_pieces(const Plan& plan, std::span<const u32> sizes, std::span<const u8> next,
                          std::span<const i64> steps, const Target& target) {
+  const Result<Code> pieces = emit(plan, target);
+  if (!pieces) return pieces.error();
   try {
-    return x64::PiecesEmitter(pieces, next, steps, target).emit();
+    return x64::PiecesEmitter(*pieces, sizes, next, steps, target).emit();
   } catch (const Xbyak::Error& e) {
     if (static_cast<int>(e) == Xbyak::ERR_CANT_ALLOC) throw std::bad_alloc();
     return Error{MORELLO_INTERNAL, std::string("the pieces cannot be emitted: ") + e.what()};
