@@ -208,7 +208,9 @@ bool has_unit_step(const Spec& spec, const Operand& x, u8 axis) {
 bool keeps_windows(const Spec& spec, int operand, LayoutOption option) {
   const Operand& x = spec.operand[operand];
   if (option == LayoutOption::kSame) return true;
-  return option == LayoutOption::kGrouped && has_plain_windows(spec, x) &&
+  // Axes of windows are in no blocks.
+  const bool groups_others = (spec.reduced() & x.dims & ~window_dims(spec)) != 0;
+  return option == LayoutOption::kGrouped && groups_others && has_plain_windows(spec, x) &&
          has_unit_step(spec, x, unit_dim(spec.out()));
 }
 

@@ -79,6 +79,9 @@ TEST_SUITE("actions") {
     CHECK(copy("conv2d bf16[1,6,9,11] bf16[4,6,3,3] dilation=2", Dtype::kBf16) == 6 * 9 * 11);
     // Places are two elements apart, and vectors read neighbours: each window has its own.
     CHECK(copy("conv2d bf16[1,6,9,11] bf16[4,6,3,3] stride=2", Dtype::kBf16) == 6 * 9 * 4 * 5);
+    // Nothing but windows is reduced: two elements of one have copies of their own.
+    const Spec depthwise = testing::spec_of("conv2d bf16[1,9,11,16] bf16[3,3,1,16] groups=16 nhwc");
+    CHECK_FALSE(keeps_windows(depthwise, 0, LayoutOption::kGrouped));
     // Weights that are broadcast have the same neighbours.
     const Spec spec = testing::spec_of("conv2d bf16[1,6,9,11] bf16[4,6,3,3]");
     const Layout fast = layout_of(spec, 1, LayoutOption::kReducedFast, 0).layout;
