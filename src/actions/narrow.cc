@@ -129,7 +129,8 @@ u32 streamed_panel(const Spec& spec, u8 rows) {
 }
 
 /// Of a matrix by rows that is multiplied by a vector: so many whole rows as prefetchers follow,
-/// and as half of L2 holds, come as one run. 0: it is none, or not in memory.
+/// and as half of L2 holds, come as one run. 0: it is none, not in memory, or
+/// any number of rows is followed.
 u32 rows_of_matrix(const Spec& spec, const Target& target) {
   const u8 v = unit_dim(spec.out());
   if (!contraction_of(spec) || v == kNoDim || spec.rank != 2) return 0;

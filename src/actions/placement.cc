@@ -30,6 +30,14 @@ u64 resident_lines(const Spec& spec, const Operand& operand, Level cache) {
 
 namespace {
 
+/// The dimensions of all windows.
+DimMask window_dims(const Spec& spec) {
+  DimMask dims = 0;
+  for (const Window& w : spec.window)
+    if (w.used()) dims = static_cast<DimMask>(dims | 1u << w.outer | 1u << w.inner);
+  return dims;
+}
+
 /// Products of an element; 0: none.
 u64 products_of_each(const Spec& spec, int operand) {
   const Stage& reader = reader_of(spec, operand);
@@ -53,9 +61,7 @@ bool divides_places(const Spec& spec, const ActionContext& context) {
   const Operand& x = spec.operand[bordered];
   if (footprint(spec, x).bytes <= context.target->at(Level::kL1).bytes / 4) return true;
   if (products > kManyProducts) return false;
-  DimMask others = parallel_dims(spec);
-  for (const Window& w : spec.window)
-    if (w.used()) others = static_cast<DimMask>(others & ~(1u << w.outer | 1u << w.inner));
+  const DimMask others = static_cast<DimMask>(parallel_dims(spec) & ~window_dims(spec));
   for (int d = 0; d < spec.rank; d++)
     if (has_dim(others, d) && d != unit_dim(spec.out()) && may_tile(spec, d, 1)) return false;
   return true;
@@ -184,14 +190,6 @@ bool NarrowInRows::keeps_away(int operand, Level cache, bool copies) const {
 }
 
 namespace {
-
-/// The dimensions of all windows.
-DimMask window_dims(const Spec& spec) {
-  DimMask dims = 0;
-  for (const Window& w : spec.window)
-    if (w.used()) dims = static_cast<DimMask>(dims | 1u << w.outer | 1u << w.inner);
-  return dims;
-}
 
 /// Are elements of neighbouring places neighbours along this axis of a copy as well?
 bool has_unit_step(const Spec& spec, const Operand& x, u8 axis) {

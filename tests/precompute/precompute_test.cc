@@ -9,6 +9,7 @@
 
 #include "../support/folder.hh"
 #include "precompute/regions.hh"
+#include "precomputed.hh"
 #include "search/synthesize.hh"
 #include "table/file.hh"
 #include "table/identity.hh"
@@ -17,43 +18,18 @@
 namespace morello {
 namespace {
 
+using testing::avx2;
 using testing::bytes_of;
+using testing::families_of;
 using testing::Folder;
-
-Target avx2(u32 processors = 1) {
-  return with_machine(*fixed_target(Isa::kAvx2), 0, 0, processors);
-}
-
-std::vector<Family> families_of(const std::vector<std::string>& texts) {
-  std::vector<Family> families;
-  for (const std::string& text : texts) {
-    Result<Family> family = Family::parse(text);
-    REQUIRE_MESSAGE(family.ok(), text);
-    families.push_back(std::move(*family));
-  }
-  return families;
-}
+using testing::load_table;
+using testing::run;
 
 /// Large enough for several regions of each, with a fixed size, a step and a Spec without bounds.
 std::vector<Family> small_families() {
   return families_of({"matmul f32[<=9,<=5] f32[<=5,<=8]",
                       "matmul f32[<=6,48] f32[48,<=12] + bias f32[<=12] -> relu",
                       "transpose f32[<=24,7]", "relu f32[5,100]"});
-}
-
-PrecomputeProgress run(const std::vector<Family>& families, const std::string& path,
-                       const PrecomputeOptions& options = {}, const Target& target = avx2()) {
-  const Result<PrecomputeProgress> end = precompute(families, target, path, options);
-  REQUIRE_MESSAGE(end.ok(), end.error().message);
-  return *end;
-}
-
-Table load_table(const std::string& path) {
-  const Result<TableContent> content = load(path);
-  REQUIRE(content.ok());
-  Result<Table> table = Table::make(*content);
-  REQUIRE(table.ok());
-  return std::move(*table);
 }
 
 Spec spec_of(std::string_view text) { return lower(*parse(text))->spec; }

@@ -5,6 +5,7 @@
 #include "../support/folder.hh"
 #include "compiler/build_sized.hh"
 #include "precompute/precompute.hh"
+#include "precomputed.hh"
 #include "search/sized_pieces.hh"
 #include "table/file.hh"
 #include "table/identity.hh"
@@ -13,40 +14,15 @@
 namespace morello {
 namespace {
 
+using testing::avx2;
 using testing::bytes_of;
+using testing::families_of;
 using testing::Folder;
+using testing::load_table;
+using testing::run;
 
 constexpr const char* kLayer = "matmul f32[?<=40,16] f32[16,24]{*} -> f32[?,24]";
 constexpr const char* kSoftmax = "softmax f32[?<=50,40] axis=1";
-
-Target avx2(u32 processors = 1) {
-  return with_machine(*fixed_target(Isa::kAvx2), 0, 0, processors);
-}
-
-std::vector<Family> families_of(const std::vector<std::string>& texts) {
-  std::vector<Family> families;
-  for (const std::string& text : texts) {
-    Result<Family> family = Family::parse(text);
-    REQUIRE_MESSAGE(family.ok(), text);
-    families.push_back(std::move(*family));
-  }
-  return families;
-}
-
-PrecomputeProgress run(const std::vector<Family>& families, const std::string& path,
-                       const PrecomputeOptions& options = {}, const Target& target = avx2()) {
-  const Result<PrecomputeProgress> end = precompute(families, target, path, options);
-  REQUIRE_MESSAGE(end.ok(), end.error().message);
-  return *end;
-}
-
-Table load_table(const std::string& path) {
-  const Result<TableContent> content = load(path);
-  REQUIRE(content.ok());
-  Result<Table> table = Table::make(*content);
-  REQUIRE(table.ok());
-  return std::move(*table);
-}
 
 PieceCount count(const Table& table, const char* text) {
   return count_pieces(*Sized::parse(text),
