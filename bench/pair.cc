@@ -26,6 +26,7 @@ struct Settings {
   uint32_t count = 40, rounds = 9, at_least = 0;
   uint64_t seed = 1, effort = MORELLO_EFFORT_EXACT;
   size_t cold = 0;  // MiB
+  bool results = false;
   std::vector<std::string> specs;
 };
 
@@ -55,7 +56,7 @@ struct Kernel {
   size_t bytes = 0;
   double cost = 0;
   std::vector<double> seconds;
-  // The largest input, that calls take in turns: operand and copies.
+  // The largest input or the result, that calls take in turns: operand and copies.
   size_t rotated = 0, next = 0, rotated_bytes = 0;
   std::vector<void*> copies;
 };
@@ -68,9 +69,10 @@ void* filled(size_t bytes) {
   return memory;
 }
 
-/// Copies of the largest operand but the last, so many that they exceed `bytes` together.
-void rotate(Kernel& k, size_t bytes) {
-  for (uint32_t o = 0; o + 1 < k.operands.size(); o++) {
+/// Copies of the last operand, or of the largest other, so many that they exceed `bytes` together.
+void rotate(Kernel& k, size_t bytes, bool results) {
+  const auto last = static_cast<uint32_t>(k.operands.size() - 1);
+  for (uint32_t o = results ? last : 0; o < last + results; o++) {
     const size_t size = CALL(*k.library, morello_kernel_operand_size)(k.kernel, o);
     if (size > k.rotated_bytes) k.rotated = o, k.rotated_bytes = size;
   }
@@ -123,7 +125,7 @@ double compare(const Settings& settings, const Library* libraries, const std::st
   double ratio = 0;
   if (k[0].bytes >= settings.at_least) {
     if (settings.cold > 0)
-      for (Kernel& one : k) rotate(one, settings.cold << 20);
+      for (Kernel& one : k) rotate(one, settings.cold << 20, settings.results);
     const double once = std::max(run(k[0], 2), run(k[1], 2));
     const auto calls = static_cast<uint64_t>(std::clamp(3e-3 / once, 1.0, 1e5));
     for (uint32_t r = 0; r < settings.rounds; r++)
@@ -132,7 +134,7 @@ double compare(const Settings& settings, const Library* libraries, const std::st
     std::printf("%6.3f  code %7zu %7zu  cost %.4f  %s", ratio, k[0].bytes, k[1].bytes,
                 k[0].cost / k[1].cost, text.c_str());
     if (settings.cold > 0)
-      std::printf("  %.1f and %.1f GB/s of %zu MiB read", k[0].rotated_bytes / best(k[0]) / 1e9,
+      std::printf("  %.1f and %.1f GB/s of %zu MiB", k[0].rotated_bytes / best(k[0]) / 1e9,
                   k[1].rotated_bytes / best(k[1]) / 1e9, k[0].rotated_bytes >> 20);
     std::printf("\n");
     std::fflush(stdout);
@@ -193,6 +195,7 @@ int main(int argc, char** argv) {
   app.add_option(
       "--cold", settings.cold,
       "MiB of copies of the largest input, one after the other; default: the same again");
+  app.add_flag("--results", settings.results, "with --cold: copies of the result instead");
   app.add_option("--spec", settings.specs, "these Specs, --count times, instead of random ones");
   CLI11_PARSE(app, argc, argv);
   return morello::bench::run(settings);

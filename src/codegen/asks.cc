@@ -104,6 +104,10 @@ Asked how_asked(const ImplTree& tree, NodeId node, const AskedTile& tile, bool c
   return comes_by_itself || (move.view && tile.rows == 1) ? Asked::kNot : Asked::kMeanwhile;
 }
 
+bool has_time_to_ask(const Spec& spec, const AskedTile& tile, const Target& target) {
+  return volume(spec) >= tile.rows * tile.lines * kLeastCycles * fmas(target);
+}
+
 bool comes_late(const Spec& spec, int operand, MicrokernelId id) {
   constexpr u64 kShortBytes = 4096;
   const Operand& x = spec.operand[operand];

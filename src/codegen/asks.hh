@@ -25,6 +25,9 @@ enum class Asked : u8 { kNot, kMeanwhile, kInOrder };
 /// @param comes_by_itself  perhaps, from a cache that is shared.
 Asked how_asked(const ImplTree& tree, NodeId move, const AskedTile& tile, bool comes_by_itself);
 
+/// Is computing a tile of results long enough for asking for the lines that they are written to?
+bool has_time_to_ask(const Spec& spec, const AskedTile& tile, const Target& target);
+
 /// Of what may come by itself from a cache that is shared: does the microkernel read it in turns
 /// that end before prefetchers have found them?
 bool comes_late(const Spec& spec, int operand, MicrokernelId id);

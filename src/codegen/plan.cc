@@ -86,10 +86,12 @@ class Planner {
 
   bool add_kind(NodeId id, const Move& move, const Places& places, std::vector<PlanId>& out) {
     const bool asks = start_asking(id, move, places);
+    const auto written = std::exchange(results_, results(id, move, places));
     const bool ok =
         move.view ? add_children(id, places, nullptr, out)
                   : add_with_buffers(id, tree_.nodes[id].spec, {&move.placed, 1}, places, out);
     if (asks) asking_.reset();
+    results_ = written;
     return ok;
   }
 
@@ -181,6 +183,19 @@ class Planner {
     asking_.emplace(Asking{std::move(asks), from.cursor, cursor(walking), bytes});
     walks_.push_back({function_, from.cursor, asking_->cursor, true});
     return true;
+  }
+
+  /// Lines far away to which a register tile is written: what computes it has time to ask for them.
+  std::optional<PlanAsk> results(NodeId id, const Move& move, const Places& places) {
+    const Spec& spec = tree_.nodes[id].spec;
+    const Place& to = places[move.operand];
+    if (move.placed.level != Level::kRegister || move.placed.access != Access::kOut ||
+        function().cursors[to.cursor].base == Cursor::Base::kScratch)
+      return std::nullopt;
+    const auto tile = asked_tile(spec, move.operand, to.view);
+    if (!tile || !has_time_to_ask(spec, *tile, target_)) return std::nullopt;
+    return PlanAsk{to.cursor, static_cast<u32>(tile->rows), static_cast<u32>(tile->lines),
+                   tile->pitch, 0};
   }
 
   /// A loop of a body that asks: each trip asks for what comes behind the last one's.
@@ -323,6 +338,7 @@ class Planner {
     PlanLoop made{loop.trips, std::move(steps), {}, {}, {}};
     const size_t walks = walks_.size();
     step_asks(node.children[0].node, made.steps);
+    results_.reset();  // of what is computed once
     const bool has_rest = node.children.size() > 1;
     loops_.enter({made.steps, loop.trips, has_rest});
     bool ok = add_child(id, node.children[0], places, nullptr, made.body, &loop);
@@ -418,6 +434,7 @@ class Planner {
       call.ask.cursor = asking_->cursor;
       call.ask.bytes = asking_->bytes;
     }
+    if (results_) call.results = *std::exchange(results_, std::nullopt);
     return cut(id, call, microkernel(call.id).portions(spec), 0, out);
   }
 
@@ -463,6 +480,7 @@ class Planner {
     i64 bytes = 0;                  // from there
   };
   std::optional<Asking> asking_;
+  std::optional<PlanAsk> results_;  // of what the register tile at hand is written to
   /// Cursors of asks, and those of what they ask for.
   struct Walk {
     u32 function = 0;

@@ -76,6 +76,7 @@ struct PlanCall {
   Spec spec;
   std::array<PlanOperand, kMaxOperands> operand{};
   PlanAsk ask;
+  PlanAsk results;  // lines to which the register tile that it begins will be written
 };
 
 /// Index into Plan::nodes.

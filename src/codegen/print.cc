@@ -113,13 +113,14 @@ class Printer {
       if (o == spec.out_index()) s += spec.out().access == Access::kInOut ? " +=" : " =>";
       s += ' ' + operand(spec, o, call.operand[o]);
     }
-    return s + ask(call.ask) + " | r" + std::to_string(call.first_free) +
-           (call.rare ? " rare" : "");
+    return s + ask("asks", call.ask) + ask("will write", call.results) + " | r" +
+           std::to_string(call.first_free) + (call.rare ? " rare" : "");
   }
 
-  static std::string ask(const PlanAsk& ask) {
+  static std::string ask(const char* what, const PlanAsk& ask) {
     if (ask.rows == 0) return "";
-    std::string s = " | asks " + std::to_string(ask.rows) + " x " + std::to_string(ask.lines);
+    std::string s = " | " + std::string(what) + ' ' + std::to_string(ask.rows) + " x " +
+                    std::to_string(ask.lines);
     if (ask.rows > 1) s += " by " + std::to_string(ask.pitch);
     return s + " at c" + std::to_string(ask.cursor) + " + " + std::to_string(ask.bytes);
   }

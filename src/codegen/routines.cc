@@ -45,7 +45,8 @@ void each_cursor(Plan& plan, const std::vector<PlanId>& list, size_t start, F f)
     } else if (auto* call = std::get_if<PlanCall>(&node)) {
       for (int o = 0; o < call->spec.operand_count; o++)
         if (!call->operand[o].in_registers) f(call->operand[o].cursor);
-      if (call->ask.rows != 0) f(call->ask.cursor);
+      for (PlanAsk* ask : {&call->ask, &call->results})
+        if (ask->rows != 0) f(ask->cursor);
     }
   }
 }
@@ -85,9 +86,10 @@ void append(std::string& key, const Plan& plan, const std::vector<PlanId>& list,
         append(key, x.stride);
         append(key, x.ahead);
       }
-      const PlanAsk& ask = call->ask;
-      append(key, std::array<u32, 3>{ask.cursor, ask.rows, ask.lines});
-      append(key, std::array<i64, 2>{ask.pitch, ask.bytes});
+      for (const PlanAsk& ask : {call->ask, call->results}) {
+        append(key, std::array<u32, 3>{ask.cursor, ask.rows, ask.lines});
+        append(key, std::array<i64, 2>{ask.pitch, ask.bytes});
+      }
     } else if (const auto* tiles = std::get_if<PlanTiles>(&node)) {
       append(key, tiles->sizes.rows);
       append(key, tiles->sizes.row_bytes);

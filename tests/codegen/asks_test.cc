@@ -69,19 +69,23 @@ class DryRun {
     }
   }
 
+  void ask_for(const PlanAsk& ask, const Frame& frame) {
+    if (ask.rows == 0 || !frame[ask.cursor].watched) return;
+    for (u32 row = 0; row < ask.rows; row++)
+      for (u32 line = 0; line < ask.lines; line++) {
+        const i64 at =
+            frame[ask.cursor].bytes + ask.bytes + row * ask.pitch + i64{line} * i64{kLineBytes};
+        const i64 asked = at / i64{kLineBytes};
+        asked_.insert(asked);
+        asks++;
+        in_order += asked - last_ == 0 || asked - last_ == 1;
+        last_ = asked;
+      }
+  }
+
   void call(const PlanCall& call, const Frame& frame) {
-    const PlanAsk& ask = call.ask;
-    if (ask.rows != 0 && frame[ask.cursor].watched)
-      for (u32 row = 0; row < ask.rows; row++)
-        for (u32 line = 0; line < ask.lines; line++) {
-          const i64 at =
-              frame[ask.cursor].bytes + ask.bytes + row * ask.pitch + i64{line} * i64{kLineBytes};
-          const i64 asked = at / i64{kLineBytes};
-          asked_.insert(asked);
-          asks++;
-          in_order += asked - last_ == 0 || asked - last_ == 1;
-          last_ = asked;
-        }
+    ask_for(call.ask, frame);
+    ask_for(call.results, frame);
     if (can_ask(call.id) && !in_place_) return;
     for (int o = 0; o < call.spec.operand_count; o++) {
       const PlanOperand& x = call.operand[o];
@@ -165,6 +169,28 @@ TEST_SUITE("codegen") {
         CHECK(run.in_order * 100 >= run.asks * 90);
       }
     }
+  }
+
+  TEST_CASE("lines of results are asked for before a tile of them is computed, each about once") {
+    for (const Isa isa : {Isa::kAvx2, Isa::kAvx512})
+      for (const char* spec :
+           {"matmul f32[256,64] f32[64,3136]", "matmul f32[128,128] f32[128,128] -> relu",
+            "matmul bf16[96,256] bf16[256,512] -> f32[96,512]",
+            "conv2d f32[1,8,8,64] f32[1,1,64,64] nhwc"}) {
+        INFO(std::string(spec), " on ", fixed_target(isa)->name);
+        const DryRun run(plan_of(spec, *fixed_target(isa)), 2, true);
+        CAPTURE(run.read);
+        CAPTURE(run.asked_before);
+        CAPTURE(run.asks);
+        REQUIRE(run.read > 0);
+        CHECK(run.asked_before == run.read);
+        CHECK(run.asks * 100 <= run.read * 150);
+      }
+    // Little to compute; sums that are read first.
+    CHECK(DryRun(plan_of("matmul f32[512,2] f32[2,512]", *fixed_target(Isa::kAvx2)), 2).asks == 0);
+    CHECK(
+        DryRun(plan_of("matmul f32[64,64] f32[64,64] += f32[64,64]", *fixed_target(Isa::kAvx2)), 2)
+            .asks == 0);
   }
 
   TEST_CASE("what L2 holds, and tiles with too little to compute, are not asked for by others") {

@@ -60,7 +60,8 @@ class KernelEmitter {
         const PlanCall& call = std::get<PlanCall>(node);
         for (int o = 0; o < call.spec.operand_count; o++)
           if (!call.operand[o].in_registers) cursor_weight_[call.operand[o].cursor] += times;
-        if (call.ask.rows != 0) cursor_weight_[call.ask.cursor] += times;
+        for (const PlanAsk* ask : {&call.ask, &call.results})
+          if (ask->rows != 0) cursor_weight_[ask->cursor] += times;
         const Emitter& emitter = *find_emitter(call.id);
         most_registers_ = std::max(most_registers_, emitter.registers(call));
         if (emitter.room) room_ = std::max(room_, emitter.room(call, as_.target()));
@@ -325,12 +326,23 @@ class KernelEmitter {
         emit_tile_sizes(as_, tiles->sizes);
       } else {
         const PlanCall& call = std::get<PlanCall>(node);
+        ask_for_results(call.results);
         find_emitter(call.id)->emit(as_, call);
         as_.write_rare();
         as_.forget_orders();
         as_.release_all();
       }
     }
+  }
+
+  /// Stores wait in a queue, which is full before lines have come from far away.
+  void ask_for_results(const PlanAsk& tile) {
+    if (tile.rows == 0) return;
+    const Reg64 at = as_.pointer(tile.cursor);
+    for (u32 row = 0; row < tile.rows; row++)
+      for (u32 line = 0; line < tile.lines; line++)
+        as_.prefetch_to_write(at, tile.bytes + row * tile.pitch + i64{line} * kLineBytes);
+    as_.release_all();
   }
 
   void emit_loop(const PlanLoop& loop, u32 depth, bool end) {
