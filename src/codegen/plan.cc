@@ -14,6 +14,7 @@
 #include "codegen/tile_sizes.hh"
 #include "cost/microkernel.hh"
 #include "cost/model.hh"
+#include "cost/reduce.hh"
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
 #include "spec/rescale.hh"
@@ -435,7 +436,26 @@ class Planner {
       call.ask.bytes = asking_->bytes;
     }
     if (results_) call.results = *std::exchange(results_, std::nullopt);
+    take_fill(call, out);
     return cut(id, call, microkernel(call.id).portions(spec), 0, out);
+  }
+
+  /// Where its first elements can be what a reduction starts from, nothing has to be there before.
+  void take_fill(PlanCall& call, std::vector<PlanId>& out) {
+    if (call.id != MicrokernelId::kReduceRows || !can_start(call.spec) || out.empty()) return;
+    const auto* fill = std::get_if<PlanCall>(&plan_.nodes[out.back()]);
+    if (fill == nullptr || fill->id != MicrokernelId::kMap || !is_single(fill->spec)) return;
+    const Stage &filled = head_of(fill->spec), &head = head_of(call.spec);
+    const PlanOperand &tile = fill->operand[fill->spec.out_index()],
+                      &result = call.operand[call.spec.out_index()];
+    if (filled.op != Op::kFill || filled.dtype != head.dtype ||
+        filled.constant != neutral_bits(head) || !tile.in_registers ||
+        tile.first_register != result.first_register ||
+        elements(fill->spec, fill->spec.out()) != elements(call.spec, call.spec.out()))
+      return;
+    call.starts = true;
+    call.results = fill->results;
+    out.pop_back();
   }
 
   /// Loops over the dimensions that the microkernel takes in portions, from `dim` on.

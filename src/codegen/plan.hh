@@ -72,7 +72,8 @@ struct PlanAsk {
 struct PlanCall {
   MicrokernelId id{};
   u16 first_free = 0;
-  bool rare = false;  // takes so little of the time of the kernel that short code is better
+  bool rare = false;    // takes so little of the time of the kernel that short code is better
+  bool starts = false;  // no register tile was filled for it: its first elements do that
   Spec spec;
   std::array<PlanOperand, kMaxOperands> operand{};
   PlanAsk ask;

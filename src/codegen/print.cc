@@ -114,7 +114,8 @@ class Printer {
       s += ' ' + operand(spec, o, call.operand[o]);
     }
     return s + ask("asks", call.ask) + ask("will write", call.results) + " | r" +
-           std::to_string(call.first_free) + (call.rare ? " rare" : "");
+           std::to_string(call.first_free) + (call.rare ? " rare" : "") +
+           (call.starts ? " starts" : "");
   }
 
   static std::string ask(const char* what, const PlanAsk& ask) {

@@ -78,6 +78,7 @@ void append(std::string& key, const Plan& plan, const std::vector<PlanId>& list,
       append(key, call->id);
       append(key, call->first_free);
       append(key, call->rare);
+      append(key, call->starts);
       key.append(reinterpret_cast<const char*>(&call->spec), sizeof call->spec);
       for (int o = 0; o < call->spec.operand_count; o++) {
         const PlanOperand& x = call->operand[o];

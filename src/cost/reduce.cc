@@ -164,6 +164,14 @@ bool combines_windows(const Spec& spec) {
          reduced_points(spec) <= kMostElements;
 }
 
+bool can_start(const Spec& spec) {
+  const Stage& head = head_of(spec);
+  return (head.op == Op::kMax || head.op == Op::kMin) && head.dtype == Dtype::kF32 &&
+         (shared_rows(spec) || combines_windows(spec) ||
+          (std::popcount(spec.reduced()) == 1 && unit_dim(input_of(spec)) != unit_dim(spec.out()) &&
+           reads_every_second(spec)));
+}
+
 bool rows_widen_by_order(const Spec& spec, const Target& t) {
   return (t.has_masks || temporaries(spec) == 0) &&
          widens_by_order(input_of(spec).dtype, head_of(spec).dtype, t);

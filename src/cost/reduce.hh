@@ -35,6 +35,10 @@ std::optional<SharedRows> shared_rows(const Spec& spec);
 /// about rare numbers is done once for all elements of a window.
 bool combines_windows(const Spec& spec);
 
+/// May reduce_rows begin with the first elements in place of what is in its register tile? In
+/// straight code, by operations that make of two elements what NaN and zeros are to be.
+bool can_start(const Spec& spec);
+
 /// How many of the points of a reduction are combined at least.
 u64 least_combined(const Spec& spec, DimMask reduced, u64 points);
 

@@ -58,11 +58,13 @@ class Extremes {
     if (as_.avx512()) as_.fill(nan(), as_.lanes(), kNan);
   }
 
-  /// result = result op each of `count` vectors, which load(to, i) loads.
+  /// result = result op each of `count` vectors, which load(to, i) loads; or, if it `starts`, of
+  /// two and more alone.
   template <class F>
-  void combine(u32 result, u32 width, u64 count, F load) const {
-    if (!as_.avx512()) return combine_by_signs(result, width, count, load);
-    for (u64 i = 0; i < count; i += kTogether) {
+  void combine(u32 result, u32 width, u64 count, F load, bool starts) const {
+    if (starts) load(result, 0);
+    if (!as_.avx512()) return combine_by_signs(result, width, count, load, starts);
+    for (u64 i = starts; i < count; i += kTogether) {
       const std::array<u32, kTogether> all = {loaded_, first_, first_ + 1};
       const auto together = std::span(all).first(std::min<u64>(kTogether, count - i));
       for (size_t j = 0; j < together.size(); j++) load(all[j], i + j);
@@ -87,16 +89,17 @@ class Extremes {
   u32 nan() const { return first_ + 2; }
 
   template <class F>
-  void combine_by_signs(u32 result, u32 width, u64 count, F load) const {
+  void combine_by_signs(u32 result, u32 width, u64 count, F load, bool starts) const {
     const Assembler::Vec to = as_.vec(result, width), sign = as_.vec(first_ + 1, width),
                          odd = as_.vec(first_ + 2, width);
     const Assembler::Vec vectors[] = {as_.vec(loaded_, width), as_.vec(first_, width)};
     auto signs = [&](const Assembler::Vec& with, const Assembler::Vec& x) {
       greatest_ ? as_.vandps(sign, with, x) : as_.vorps(sign, with, x);
     };
+    count -= starts;
     for (u64 i = 0; i < count; i++) {
       const Assembler::Vec x = vectors[i % 2], &before = i == 0 ? to : vectors[(i - 1) % 2];
-      load(static_cast<u32>(x.getIdx()), i);
+      load(static_cast<u32>(x.getIdx()), i + starts);
       signs(i == 0 ? to : sign, x);
       // Of the result and the first vector, of the second and the third, and so on.
       if (i == 0) as_.vcmpps(odd, to, x, kUnordered);
@@ -187,7 +190,10 @@ class EverySecond {
       as_.vpermpd(Xbyak::Zmm(to), Xbyak::Zmm(static_cast<int>(order())), Xbyak::Zmm(to));
     else if (width > 4)
       as_.vpermpd(Xbyak::Ymm(to), Xbyak::Ymm(to), 0xd8);
-    combine(result, l.width, found());
+    if (call_.starts)
+      as_.vmovaps(as_.vec(result, l.width), as_.vec(found(), l.width));
+    else
+      combine(result, l.width, found());
   }
 
   void combine(u32 to, u32 width, u32 with) {
@@ -280,9 +286,10 @@ class WindowRows {
       const u32 result = first + index + (y + 1 - rows) * step;
       auto from = [&](u64 i) { return ring_ + (y + 1 + static_cast<u32>(i)) % rows; };
       if (extremes_.serve())
-        extremes_.combine(result, l.width, rows, [&](u32 to, u64 i) {
-          as_.vmovaps(as_.vec(to, l.width), as_.vec(from(i), l.width));
-        });
+        extremes_.combine(
+            result, l.width, rows,
+            [&](u32 to, u64 i) { as_.vmovaps(as_.vec(to, l.width), as_.vec(from(i), l.width)); },
+            call_.starts);
       else
         for (u32 i = 0; i < rows; i++) combine(result, l.width, from(i));
     }
@@ -295,8 +302,9 @@ class WindowRows {
     load(to, 0);
     if (extremes_.serve()) {
       if (others == 0) return;
-      return extremes_.combine(to, l.width, others,
-                               [&](u32 where, u64 i) { load(where, static_cast<i64>(i) + 1); });
+      return extremes_.combine(
+          to, l.width, others, [&](u32 where, u64 i) { load(where, static_cast<i64>(i) + 1); },
+          false);
     }
     const Assembler::Vec sum = as_.vec(to, l.width);
     for (u32 i = 1; i <= others; i++) {
@@ -365,8 +373,9 @@ void emit_rows(Vectors& as, const PlanCall& call) {
     for (u32 x = 0; extremes.serve() && x < rows.size() * vecs; x++) {
       const i64 row = rows[x / vecs] + i64{x % vecs * as.lanes()} * size_of(from);
       const Lanes l = as.part(columns, x % vecs);
-      extremes.combine(call.operand[spec.out_index()].first_register + x, l.width, count,
-                       [&](u32 to, u64 i) { as.load(to, l, from, held, in, element(i) + row); });
+      extremes.combine(
+          call.operand[spec.out_index()].first_register + x, l.width, count,
+          [&](u32 to, u64 i) { as.load(to, l, from, held, in, element(i) + row); }, call.starts);
     }
     if (extremes.serve()) return;
     for (u64 i = 0; i < count; i++) {
