@@ -32,6 +32,7 @@ enum class LayoutOption : u8 {
   kGrouped = 4,  // like kReducedSlow, but neighbours along the fastest of them share a lane
   kGroupedPanels = 5,  // like kPanels, with such groups inside
   kLines = 6,          // panels of `size` rows, in which lines of all rows follow one another
+  kTurned = 7,         // of results: turned_dim() fastest, the rest in the order it has
 };
 
 /// One decision, relative and small. Equal bytes, equal decision.

@@ -5,6 +5,7 @@
 #include "actions/narrow.hh"
 #include "actions/part.hh"
 #include "actions/placement.hh"
+#include "cost/turn.hh"
 #include "spec/border.hh"
 
 namespace morello {
@@ -142,9 +143,13 @@ void list_packs(const Spec& spec, const Limits&, const ActionContext& context, A
   constexpr bool kWidens = kKind == ActionKind::kWiden;
   const u8 sums = static_cast<u8>(spec.out_index());
   const NarrowInRows narrow(spec, context);
-  for (Level level : {Level::kL1, Level::kL2})
-    if (kWidens && rounds_sums(spec) && level < spec.out().level)
-      out.add({kKind, sums, level, LayoutOption::kSame, 0});
+  const bool turns = may_turn(spec, *context.target);
+  for (Level level : {Level::kL1, Level::kL2}) {
+    if (level >= spec.out().level) continue;
+    if (kWidens && rounds_sums(spec)) out.add({kKind, sums, level, LayoutOption::kSame, 0});
+    if (kWidens == rounds_sums(spec) && turns)
+      out.add({kKind, sums, level, LayoutOption::kTurned, 0});
+  }
   for (u8 o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];
     if (x.access != Access::kIn || x.layout.packed() || x.dims == 0) continue;

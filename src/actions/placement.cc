@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "cost/turn.hh"
 #include "spec/border.hh"
 
 namespace morello {
@@ -212,10 +213,24 @@ bool keeps_windows(const Spec& spec, int operand, LayoutOption option) {
          has_unit_step(spec, x, unit_dim(spec.out()));
 }
 
+namespace {
+
+LayoutChoice turned_layout(const Spec& spec, const Layout& layout) {
+  const u8 dim = turned_dim(spec);
+  Layout turned;
+  for (int i = 0; i < layout.count(); i++)
+    if (layout.dim[i] != dim) turned.append(layout.dim[i]);
+  turned.append(dim);
+  return {turned != layout, turned};
+}
+
+}  // namespace
+
 LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 panel) {
   const Operand& x = spec.operand[operand];
   Layout same = plain_layout(x.layout);
   if (option == LayoutOption::kSame) return {true, same};
+  if (option == LayoutOption::kTurned) return turned_layout(spec, same);
 
   DimMask reduced = spec.reduced() & x.dims;
   u8 v = unit_dim(spec.out());

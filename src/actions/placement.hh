@@ -5,6 +5,7 @@
 
 #include "actions/narrow.hh"
 #include "cost/tiles.hh"
+#include "cost/turn.hh"
 #include "spec/roles.hh"
 #include "target/dots.hh"
 
@@ -130,6 +131,12 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
   if (along_vectors && takes_groups(spec, operand, *context.target)) {
     if (!splits_groups(spec, *context.target)) order(LayoutOption::kGrouped);
     vector_panels(LayoutOption::kGroupedPanels);
+  }
+  // What results in a buffer would meet in vectors.
+  if (x.free_layout && !along_vectors && may_turn(spec, *context.target)) {
+    if (spec.size[turned_dim(spec)] <= 4 * lanes) order(LayoutOption::kReducedSlow);
+    for (u32 n : {1u, 2u, 3u, 4u})
+      if (is_usual_panel(n, context)) panels(n * lanes);
   }
   if (along_vectors || context.restricts(Restriction::kFewLayouts)) return;
   // Tile registers are loaded row by row, which takes long where these begin inside of lines.

@@ -10,6 +10,7 @@
 #include "cost/io_bound.hh"
 #include "cost/reduce.hh"
 #include "cost/shared.hh"
+#include "cost/turn.hh"
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
 #include "spec/roles.hh"
@@ -140,13 +141,13 @@ u64 least_vectors(const Spec& spec, const Operand& x, const Target& t) {
   return ceil_div(t.at(Level::kL1).bytes, steps * t.lanes(kElementBytes) * kElementBytes);
 }
 
-/// May vectors of results meet vectors of this factor? Only steps have a buffer of results, whose
-/// vectors may run along another dimension.
+/// May vectors of results meet vectors of this factor? Steps, and few others, have a buffer of
+/// results, whose vectors may run along another dimension.
 bool is_in_vectors(const Spec& spec, const Operand& x, const Target& t) {
   if (!may_stream(x, t)) return false;
   if (!exceeds_l1(spec, x, t) || least_vectors(spec, x, t) > t.vector_registers) return false;
   const Operand& out = spec.out();
-  if (!is_single(spec) || out.dtype != computed_dtype(spec)) return true;
+  if (!is_single(spec) || out.dtype != computed_dtype(spec) || may_turn(spec, t)) return true;
   return unit_dim(out) != kNoDim && has_dim(x.dims, unit_dim(out));
 }
 
@@ -289,7 +290,7 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   const Contraction whole = p;
   // From memory to L2. A chain may keep its results in a new buffer, which nobody brings.
   auto far = [&](const Operand& x, Level level) { return x.level >= level; };
-  bool chain = !is_single(spec) || out.dtype != computed_dtype(spec);
+  bool chain = !is_single(spec) || out.dtype != computed_dtype(spec) || may_turn(spec, target_);
   double l1 = static_cast<double>(lines_of_code(limits.at(Level::kL1))) * per_line;
   double l2 = static_cast<double>(lines_of_code(limits.at(Level::kL2))) * per_line;
   Contraction q = p;

@@ -51,6 +51,8 @@ std::string layout_of_action(const Action& a) {
       return "in groups, in panels of " + std::to_string(a.size);
     case LayoutOption::kLines:
       return "by lines, in panels of " + std::to_string(a.size);
+    case LayoutOption::kTurned:
+      return "with another dimension fastest";
   }
   return "?";
 }

@@ -4,9 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "actions/clamp.hh"
+#include "cost/turn.hh"
 #include "support/lowered.hh"
 
 namespace morello {
@@ -56,6 +58,38 @@ TEST_SUITE("actions") {
     CHECK(limits.at(Level::kL1) < limits_of(target).at(Level::kL1));
     Derivation d;
     CHECK(preview(tile, limits, {ActionKind::kView, 2, {}, {}, 0}, {&target}, d));
+  }
+
+  TEST_CASE("results of convolutions along short rows are turned, those of long rows are not") {
+    const auto turned = [](const std::string& text, Isa isa) {
+      const ActionContext context{fixed_target(isa)};
+      const Spec spec = testing::spec_of(text);
+      ActionList actions;
+      list_actions(spec, limits_of(*context.target), context, actions);
+      const auto turns = [](const Action& a) { return a.option == LayoutOption::kTurned; };
+      const bool listed = std::any_of(actions.begin(), actions.end(), turns);
+      if (listed) {
+        const Layout layout = layout_of(spec, 2, LayoutOption::kTurned, 0).layout;
+        CHECK(layout.fastest() == turned_dim(spec));
+        CHECK(layout.count() == spec.out().layout.count());
+      }
+      CHECK(listed == may_turn(spec, *context.target));
+      return listed;
+    };
+    for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+      CHECK(turned("conv2d f32[1,16,9,12] f32[24,16,3,3]", isa));
+      CHECK(turned("conv2d f32[1,16,9,12] f32[24,16,3,3] -> bf16[1,24,7,10]", isa));
+      CHECK(turned("conv2d f32[1,16,9,65] f32[24,16,3,3] stride=2", isa));
+      CHECK(turned("conv2d f32[1,16,9,65] f32[24,16,1,1] stride=2", isa));
+      CHECK_FALSE(turned("conv2d f32[1,16,9,66] f32[24,16,3,3]", isa));
+      CHECK_FALSE(turned("conv2d f32[1,16,9,12] f32[3,16,3,3]", isa));
+      CHECK_FALSE(turned("conv2d f32[1,9,12,16] f32[3,3,16,24] nhwc", isa));
+      CHECK_FALSE(turned("conv2d f32[1,16,9,12] f32[24,16,3,3] += f32[1,24,7,10]", isa));
+      CHECK_FALSE(turned("matmul f32[24,16] f32[16,10]", isa));
+    }
+    // 7 vectors of 8 lanes, and 3 and a half of 16.
+    CHECK_FALSE(turned("conv2d f32[1,16,9,58] f32[24,16,3,3]", Isa::kAvx2));
+    CHECK(turned("conv2d f32[1,16,9,58] f32[24,16,3,3]", Isa::kAvx512));
   }
 
   TEST_CASE("copies of which neighbours share lanes have the axes of windows that step by one") {

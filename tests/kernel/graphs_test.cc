@@ -247,6 +247,23 @@ TEST_CASE("convolutions along rows: channels that share lanes, in windows of any
     }
 }
 
+TEST_CASE("convolutions along short rows: results in a buffer whose rows are of channels") {
+  for (morello_isa isa : all_usable_isas())
+    for (const char* text :
+         {"conv2d f32[1,5,9,11] f32[12,5,3,3] -> f32[1,12,7,9]",
+          "conv2d f32[2,7,16,16] f32[8,7,5,5] stride=2 -> f32[2,8,6,6]",
+          "conv2d f32[1,12,13,26] f32[20,12,1,1] stride=2 -> f32[1,20,7,13]",
+          "conv2d f32[1,3,12,40] f32[33,3,3,3] padding=1 stride=2 + f32[33,1,1] -> relu",
+          "conv2d f32[1,6,9,30] f32[17,6,2,3] dilation=2 -> bf16[1,17,7,26]",
+          "conv2d f32[1,8,10,19] f32[16,4,3,3] groups=2 -> f32[1,16,8,17]",
+          "conv2d bf16[1,9,8,13] bf16[21,9,3,3] -> bf16[1,21,6,11]",
+          "conv2d f32[1,6,9,11] f32[12,6,3,3] += f32[1,12,7,9]"}) {
+      bool skipped = false;
+      CHECK(wrong(*parse(text), isa, 1, 1, skipped, Nearness::kOfOutput) == "");
+      CHECK_MESSAGE(!skipped, text);
+    }
+}
+
 TEST_CASE("graphs with several outputs that people write") {
   const std::string texts[] = {
       "x f32[9,50]; m = mean x axis=1; k = reshape m shape=9,1; v = sub x k -> square -> mean "

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Sums that are kept in a buffer whose vectors run along another dimension than the output's.
+#ifndef MORELLO_COST_TURN_HH
+#define MORELLO_COST_TURN_HH
+
+#include "spec/spec.hh"
+#include "target/target.hh"
+
+namespace morello {
+
+/// The dimension of the output along which the vectors of such a buffer run; the output is a
+/// relayout of it. Of convolutions along rows: vectors of channels broadcast what is in windows.
+/// kNoDim: there is none.
+u8 turned_dim(const Spec& spec);
+
+/// Is it better perhaps? Where vectors along rows of places read elements that are apart, or leave
+/// many lanes unused at the ends of rows. Asked of whole rows, so that what holds for a part of a
+/// Spec holds for the whole.
+bool may_turn(const Spec& spec, const Target& target);
+
+}  // namespace morello
+
+#endif
