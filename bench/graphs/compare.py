@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Graphs (graphs.py) beside ONNX Runtime, JAX (XLA) and oneDNN, one thread, each in turns in one process.
+"""Graphs (graphs.py, or random ones) beside ONNX Runtime, JAX (XLA) and oneDNN, one thread, each in turns in one process.
 
     python3 -m venv v && v/bin/pip install numpy onnxruntime onnx jax scipy
     v/bin/python bench/graphs/compare.py --library build/capi/libmorello.so.0 [--isa avx2] [--rounds 31] \\
-        [--onednn build/bench/peers/graph-onednn.so]
+        [--onednn build/bench/peers/graph-onednn.so] [--random 60 --seed 1]
 
 Prints the median (--quantile) of rounds of some milliseconds, what eight in ten lie between, and the ratio to the faster of
 the others (above 1: morello is faster). Results are compared first. The others' calls from Python take some 5
 (ONNX Runtime, bound outputs) to 30 us (JAX) by themselves, which are measured with a copy of one element and
-subtracted; rows of less than twice that say little. ONNX Runtime and JAX use all instruction sets that the CPU has:
-on a CPU with AVX-512, --isa avx2 compares unlike things. oneDNN (3, a module that Meson builds where it finds its
-headers) is held to --isa. Its primitives and its graph API are measured, and the faster one counts; where inputs
-are {*}, both also with what they pack, and data in the blocked forms that they ask for, which is not timed.
+subtracted; rows of less than twice that say little. oneDNN (3, a module that Meson builds where it finds its headers) is
+held to --isa, and JAX to AVX2 by --isa avx2. ONNX Runtime uses all instruction sets that the CPU has: where that has
+AVX-512, --isa avx2 prints its times, but compares with the faster of JAX and oneDNN alone. oneDNN's primitives and its
+graph API are measured, and the faster one counts; where inputs are {*}, both also with what they pack, and data in the
+blocked forms that they ask for, which is not timed.
+
+--random takes as many graphs from random_graphs.py instead, whose names, for --filter, are numbers and Specs: `#7 ` is one of
+them. What is refused or wrong there is a row, and fails the run at its end; a peer is left out, and named, where its result
+differs (such as of bf16, to which it may round in between).
 """
 import argparse
 import ctypes
@@ -30,11 +35,16 @@ if hasattr(os, "sched_setaffinity"):
 import numpy as np  # noqa: E402
 
 from graphs import GRAPHS  # noqa: E402
+from random_graphs import random_graphs  # noqa: E402
 
 
 def free_inputs(text):
     """The numbers of the inputs of a Spec whose layout is the kernel's to choose."""
     return [i for i, m in enumerate(re.finditer(r"\b[a-z]+[0-9]+\[[0-9,]*\](\{\*\})?", text)) if m[1]]
+
+
+class Failure(Exception):
+    """A Spec that is refused, or a wrong result."""
 
 
 class Morello:
@@ -50,7 +60,7 @@ class Morello:
         error = ctypes.c_void_p()
         status = getattr(self.lib, name)(*arguments, ctypes.byref(error))
         if status:
-            sys.exit(f"{name}: {self.lib.morello_error_message(error).decode()}")
+            raise Failure(f"{name}: {self.lib.morello_error_message(error).decode()}")
 
     def compile(self, text, arrays):
         spec, kernel = ctypes.c_void_p(), ctypes.c_void_p()
@@ -139,7 +149,7 @@ class OneDnn:
 
     @staticmethod
     def text(make, arrays):
-        """The text of a graph, and the operands."""
+        """The text of a graph, and the operands; none of what no operation of oneDNN ends."""
         model = Onnx(arrays[0].dtype)
         names = [f"i{n}" for n in range(len(arrays) - 1)]
         result = make(model, *names)
@@ -171,7 +181,7 @@ class OneDnn:
             else:
                 shapes[name] = arrays[-1].shape if name == result else np.broadcast_shapes(*[shapes[i] for i in inputs])
             lines.append(line(node.op_type, name, inputs + words))
-        return "\n".join(lines), [*operands, arrays[-1]]
+        return "" if result in transposed else "\n".join(lines), [*operands, arrays[-1]]
 
     def compile(self, make, arrays, packed):
         """What runs the graph, and fetches its result, by the name of the way; ways that oneDNN refuses are left out."""
@@ -180,7 +190,7 @@ class OneDnn:
         for way in ["primitives", "graph"] + (["packed primitives", "graph packed"] if packed else []):
             out = aligned(np.zeros_like(arrays[-1]))
             pointers = (ctypes.c_void_p * len(operands))(*[a.ctypes.data for a in operands[:-1]], out.ctypes.data)
-            runner = self.lib.graph_make(text.encode(), pointers, way.encode())
+            runner = text and self.lib.graph_make(text.encode(), pointers, way.encode())
             if not runner:
                 continue
             runner = ctypes.c_void_p(runner)
@@ -230,6 +240,14 @@ def measure(runs, rounds, length=0.004):
     return {name: sorted(all_of) for name, all_of in times.items()}
 
 
+def cpu_has_avx512():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as info:
+            return " avx512f " in info.read()
+    except OSError:
+        return False
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", required=True)
@@ -239,7 +257,12 @@ def main():
     parser.add_argument("--filter", default="", help="a regular expression of names")
     parser.add_argument("--round-ms", type=float, default=4, help="about how long a round takes; short on a busy machine")
     parser.add_argument("--quantile", type=float, default=0.5, help="of the rounds: what is reported and compared")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="so many random graphs in place of those of graphs.py")
+    parser.add_argument("--seed", type=int, default=1, help="of the random graphs")
     options = parser.parse_args()
+    if options.isa == "avx2":
+        os.environ["XLA_FLAGS"] += " --xla_cpu_max_isa=AVX2"  # before JAX is imported
+    not_compared = ["morello"] + ["ort"] * (options.isa == "avx2" and cpu_has_avx512())
     import ml_dtypes
     morello = Morello(options.library, options.isa)
     onednn = OneDnn(options.onednn, options.isa) if options.onednn else None
@@ -262,12 +285,13 @@ def main():
     print("a call alone, us: " + ", ".join(f"{n} {1e6 * t:.1f}" for n, t in overhead.items()))
     for name in list(overhead):
         overhead[{"oneDNN primitives": "oneDNN packed primitives"}.get(name, name + " packed")] = overhead[name]
+    if options.random:
+        print(f"random graphs of seed {options.seed}")
     ratios = []
     print("| graph | morello, us | ONNX Runtime | JAX | oneDNN | best / morello | search, s |\n|---|---|---|---|---|---|---|")
     random = np.random.default_rng(1)
-    for name, spec, shapes, function, onnx in GRAPHS:
-        if not re.search(options.filter, name):
-            continue
+
+    def row(name, spec, shapes, function, onnx):
         dtype = ml_dtypes.bfloat16 if re.search(r"\b(f32|bf16)\[", spec)[1] == "bf16" else np.float32
         arrays = [aligned(random.standard_normal(s, np.float32).astype(dtype)) for s in shapes]
         expected = np.asarray(function(np, *[a.astype(np.float32) for a in arrays]), np.float32)
@@ -285,11 +309,14 @@ def main():
             for way, (run, result) in (onednn.compile(onnx, arrays, constant) if onednn else {}).items():
                 runs[way], results[way] = run, result
         atol, rtol = (4e-6, 2e-3) if dtype == np.float32 else (2e-2, 2e-2)
-        for peer in runs:
+        for peer in list(runs):
             runs[peer]()
             result = np.asarray(results[peer]()).astype(np.float32)  # sums of large numbers may be small
             if not np.allclose(result, expected, rtol=rtol, atol=2e-3 + atol * np.abs(expected).max()):
-                sys.exit(f"{name}: {peer} has another result")
+                if peer == "morello" or not options.random:
+                    raise Failure(f"{peer} has another result, by up to {np.abs(result - expected).max():.3g}")
+                print(f"{name}: {peer} has another result, by up to {np.abs(result - expected).max():.3g}", file=sys.stderr)
+                del runs[peer]
         times = {peer: [max(t - overhead[peer], 1e-9) for t in all_of]
                  for peer, all_of in measured(runs).items()}
         ways = [peer for peer in times if peer.startswith("oneDNN")]
@@ -299,11 +326,28 @@ def main():
             t = times.get(peer)
             cells.append("-" if t is None else f"{1e6 * chosen(t):.1f} "
                          f"({1e6 * t[len(t) // 10]:.1f} to {1e6 * t[-1 - len(t) // 10]:.1f})" + peer[6:] * peer.startswith("oneDNN"))
-        best = min(chosen(t) for peer, t in times.items() if peer != "morello")
+        best = min((chosen(t) for peer, t in times.items() if peer not in not_compared), default=float("nan"))
         ratio = best / chosen(times["morello"])
-        ratios.append(ratio)
+        if ratio > 0:
+            ratios.append(ratio)
         print(f"| {name} | {' | '.join(cells)} | {ratio:.2f} | {morello.seconds:.2f} |", flush=True)
-    print(f"geometric mean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}")
+
+    failures = 0
+    for name, *graph in random_graphs(options.random, options.seed) if options.random else GRAPHS:
+        if not re.search(options.filter, name):
+            continue
+        try:
+            row(name, *graph)
+        except Failure as failure:
+            if not options.random:
+                sys.exit(f"{name}: {failure}")
+            print(f"| {name} | {failure} |", flush=True)
+            failures += 1
+    if options.random:
+        print(f"{failures} failed")
+    if ratios:
+        print(f"geometric mean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}")
+    sys.exit(failures > 0)
 
 
 if __name__ == "__main__":

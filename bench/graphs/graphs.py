@@ -4,14 +4,14 @@
 import numpy as np
 
 
-def softmax(j, x):
-    e = j.exp(x - x.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True)
+def softmax(j, x, axis=-1):
+    e = j.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
 
 
-def log_softmax(j, x):
-    d = x - x.max(axis=-1, keepdims=True)
-    return d - j.log(j.exp(d).sum(axis=-1, keepdims=True))
+def log_softmax(j, x, axis=-1):
+    d = x - x.max(axis=axis, keepdims=True)
+    return d - j.log(j.exp(d).sum(axis=axis, keepdims=True))
 
 
 def convolution(step, padding, layout=("NCHW", "OIHW", "NCHW"), groups=1):
@@ -52,9 +52,9 @@ def rmsnorm(j, x, g):
     return x / j.sqrt((x * x).mean(axis=-1, keepdims=True) + 1e-5) * g
 
 
-def logsumexp(j, x):
-    m = x.max(axis=-1, keepdims=True)
-    return (j.log(j.exp(x - m).sum(axis=-1, keepdims=True)) + m)[..., 0]
+def logsumexp(j, x, axis=-1):
+    m = x.max(axis=axis, keepdims=True)
+    return (j.log(j.exp(x - m).sum(axis=axis, keepdims=True)) + m).squeeze(axis)
 
 
 def attention(j, q, k, v):
@@ -62,8 +62,10 @@ def attention(j, q, k, v):
 
 
 def causal(j, q, k, v):
+    """The last row has all columns."""
+    m, n = q.shape[-2], k.shape[-2]
     scores = q @ k.swapaxes(-1, -2) * float(q.shape[-1] ** -0.5)
-    return softmax(j, j.where(np.tri(q.shape[-2], k.shape[-2], dtype=bool), scores, -np.inf)) @ v
+    return softmax(j, j.where(np.tri(m, n, n - m, dtype=bool), scores, -np.inf)) @ v
 
 
 def silu(j, x):
@@ -78,8 +80,11 @@ def gelu(j, x):
     return x * 0.5 * (1 + erf(x * 0.5 ** 0.5))
 
 
-def attention_onnx(b, q, k, v):
-    return b.MatMul(b.Softmax(b.Mul(b.MatMul(q, b.Transpose(k, perm=[0, 2, 1])), b.number(0.125)), axis=-1), v)
+def attention_onnx(b, q, k, v, scale=0.125, mask=None):
+    scores = b.Mul(b.MatMul(q, b.Transpose(k, perm=[0, 2, 1])), b.number(scale))
+    if mask is not None:
+        scores = b.Add(scores, b.constant(mask.astype(b.dtype)))
+    return b.MatMul(b.Softmax(scores, axis=-1), v)
 
 
 def gated(j, x, w, v, y):
@@ -171,9 +176,7 @@ GRAPHS = [
     *[(f"causal attention {heads} of {rows}x64",
        f"attention f32[{heads},{rows},64] f32[{heads},{rows},64] f32[{heads},{rows},64] causal", [(heads, rows, 64)] * 3,
        causal,
-       lambda b, q, k, v, rows=rows: b.MatMul(b.Softmax(b.Add(
-           b.Mul(b.MatMul(q, b.Transpose(k, perm=[0, 2, 1])), b.number(0.125)),
-           b.constant(np.where(np.tri(rows, dtype=bool), 0, -np.inf).astype(np.float32))), axis=-1), v))
+       lambda b, q, k, v, rows=rows: attention_onnx(b, q, k, v, mask=np.where(np.tri(rows, dtype=bool), 0, -np.inf)))
       for heads, rows in ((8, 128), (12, 512))],
     ("chain 64x256x256x64", "matmul f32[64,256] f32[256,256] -> matmul f32[256,64]",
      [(64, 256), (256, 256), (256, 64)], chain, chain_onnx),

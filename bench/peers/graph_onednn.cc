@@ -43,6 +43,11 @@ struct Node {
   int64_t number(const std::string& key, int64_t otherwise) const {
     return list(key, {otherwise})[0];
   }
+  /// Counted from the first one.
+  int axis() const {
+    const int64_t axis = number("axis", -1), rank = static_cast<int64_t>(dims.size());
+    return static_cast<int>(axis < 0 ? axis + rank : axis);
+  }
 };
 
 std::vector<Node> parse(const std::string& text) {
@@ -259,7 +264,7 @@ void Runner::make_primitives() {
     } else if (node.op == "Softmax" || node.op == "LogSoftmax") {
       const auto kind = node.op == "Softmax" ? algorithm::softmax_accurate : algorithm::softmax_log;
       const dnnl::softmax_forward::primitive_desc plan(engine_, inference, kind, from, to,
-                                                       static_cast<int>(node.dims.size()) - 1);
+                                                       node.axis());
       add(node, plan, {{DNNL_ARG_SRC, fetch(node, 0, plan.src_desc())}});
     } else if (node.op == "LayerNormalization") {
       const dnnl::layer_normalization_forward::primitive_desc plan(
@@ -349,7 +354,9 @@ void Runner::make_graph() {
     for (const std::string& name : node.inputs) op.add_input(tensors.at(name));
     op.add_output(tensors.at(node.name));
     if (node.has("transposed")) op.set_attr<bool>(Op::attr::transpose_b, true);
-    if (node.op == "Softmax" || node.op == "LogSoftmax") op.set_attr<int64_t>(Op::attr::axis, -1);
+    if (node.op == "Softmax" || node.op == "LogSoftmax") {
+      op.set_attr<int64_t>(Op::attr::axis, node.axis());
+    }
     if (node.op == "LayerNormalization") {
       op.set_attr<bool>(Op::attr::keep_stats, false);
       op.set_attr<float>(Op::attr::epsilon, 1e-5f);
