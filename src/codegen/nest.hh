@@ -40,6 +40,15 @@ class Nest {
     return 0;
   }
 
+  /// What the innermost loop that moves the cursor adds to it, if few of its trips are the last.
+  i64 next_trip(CursorId cursor) const {
+    constexpr u64 kManyTrips = 8;
+    for (auto loop = loops_.rbegin(); loop != loops_.rend(); ++loop)
+      if (const i64 bytes = step_of(loop->steps, cursor))
+        return loop->in_rest || loop->trips < kManyTrips ? 0 : bytes;
+    return 0;
+  }
+
   /// Which loop moves the cursor next, and how far from here, if its last trip is not running; 0
   /// bytes if none does.
   struct Next {

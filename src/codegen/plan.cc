@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "codegen/asks.hh"
+#include "codegen/near.hh"
 #include "codegen/nest.hh"
 #include "codegen/place.hh"
 #include "codegen/routines.hh"
@@ -86,10 +87,14 @@ class Planner {
 
   bool add_kind(NodeId id, const Move& move, const Places& places, std::vector<PlanId>& out) {
     const bool asks = start_asking(id, move, places);
+    const bool near = move.view && move.placed.level == Level::kL1;
+    if (near)
+      near_.begin(places[move.operand].cursor, footprint(tree_.nodes[id].spec, move.placed).bytes);
     const bool ok =
         move.view ? add_children(id, places, nullptr, out)
                   : add_with_buffers(id, tree_.nodes[id].spec, {&move.placed, 1}, places, out);
     if (asks) asking_.reset();
+    if (near) near_.end();
     return ok;
   }
 
@@ -181,6 +186,19 @@ class Planner {
     asking_.emplace(Asking{std::move(asks), from.cursor, cursor(walking), bytes});
     walks_.push_back({function_, from.cursor, asking_->cursor, true});
     return true;
+  }
+
+  /// From what a call reads to what the next trip does, if it has time to ask for that: it stores
+  /// nothing but what stays in buffers, and those that store ask for nothing that is read later
+  /// still.
+  i64 next_of(const PlanCall& call, int operand, const Place& place) {
+    const u64 bytes = footprint(call.spec, call.spec.operand[operand]).bytes;
+    bool can = can_ask_next(call.id) && bytes <= target_.at(Level::kL1).bytes / 4 &&
+               (place.passes == 0 || place.comes_by_itself);
+    for (int o = 0; o < call.spec.operand_count; o++)
+      if (call.spec.operand[o].access != Access::kIn && !call.operand[o].in_registers)
+        can &= function().cursors[call.operand[o].cursor].base == Cursor::Base::kScratch;
+    return near_.asks(place.cursor, bytes, can) ? loops_.next_trip(place.cursor) : 0;
   }
 
   /// A loop of a body that asks: each trip asks for what comes behind the last one's.
@@ -413,6 +431,9 @@ class Planner {
           footprint(spec, operand).bytes <= target_.at(Level::kL2).bytes / 4)
         at.ahead = loops_.ahead(at.cursor, footprint(spec, operand).lines);
     }
+    for (int o = 0; o < spec.operand_count; o++)
+      if (spec.operand[o].access == Access::kIn && !places[o].in_registers)
+        call.operand[o].next = next_of(call, o, places[o]);
     if (asking_ && can_ask(call.id)) {
       call.ask = asking_->asks.of(id);
       call.ask.cursor = asking_->cursor;
@@ -471,6 +492,7 @@ class Planner {
   };
   std::vector<Walk> walks_;
   std::optional<Error> error_;
+  NearTiles near_;
   Nest loops_;              // around the node, in its function
   u32 function_ = 0;        // the one that nodes are added to
   u64 scratch_used_ = 0;    // of it

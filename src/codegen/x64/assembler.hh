@@ -63,6 +63,8 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
   /// Brings a line to L2, some time: where the 64 bytes from there end. Where they begin is, inside
   /// of a line, what the tile before has read; asked for there, each line came when it was needed.
   void prefetch(const Reg64& base, i64 bytes);
+  /// To L1.
+  void prefetch_near(const Reg64& base, i64 bytes);
   void advance(const Reg64& reg, i64 bytes);
   void advance(const Home& home, i64 bytes);
 

@@ -51,6 +51,7 @@ class FoldLanes {
         const u32 vectors = static_cast<u32>(std::min<u64>(together, count - i));
         compute(as_.lanes_of(lanes), static_cast<i64>(i), vectors);
         for (u32 v = 0; v < vectors; v++) {
+          ask(static_cast<i64>(i + v));
           keep(as_.lanes_of(lanes), static_cast<i64>(i + v), x(v));
           combine(sum_ + static_cast<u32>(i + v) % sums, x(v));
         }
@@ -110,6 +111,13 @@ class FoldLanes {
 
   void keep(Lanes l, i64 j, u32 from) {
     if (kept_ != kNoRef) as_.store(from, l, held_, held_, in_[kept_], j * step_[kept_], half());
+  }
+
+  /// For the next trip's lines, at the places of those of a vector.
+  void ask(i64 j) {
+    for (int o = 0; o < call_.spec.out_index(); o++)
+      if (call_.operand[o].next != 0 && step_[o] != 0 && j * step_[o] % kLineBytes == 0)
+        as_.prefetch_near(in_[o], j * step_[o] + call_.operand[o].next);
   }
 
   void combine(u32 sum, u32 with) {

@@ -56,13 +56,16 @@ class MapEmitter {
     lanes_ = l;
     place(sources_[waiting_++], j, bytes, tile_index);
   }
-  /// Of each line of a row one place, in the next tile.
+  /// Of each line of a row one place, in the next tile, or in that which comes to L1 next.
   void fetch_ahead(u32 j, const std::array<i64, kMaxOperands>& bytes) {
     for (int o = 0; o < spec_.operand_count; o++) {
-      const i64 ahead = call_.operand[o].ahead;
+      const i64 ahead = call_.operand[o].ahead, next = call_.operand[o].next;
       const i64 along = i64{j} * as_.lanes() * size_of(spec_.operand[o].dtype);
-      if (ahead == 0 || !moves_along(o, v_) || along % kLineBytes != 0) continue;
-      as_.prefetch(pointer_[o], bytes[o] + along + ahead);
+      if (!moves_along(o, v_) || along % kLineBytes != 0) continue;
+      if (next != 0)
+        as_.prefetch_near(pointer_[o], bytes[o] + along + next);
+      else if (ahead != 0)
+        as_.prefetch(pointer_[o], bytes[o] + along + ahead);
     }
   }
   /// For a row, whose vectors come next.

@@ -23,7 +23,8 @@ class ReduceLanes {
         op_(head_of(call.spec).op),
         held_(head_of(call.spec).dtype),
         from_(call.spec.operand[source_of(call.spec)].dtype),
-        sum_(call.first_free) {}
+        sum_(call.first_free),
+        next_(call.operand[source_of(call.spec)].next) {}
 
   void emit() {
     u32 size = call_.spec.size[reduced_dim(call_.spec)], lanes = as_.lanes();
@@ -69,6 +70,8 @@ class ReduceLanes {
     as_.for_chunks(vecs, kUnroll, {{in_, bytes()}}, [&](u64 count) {
       for (u32 i = 0; i < count; i++) {
         const u32 to = sum_ + i % chains;
+        if (next_ != 0 && i * bytes() % kLineBytes == 0)
+          as_.prefetch_near(in_, i * bytes() + next_);
         if (as_.folds(whole(), from_, held_) && !recipe_of(op_, held_)) {
           as_.binary(op_, held_, as_.full(to), as_.full(to), as_.at(in_, i * bytes()));
         } else {
@@ -125,6 +128,7 @@ class ReduceLanes {
   Op op_;
   Dtype held_, from_;
   u32 sum_;
+  i64 next_;
   Assembler::Reg64 in_;
 };
 
