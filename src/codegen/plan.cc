@@ -188,19 +188,6 @@ class Planner {
     return true;
   }
 
-  /// From what a call reads to what the next trip does, if it has time to ask for that: it stores
-  /// nothing but what stays in buffers, and those that store ask for nothing that is read later
-  /// still.
-  i64 next_of(const PlanCall& call, int operand, const Place& place) {
-    const u64 bytes = footprint(call.spec, call.spec.operand[operand]).bytes;
-    bool can = can_ask_next(call.id) && bytes <= target_.at(Level::kL1).bytes / 4 &&
-               (place.passes == 0 || place.comes_by_itself);
-    for (int o = 0; o < call.spec.operand_count; o++)
-      if (call.spec.operand[o].access != Access::kIn && !call.operand[o].in_registers)
-        can &= function().cursors[call.operand[o].cursor].base == Cursor::Base::kScratch;
-    return near_.asks(place.cursor, bytes, can) ? loops_.next_trip(place.cursor) : 0;
-  }
-
   /// A loop of a body that asks: each trip asks for what comes behind the last one's.
   void step_asks(NodeId body, std::vector<CursorStep>& steps) {
     const i64 bytes = asking_ ? asking_->asks.step(body) : 0;
@@ -432,8 +419,8 @@ class Planner {
         at.ahead = loops_.ahead(at.cursor, footprint(spec, operand).lines);
     }
     for (int o = 0; o < spec.operand_count; o++)
-      if (spec.operand[o].access == Access::kIn && !places[o].in_registers)
-        call.operand[o].next = next_of(call, o, places[o]);
+      if (near_.asks(call, o, places[o], function().cursors))
+        call.operand[o].next = loops_.next_trip(places[o].cursor);
     if (asking_ && can_ask(call.id)) {
       call.ask = asking_->asks.of(id);
       call.ask.cursor = asking_->cursor;
@@ -492,7 +479,7 @@ class Planner {
   };
   std::vector<Walk> walks_;
   std::optional<Error> error_;
-  NearTiles near_;
+  NearTiles near_{target_};
   Nest loops_;              // around the node, in its function
   u32 function_ = 0;        // the one that nodes are added to
   u64 scratch_used_ = 0;    // of it
