@@ -5,7 +5,9 @@
 
 #include "codegen/x64/emitter.hh"
 #include "codegen/x64/recipe.hh"
+#include "codegen/x64/steps.hh"
 #include "cost/held.hh"
+#include "cost/steps.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
@@ -115,6 +117,7 @@ class ReduceLanes {
   }
 
   void store() {
+    if (has_result_steps(call_.spec)) return store_by_steps(as_, call_, sum_, sum_ + 1);
     Assembler::Reg64 out = as_.pointer(call_.operand[call_.spec.out_index()].cursor);
     if (call_.spec.out().access == Access::kInOut) {
       as_.vmovss(as_.vec(spare_(), 1), as_.at(out, 0));
