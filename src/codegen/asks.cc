@@ -119,6 +119,11 @@ bool comes_late(const Spec& spec, int operand, MicrokernelId id) {
 
 bool can_ask(MicrokernelId id) { return id == MicrokernelId::kOuterProduct; }
 
+bool can_ask_next(MicrokernelId id) {
+  return id == MicrokernelId::kReduceLanes || id == MicrokernelId::kFoldLanes ||
+         id == MicrokernelId::kMap;
+}
+
 namespace {
 
 bool asks(const ImplNode& node) {

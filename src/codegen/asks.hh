@@ -35,6 +35,9 @@ bool comes_late(const Spec& spec, int operand, MicrokernelId id);
 /// Can its code ask for lines while it computes?
 bool can_ask(MicrokernelId id);
 
+/// Or for what the next trip reads, while it reads what is in L1?
+bool can_ask_next(MicrokernelId id);
+
 /// A tile dealt out to the calls below a node, by what they compute: to each some rows, or of all
 /// rows some lines.
 class BodyAsks {

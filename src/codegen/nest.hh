@@ -40,6 +40,23 @@ class Nest {
     return 0;
   }
 
+  /// What the innermost loop that moves the cursor adds to it, if few of its trips are followed by
+  /// something else, counting those of loops around it that go on where it ends.
+  i64 next_trip(CursorId cursor) const {
+    constexpr u64 kManyTrips = 8;
+    i64 bytes = 0;
+    u64 trips = 0;
+    for (auto loop = loops_.rbegin(); loop != loops_.rend(); ++loop) {
+      const i64 step = step_of(loop->steps, cursor);
+      if (step == 0) continue;
+      if (trips != 0 && step != bytes * static_cast<i64>(trips)) break;
+      if (trips == 0 && loop->in_rest) return 0;
+      if (trips == 0) bytes = step;
+      trips = std::max<u64>(trips, 1) * (loop->in_rest ? 1 : loop->trips);
+    }
+    return trips < kManyTrips ? 0 : bytes;
+  }
+
   /// Which loop moves the cursor next, and how far from here, if its last trip is not running; 0
   /// bytes if none does.
   struct Next {

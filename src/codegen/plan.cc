@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "codegen/asks.hh"
+#include "codegen/near.hh"
 #include "codegen/nest.hh"
 #include "codegen/place.hh"
 #include "codegen/routines.hh"
@@ -88,11 +89,15 @@ class Planner {
   bool add_kind(NodeId id, const Move& move, const Places& places, std::vector<PlanId>& out) {
     const bool asks = start_asking(id, move, places);
     const auto written = std::exchange(results_, results(id, move, places));
+    const bool near = move.view && move.placed.level == Level::kL1;
+    if (near)
+      near_.begin(places[move.operand].cursor, footprint(tree_.nodes[id].spec, move.placed).bytes);
     const bool ok =
         move.view ? add_children(id, places, nullptr, out)
                   : add_with_buffers(id, tree_.nodes[id].spec, {&move.placed, 1}, places, out);
     if (asks) asking_.reset();
     results_ = written;
+    if (near) near_.end();
     return ok;
   }
 
@@ -430,6 +435,9 @@ class Planner {
           footprint(spec, operand).bytes <= target_.at(Level::kL2).bytes / 4)
         at.ahead = loops_.ahead(at.cursor, footprint(spec, operand).lines);
     }
+    for (int o = 0; o < spec.operand_count; o++)
+      if (near_.asks(call, o, places[o], function().cursors))
+        call.operand[o].next = loops_.next_trip(places[o].cursor);
     if (asking_ && can_ask(call.id)) {
       call.ask = asking_->asks.of(id);
       call.ask.cursor = asking_->cursor;
@@ -509,6 +517,7 @@ class Planner {
   };
   std::vector<Walk> walks_;
   std::optional<Error> error_;
+  NearTiles near_{target_};
   Nest loops_;              // around the node, in its function
   u32 function_ = 0;        // the one that nodes are added to
   u64 scratch_used_ = 0;    // of it

@@ -56,6 +56,9 @@ struct PlanOperand {
   /// in memory and should be asked for now; else 0. In whole tiles, so every line that is read here
   /// has one there.
   i64 ahead = 0;
+  /// The same to what the next trip reads, where this call is not the first to read what is here,
+  /// and has time to ask for what comes to L1 meanwhile; else 0.
+  i64 next = 0;
 };
 
 /// Lines that a call asks for while it computes, for a copy that comes later: `rows` runs of

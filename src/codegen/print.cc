@@ -151,7 +151,8 @@ class Printer {
         s += at.in_registers ? "*" : std::to_string(at.stride[d]);
     }
     s += ')';
-    return at.ahead == 0 ? s : s + " ahead " + std::to_string(at.ahead);
+    if (at.ahead != 0) s += " ahead " + std::to_string(at.ahead);
+    return at.next == 0 ? s : s + " next " + std::to_string(at.next);
   }
 
   const Plan& plan_;

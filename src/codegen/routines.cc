@@ -86,6 +86,7 @@ void append(std::string& key, const Plan& plan, const std::vector<PlanId>& list,
         append(key, x.in_registers ? x.first_register : x.cursor);
         append(key, x.stride);
         append(key, x.ahead);
+        append(key, x.next);
       }
       for (const PlanAsk& ask : {call->ask, call->results}) {
         append(key, std::array<u32, 3>{ask.cursor, ask.rows, ask.lines});

@@ -11,6 +11,7 @@
 #include "cost/model.hh"
 #include "cost/recipe.hh"
 #include "cost/shared.hh"
+#include "cost/steps.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -19,7 +20,10 @@ namespace {
 const Stage& reduction_of(const Spec& spec) { return spec.stage[spec.stage_count - 1]; }
 int reduced_dim(const Spec& spec) { return std::countr_zero(spec.reduced()); }
 
-bool fold_applies(const Spec& spec, const Target&) {
+bool fold_applies(const Spec& spec, const Target& t) {
+  // Steps of other products of one stage are no part of any microkernel in memory: bounds know it.
+  if (is_chain(spec) && contraction_of(spec) && !is_single(spec)) return false;
+  if (has_result_steps(spec)) return fold_applies(without_steps(spec), t);
   if (!is_fold(spec) || spec.rank > 2 || std::popcount(spec.reduced()) != 1) return false;
   if (spec.out().level == Level::kRegister || !is_convertible(spec)) return false;
   const Spec before = prologue_of(spec);
@@ -40,11 +44,15 @@ bool fold_applies(const Spec& spec, const Target&) {
   return true;
 }
 
-u32 registers(const Spec& spec, const Target& t) {
-  return fold_registers(spec, t).count() + map_registers(prologue_of(spec), t, false).count();
+u32 registers(const Spec& whole, const Target& t) {
+  const Spec spec = without_steps(whole);
+  const u32 combining =
+      fold_registers(spec, t).count() + map_registers(prologue_of(spec), t, false).count();
+  return std::max(combining, 1 + step_registers(whole, t));
 }
 
-i64 fold_cost(const Spec& spec, const Target& t) {
+i64 fold_cost(const Spec& whole, const Target& t) {
+  const Spec spec = without_steps(whole);
   const Spec before = prologue_of(spec);
   const u64 depth = spec.size[reduced_dim(spec)], rows = volume(spec) / depth;
   const u64 steps = ceil_div(depth, computed_lanes(spec, t));
@@ -57,6 +65,7 @@ i64 fold_cost(const Spec& spec, const Target& t) {
                   op_units(combined_by(spec), reduction_of(spec).dtype, t);
   const i64 step = std::max({loads, store, ops, i64{kUnitsPerCycle}});
   i64 row = saturating_add(saturating_mul(steps, step), t.prices.reduced_row);
+  row = saturating_add(row, step_units_of_result(whole, t));
   if (kept != kNoRef && !t.has_masks && depth % computed_lanes(spec, t) != 0)
     row = saturating_add(row, t.prices.odd_store);
   i64 c = saturating_add(saturating_mul(rows, row), t.prices.call);
@@ -73,8 +82,7 @@ Rate fold_rate(Duty duty, const Target& t) {
     return {.call = t.prices.call,
             .row = t.prices.reduced_row,
             .vector = kUnitsPerCycle,
-            .vector_ops = 16,
-            .stages = 1};
+            .vector_ops = 16};
   if (duty != Duty::kContract) return kNever;
   return {.call = t.prices.call,
           .element = t.prices.dot_result,

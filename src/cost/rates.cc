@@ -67,9 +67,8 @@ Rates::Rates(const Target& target, Microkernels kernels)
     tiles_add_ &= way.adds;
     fuses_ |= way.stages > 1;
   }
-  for (Duty duty : {Duty::kContract, Duty::kReduce})
-    for (const Rate& way : ways(duty)) fuses_ |= way.stages > 1;
   for (const Rate& way : ways(Duty::kContract)) {
+    fuses_ |= way.stages > 1;
     const i64 result = (way.element << kFraction) + (way.vector << kFraction) / most;
     const MemoryWay one{
         way.group, way.group_units << kFraction, result, way.along_reduced, way.tiles, way.block};

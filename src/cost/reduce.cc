@@ -8,6 +8,7 @@
 #include "cost/model.hh"
 #include "cost/recipe.hh"
 #include "cost/shared.hh"
+#include "cost/steps.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -84,7 +85,8 @@ i64 rows_cost(const Spec& spec, const Target& t) {
   return saturating_add(c, traffic_units(spec, input_of(spec), t));
 }
 
-bool lanes_applies(const Spec& spec, const Target&) {
+bool lanes_applies(const Spec& spec, const Target& t) {
+  if (has_result_steps(spec)) return lanes_applies(without_steps(spec), t);
   if (!reduces(spec) || std::popcount(spec.reduced()) != 1 || spec.rank > 2) return false;
   const Operand &in = input_of(spec), &out = spec.out();
   if (in.level == Level::kRegister || out.level == Level::kRegister || !plain(in) || !plain(out))
@@ -94,15 +96,19 @@ bool lanes_applies(const Spec& spec, const Target&) {
 
 u32 lanes_registers(const Spec& spec, const Target& t) {
   u32 lanes = computed_lanes(spec, t);
-  return 6u + temporaries(spec) + widens_by_order(input_of(spec).dtype, head_of(spec).dtype, t) +
-         (!t.has_masks && spec.size[std::countr_zero(spec.reduced())] % lanes != 0);
+  const u32 combining = 6u + temporaries(spec) +
+                        widens_by_order(input_of(spec).dtype, head_of(spec).dtype, t) +
+                        (!t.has_masks && spec.size[std::countr_zero(spec.reduced())] % lanes != 0);
+  return std::max(combining, 1 + step_registers(spec, t));
 }
 
-i64 lanes_cost(const Spec& spec, const Target& t) {
+i64 lanes_cost(const Spec& whole, const Target& t) {
+  const Spec spec = without_steps(whole);
   u64 depth = spec.size[std::countr_zero(spec.reduced())], rows = volume(spec) / depth;
   u64 steps = ceil_div(depth, computed_lanes(spec, t));
   const i64 step = std::max(kUnitsPerCycle, stage_units(spec, 0, t)) + conversion_units(spec, t);
-  const i64 row = saturating_mul(steps, step) + t.prices.reduced_row;
+  const i64 row =
+      saturating_mul(steps, step) + t.prices.reduced_row + step_units_of_result(whole, t);
   i64 c = saturating_add(saturating_mul(rows, row), t.prices.call);
   c = saturating_add(c, loop_units(spec, one_result(spec), t));
   for (int o = 0; o < 2; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
@@ -141,8 +147,7 @@ Rate lanes_rate(Duty duty, const Target& t) {
   return {.call = t.prices.call,
           .row = t.prices.reduced_row,
           .vector = kUnitsPerCycle,
-          .vector_ops = 16,
-          .stages = 1};
+          .vector_ops = 16};
 }
 
 Rate scalar_rate(Duty duty, const Target& t) {

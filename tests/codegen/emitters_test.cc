@@ -254,6 +254,23 @@ TEST_SUITE("codegen") {
       }
   }
 
+  TEST_CASE("map: long rows that share operands, two at a time") {
+    const std::vector<Form> forms = {{{0, 1}, 1, 1}, {{1}}, {{0}}, {{1}}, {{}}, {{0, 1}, 1, 3}};
+    const std::vector<std::vector<Stage>> chains = {
+        {stage_of_op(Op::kSub, 0, 2), stage_of_op(Op::kMul, kPrevious, 1),
+         stage_of_op(Op::kAdd, kPrevious, 3), stage_of_op(Op::kDiv, 4, kPrevious)},
+        {stage_of_op(Op::kMul, 1, 3), stage_of_op(Op::kRelu, kPrevious),
+         stage_of_op(Op::kMax, 0, kPrevious), stage_of_op(Op::kMin, kPrevious, 2),
+         stage_of_op(Op::kSub, 4, kPrevious)},
+        {stage_of_op(Op::kNeg, 3), stage_of_op(Op::kSub, 2, kPrevious),
+         stage_of_op(Op::kDiv, 1, kPrevious), stage_of_op(Op::kAbs, kPrevious),
+         stage_of_op(Op::kMul, kPrevious, 0), stage_of_op(Op::kAdd, kPrevious, 4)}};
+    for (const std::vector<Stage>& chain : chains)
+      for (u32 n : {127u, 128u, 144u, 145u, 191u, 200u, 256u, 275u, 768u})
+        for (u32 m : {2u, 3u, 4u, 6u})
+          check_leaf(problem_of({m, n}, forms, chain, Access::kOut, n), MicrokernelId::kMap);
+  }
+
   TEST_CASE("map: three inputs, of memory, registers, and values before") {
     auto select = [](Ref c, Ref x, Ref y) {
       Stage s = stage_of_op(Op::kSelect, c, x);

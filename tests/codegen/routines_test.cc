@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "codegen/emit.hh"
+#include "codegen/nest.hh"
 #include "cost/microkernel.hh"
 #include "cost/model.hh"
 #include "harness.hh"
@@ -66,6 +67,25 @@ u32 asked_ahead(const Plan& plan) {
   };
   find(find, kernel.body, {}, kernel.cursors);
   return asked;
+}
+
+/// Calls that ask for what the next trip reads of operand 0 of the kernel, which comes to L1.
+int next_asks(const char* text, const Target& target) {
+  const Plan plan = plan_of(text, target);
+  int asks = 0;
+  for (const PlanNode& node : plan.nodes)
+    if (const auto* call = std::get_if<PlanCall>(&node))
+      for (int o = 0; o < call->spec.operand_count; o++) {
+        const PlanOperand& x = call->operand[o];
+        if (x.next == 0) continue;
+        asks++;
+        CHECK(plan.functions[0].cursors[x.cursor] == Cursor{});
+        CHECK(std::any_of(plan.nodes.begin(), plan.nodes.end(), [&](const PlanNode& n) {
+          const auto* loop = std::get_if<PlanLoop>(&n);
+          return loop != nullptr && step_of(loop->steps, x.cursor) == x.next;
+        }));
+      }
+  return asks;
 }
 
 /// Calls of each routine, counted in the bodies of all functions.
@@ -251,6 +271,19 @@ TEST_SUITE("codegen") {
       CHECK(asked_ahead(plan_of("matmul f32[1,768] f32[768,2000]{0,1}", target)) == 0);
       // A whole head of values would be gone before it is read.
       CHECK(asked_ahead(plan_of("matmul f32[32,1,2048] f32[32,2048,64]", target)) == 0);
+    }
+  }
+
+  TEST_CASE("of passes over a row in L1, the one that neither waits nor stores asks for the next") {
+    for (const Target& target : fixed_targets()) {
+      INFO(target.name);
+      CHECK(next_asks("layernorm f32[64,768] f32[768] f32[768] axis=1", target) == 1);
+      CHECK(next_asks("layernorm bf16[64,768] bf16[768] bf16[768] axis=1", target) == 1);
+      // Of two passes, the second one stores. In few trips, what is asked for may not be there.
+      CHECK(next_asks("rmsnorm f32[64,768] f32[768] axis=1", target) == 0);
+      CHECK(next_asks("layernorm f32[3,768] f32[768] f32[768] axis=1", target) == 0);
+      // Of what comes from memory, those that store ask for what is read later still.
+      CHECK(next_asks("layernorm f32[8192,768] f32[768] f32[768] axis=1", target) == 0);
     }
   }
 

@@ -53,6 +53,10 @@ void Assembler::prefetch(const Reg64& base, i64 bytes) {
   prefetcht1(at(base, bytes + kLineBytes - 1));
 }
 
+void Assembler::prefetch_near(const Reg64& base, i64 bytes) {
+  prefetcht0(at(base, bytes + kLineBytes - 1));
+}
+
 void Assembler::advance(const Reg64& reg, i64 bytes) {
   if (bytes == 0) return;
   if (fits32(bytes)) {

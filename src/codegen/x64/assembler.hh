@@ -65,6 +65,8 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
   void prefetch(const Reg64& base, i64 bytes);
   /// The line at `bytes` will be written.
   void prefetch_to_write(const Reg64& base, i64 bytes) { prefetchw(at(base, bytes)); }
+  /// To L1.
+  void prefetch_near(const Reg64& base, i64 bytes);
   void advance(const Reg64& reg, i64 bytes);
   void advance(const Home& home, i64 bytes);
 

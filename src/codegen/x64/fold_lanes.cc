@@ -7,7 +7,9 @@
 #include "codegen/x64/chain.hh"
 #include "codegen/x64/emitter.hh"
 #include "codegen/x64/recipe.hh"
+#include "codegen/x64/steps.hh"
 #include "cost/fold.hh"
+#include "cost/steps.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
@@ -17,9 +19,11 @@ constexpr u32 kUnroll = 8;  // vectors of a trip of the loop, or so many that ar
 
 class FoldLanes {
  public:
-  FoldLanes(Vectors& as, const PlanCall& call)
+  /// @param whole  with the steps on its results, and `call` without.
+  FoldLanes(Vectors& as, const PlanCall& call, const PlanCall& whole)
       : as_(as),
         call_(call),
+        whole_(whole),
         reduction_(call.spec.stage[call.spec.stage_count - 1]),
         op_(combined_by(call.spec)),
         held_(reduction_.dtype),
@@ -51,6 +55,7 @@ class FoldLanes {
         const u32 vectors = static_cast<u32>(std::min<u64>(together, count - i));
         compute(as_.lanes_of(lanes), static_cast<i64>(i), vectors);
         for (u32 v = 0; v < vectors; v++) {
+          ask(static_cast<i64>(i + v));
           keep(as_.lanes_of(lanes), static_cast<i64>(i + v), x(v));
           combine(sum_ + static_cast<u32>(i + v) % sums, x(v));
         }
@@ -112,6 +117,13 @@ class FoldLanes {
     if (kept_ != kNoRef) as_.store(from, l, held_, held_, in_[kept_], j * step_[kept_], half());
   }
 
+  /// For the next trip's lines, at the places of those of a vector.
+  void ask(i64 j) {
+    for (int o = 0; o < call_.spec.out_index(); o++)
+      if (call_.operand[o].next != 0 && step_[o] != 0 && j * step_[o] % kLineBytes == 0)
+        as_.prefetch_near(in_[o], j * step_[o] + call_.operand[o].next);
+  }
+
   void combine(u32 sum, u32 with) {
     emit_binary(as_, op_, held_, as_.lanes(), sum, sum, with, temporaries());
   }
@@ -133,6 +145,7 @@ class FoldLanes {
   }
 
   void store() {
+    if (has_result_steps(whole_.spec)) return store_by_steps(as_, whole_, sum_, sum_ + 1);
     const Operand& to = call_.spec.out();
     const Assembler::Reg64 out = as_.pointer(call_.operand[call_.spec.out_index()].cursor);
     if (to.access == Access::kInOut) {
@@ -143,7 +156,7 @@ class FoldLanes {
   }
 
   Vectors& as_;
-  const PlanCall& call_;
+  const PlanCall &call_, &whole_;
   Stage reduction_;
   Op op_;
   Dtype held_;
@@ -157,7 +170,10 @@ class FoldLanes {
 };
 
 u32 registers(const PlanCall& call) { return call.spec.operand_count + 2u; }
-void emit(Vectors& as, const PlanCall& call) { FoldLanes(as, call).emit(); }
+void emit(Vectors& as, const PlanCall& call) {
+  const PlanCall core = without_steps(call);
+  FoldLanes(as, core, call).emit();
+}
 
 }  // namespace
 

@@ -5,7 +5,9 @@
 
 #include "codegen/x64/emitter.hh"
 #include "codegen/x64/recipe.hh"
+#include "codegen/x64/steps.hh"
 #include "cost/held.hh"
+#include "cost/steps.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
@@ -23,7 +25,8 @@ class ReduceLanes {
         op_(head_of(call.spec).op),
         held_(head_of(call.spec).dtype),
         from_(call.spec.operand[source_of(call.spec)].dtype),
-        sum_(call.first_free) {}
+        sum_(call.first_free),
+        next_(call.operand[source_of(call.spec)].next) {}
 
   void emit() {
     u32 size = call_.spec.size[reduced_dim(call_.spec)], lanes = as_.lanes();
@@ -69,6 +72,8 @@ class ReduceLanes {
     as_.for_chunks(vecs, kUnroll, {{in_, bytes()}}, [&](u64 count) {
       for (u32 i = 0; i < count; i++) {
         const u32 to = sum_ + i % chains;
+        if (next_ != 0 && i * bytes() % kLineBytes == 0)
+          as_.prefetch_near(in_, i * bytes() + next_);
         if (as_.folds(whole(), from_, held_) && !recipe_of(op_, held_)) {
           as_.binary(op_, held_, as_.full(to), as_.full(to), as_.at(in_, i * bytes()));
         } else {
@@ -112,6 +117,7 @@ class ReduceLanes {
   }
 
   void store() {
+    if (has_result_steps(call_.spec)) return store_by_steps(as_, call_, sum_, sum_ + 1);
     Assembler::Reg64 out = as_.pointer(call_.operand[call_.spec.out_index()].cursor);
     if (call_.spec.out().access == Access::kInOut) {
       as_.vmovss(as_.vec(spare_(), 1), as_.at(out, 0));
@@ -125,6 +131,7 @@ class ReduceLanes {
   Op op_;
   Dtype held_, from_;
   u32 sum_;
+  i64 next_;
   Assembler::Reg64 in_;
 };
 
