@@ -104,8 +104,16 @@ Asked how_asked(const ImplTree& tree, NodeId node, const AskedTile& tile, bool c
   return comes_by_itself || (move.view && tile.rows == 1) ? Asked::kNot : Asked::kMeanwhile;
 }
 
-bool has_time_to_ask(const Spec& spec, const AskedTile& tile, const Target& target) {
-  return volume(spec) >= tile.rows * tile.lines * kLeastCycles * fmas(target);
+std::optional<PlanAsk> result_lines(const Spec& spec, const Move& move, const Place& to,
+                                    const std::vector<Cursor>& cursors, const Target& target) {
+  if (move.placed.level != Level::kRegister || move.placed.access != Access::kOut ||
+      to.in_registers || cursors[to.cursor].base == Cursor::Base::kScratch)
+    return std::nullopt;
+  const auto tile = asked_tile(spec, move.operand, to.view);
+  if (!tile || volume(spec) < tile->rows * tile->lines * kLeastCycles * fmas(target))
+    return std::nullopt;
+  return PlanAsk{to.cursor, static_cast<u32>(tile->rows), static_cast<u32>(tile->lines),
+                 tile->pitch, 0};
 }
 
 bool comes_late(const Spec& spec, int operand, MicrokernelId id) {

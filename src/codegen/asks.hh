@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "codegen/place.hh"
 #include "codegen/plan.hh"
 
 namespace morello {
@@ -25,8 +26,10 @@ enum class Asked : u8 { kNot, kMeanwhile, kInOrder };
 /// @param comes_by_itself  perhaps, from a cache that is shared.
 Asked how_asked(const ImplTree& tree, NodeId move, const AskedTile& tile, bool comes_by_itself);
 
-/// Is computing a tile of results long enough for asking for the lines that they are written to?
-bool has_time_to_ask(const Spec& spec, const AskedTile& tile, const Target& target);
+/// Lines to which a move writes its register tile, unless that is scratch memory: what computes the
+/// tile asks for them, if it has the time.
+std::optional<PlanAsk> result_lines(const Spec& spec, const Move& move, const Place& to,
+                                    const std::vector<Cursor>& cursors, const Target& target);
 
 /// Of what may come by itself from a cache that is shared: does the microkernel read it in turns
 /// that end before prefetchers have found them?

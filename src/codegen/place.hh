@@ -3,6 +3,7 @@
 #ifndef MORELLO_CODEGEN_PLACE_HH
 #define MORELLO_CODEGEN_PLACE_HH
 
+#include <algorithm>
 #include <array>
 
 #include "codegen/plan.hh"
@@ -24,6 +25,14 @@ struct Place {
 using Places = std::array<Place, kMaxOperands>;
 /// New ones of a node.
 using Buffers = std::array<Place, kMaxBuffers>;
+
+/// What loops read more often than this is asked for too often.
+inline constexpr u64 kMostPasses = 4;
+/// @param passes  of the operand around the loop.
+inline u64 passes_in(const Loop& loop, const Operand& operand, u64 passes) {
+  if (!has_dim(operand.dims, loop.dim)) return std::min(passes * loop.trips, kMostPasses + 1);
+  return operand.level == Level::kMemory ? std::min<u64>(passes, 1) : passes;
+}
 
 /// From an operand's first element to that of the first `size` elements of a dimension, or of the
 /// others.

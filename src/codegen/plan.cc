@@ -12,10 +12,10 @@
 #include "codegen/nest.hh"
 #include "codegen/place.hh"
 #include "codegen/routines.hh"
+#include "codegen/starts.hh"
 #include "codegen/tile_sizes.hh"
 #include "cost/microkernel.hh"
 #include "cost/model.hh"
-#include "cost/reduce.hh"
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
 #include "spec/rescale.hh"
@@ -23,9 +23,6 @@
 
 namespace morello {
 namespace {
-
-/// What loops read more often than this is asked for too often.
-constexpr u64 kMostPasses = 4;
 
 class Planner {
  public:
@@ -88,10 +85,11 @@ class Planner {
 
   bool add_kind(NodeId id, const Move& move, const Places& places, std::vector<PlanId>& out) {
     const bool asks = start_asking(id, move, places);
-    const auto written = std::exchange(results_, results(id, move, places));
+    const Place& place = places[move.operand];
+    const auto written = std::exchange(
+        results_, result_lines(tree_.nodes[id].spec, move, place, function().cursors, target_));
     const bool near = move.view && move.placed.level == Level::kL1;
-    if (near)
-      near_.begin(places[move.operand].cursor, footprint(tree_.nodes[id].spec, move.placed).bytes);
+    if (near) near_.begin(place.cursor, footprint(tree_.nodes[id].spec, move.placed).bytes);
     const bool ok =
         move.view ? add_children(id, places, nullptr, out)
                   : add_with_buffers(id, tree_.nodes[id].spec, {&move.placed, 1}, places, out);
@@ -126,11 +124,6 @@ class Planner {
     Places chosen = places;
     chosen[choose.operand].view = dense_view(tree_.nodes[id].spec, choose.placed);
     return add_children(id, chosen, nullptr, out);
-  }
-
-  static u64 passes_in(const Loop& loop, const Operand& operand, u64 passes) {
-    if (!has_dim(operand.dims, loop.dim)) return std::min(passes * loop.trips, kMostPasses + 1);
-    return operand.level == Level::kMemory ? std::min<u64>(passes, 1) : passes;
   }
 
   bool add_child(NodeId parent, const Edge& edge, const Places& places, const Buffers* buffers,
@@ -189,19 +182,6 @@ class Planner {
     asking_.emplace(Asking{std::move(asks), from.cursor, cursor(walking), bytes});
     walks_.push_back({function_, from.cursor, asking_->cursor, true});
     return true;
-  }
-
-  /// Lines far away to which a register tile is written: what computes it has time to ask for them.
-  std::optional<PlanAsk> results(NodeId id, const Move& move, const Places& places) {
-    const Spec& spec = tree_.nodes[id].spec;
-    const Place& to = places[move.operand];
-    if (move.placed.level != Level::kRegister || move.placed.access != Access::kOut ||
-        function().cursors[to.cursor].base == Cursor::Base::kScratch)
-      return std::nullopt;
-    const auto tile = asked_tile(spec, move.operand, to.view);
-    if (!tile || !has_time_to_ask(spec, *tile, target_)) return std::nullopt;
-    return PlanAsk{to.cursor, static_cast<u32>(tile->rows), static_cast<u32>(tile->lines),
-                   tile->pitch, 0};
   }
 
   /// A loop of a body that asks: each trip asks for what comes behind the last one's.
@@ -444,26 +424,10 @@ class Planner {
       call.ask.bytes = asking_->bytes;
     }
     if (results_) call.results = *std::exchange(results_, std::nullopt);
-    take_fill(call, out);
+    if (const auto* fill = out.empty() ? nullptr : std::get_if<PlanCall>(&plan_.nodes[out.back()]);
+        fill != nullptr && takes_over(*fill, call))
+      out.pop_back();
     return cut(id, call, microkernel(call.id).portions(spec), 0, out);
-  }
-
-  /// Where its first elements can be what a reduction starts from, nothing has to be there before.
-  void take_fill(PlanCall& call, std::vector<PlanId>& out) {
-    if (call.id != MicrokernelId::kReduceRows || !can_start(call.spec) || out.empty()) return;
-    const auto* fill = std::get_if<PlanCall>(&plan_.nodes[out.back()]);
-    if (fill == nullptr || fill->id != MicrokernelId::kMap || !is_single(fill->spec)) return;
-    const Stage &filled = head_of(fill->spec), &head = head_of(call.spec);
-    const PlanOperand &tile = fill->operand[fill->spec.out_index()],
-                      &result = call.operand[call.spec.out_index()];
-    if (filled.op != Op::kFill || filled.dtype != head.dtype ||
-        filled.constant != neutral_bits(head) || !tile.in_registers ||
-        tile.first_register != result.first_register ||
-        elements(fill->spec, fill->spec.out()) != elements(call.spec, call.spec.out()))
-      return;
-    call.starts = true;
-    call.results = fill->results;
-    out.pop_back();
   }
 
   /// Loops over the dimensions that the microkernel takes in portions, from `dim` on.
