@@ -183,6 +183,11 @@ bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const 
   copy.limits = rest;
   copy.times = 1;
   body = body_with(spec, rest, a.arg, to);
+  if (a.option == LayoutOption::kTurned) {  // dimensions are numbered as the results have them
+    Binding turned;
+    drop_unit_dims(body.spec, &turned);
+    body.binding.dim = turned.dim;
+  }
   body.binding.operand[a.arg] = new_buffer(0);
   return true;
 }
