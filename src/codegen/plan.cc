@@ -85,18 +85,23 @@ class Planner {
 
   bool add_kind(NodeId id, const Move& move, const Places& places, std::vector<PlanId>& out) {
     const bool asks = start_asking(id, move, places);
-    const Place& place = places[move.operand];
-    const auto written = std::exchange(
-        results_, result_lines(tree_.nodes[id].spec, move, place, function().cursors, target_));
-    const bool near = move.view && move.placed.level == Level::kL1;
-    if (near) near_.begin(place.cursor, footprint(tree_.nodes[id].spec, move.placed).bytes);
-    const bool ok =
-        move.view ? add_children(id, places, nullptr, out)
-                  : add_with_buffers(id, tree_.nodes[id].spec, {&move.placed, 1}, places, out);
+    const bool near = begin_tile(id, move, places[move.operand]);
+    const Spec& spec = tree_.nodes[id].spec;
+    const bool ok = move.view ? add_children(id, places, nullptr, out)
+                              : add_with_buffers(id, spec, {&move.placed, 1}, places, out);
     if (asks) asking_.reset();
-    results_ = written;
     if (near) near_.end();
+    results_.reset();
     return ok;
+  }
+
+  /// Apart, as moves are within moves, for which the stack has to have room: is its tile in L1?
+  [[gnu::noinline]] bool begin_tile(NodeId id, const Move& move, const Place& place) {
+    const Spec& spec = tree_.nodes[id].spec;
+    results_ = result_lines(spec, move, place, function().cursors, target_);
+    if (!move.view || move.placed.level != Level::kL1) return false;
+    near_.begin(place.cursor, footprint(spec, move.placed).bytes);
+    return true;
   }
 
   bool add_kind(NodeId id, const Block& block, const Places& places, std::vector<PlanId>& out) {
@@ -156,8 +161,6 @@ class Planner {
     if (asking_) asking_->bytes = before;
     return ok;
   }
-
-  // -- Asks
 
   /// Where a tile is copied from far away: what computes with it asks for the next one meanwhile.
   /// A copy that did so itself would wait, for so many lines exceed what a core can have under way.
