@@ -73,7 +73,7 @@ i64 rows_cost(const Spec& spec, const Target& t) {
   i64 vecs = static_cast<i64>(vectors(spec, spec.out(), computed_lanes(spec, t)));
   const i64 latency = static_cast<i64>(t.fma_latency) * kUnitsPerCycle;
   i64 ops = stage_units(spec, 0, t);
-  if (combines_windows(spec)) ops = ceil_div(static_cast<u64>(3 * ops), 4);
+  if (combines_windows(spec) && temporaries(spec) > 0) ops = ceil_div(static_cast<u64>(3 * ops), 4);
   i64 step = ops + conversion_units(spec, t);
   if (reads_every_second(spec)) {  // all of them in one step, of which the last is a shuffle
     const i64 shuffle = t.prices.op[static_cast<size_t>(OpClass::kSimple)];
@@ -165,8 +165,7 @@ bool combines_windows(const Spec& spec) {
   constexpr u64 kMostElements = 4;
   const u8 v = unit_dim(spec.out());
   return std::popcount(spec.reduced()) == 2 && spec.rank <= 5 && v != kNoDim &&
-         unit_dim(input_of(spec)) == v && temporaries(spec) > 0 &&
-         reduced_points(spec) <= kMostElements;
+         unit_dim(input_of(spec)) == v && reduced_points(spec) <= kMostElements;
 }
 
 bool can_start(const Spec& spec) {

@@ -31,7 +31,7 @@ struct SharedRows {
 };
 std::optional<SharedRows> shared_rows(const Spec& spec);
 
-/// A reduction over windows that do not, by an operation of several instructions: what these do
+/// A reduction over small windows that do not: of operations of several instructions, what these do
 /// about rare numbers is done once for all elements of a window.
 bool combines_windows(const Spec& spec);
 

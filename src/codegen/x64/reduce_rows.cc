@@ -359,14 +359,13 @@ void emit_rows(Vectors& as, const PlanCall& call) {
            static_cast<i64>(i / spec.size[r]) * input_of(call).stride[other];
   };
   Assembler::Reg64 in = as.moving_pointer(input_of(call).cursor);
-  u64 unroll = std::max<u64>(1, 16 / (rows.size() * vecs));
+  u64 unroll = windows ? elements : std::max<u64>(1, 16 / (rows.size() * vecs));
   // One register was asked for what is read, one for the mask, and the rest for this.
   const bool masked = !as.avx512() && as.part(columns, vecs - 1).masked();
   const Extremes extremes(as, op, held, loaded, mask + masked);
   if (extremes.serve()) {
     assert(recipe_of(op, held)->temporaries + 2u > Extremes::kTogether);
-    unroll = windows ? elements
-                     : round_up(unroll, Extremes::kTogether);  // straight code where there are few
+    if (!windows) unroll = round_up(unroll, Extremes::kTogether);  // straight code of few
     extremes.prepare();
   }
   as.for_chunks(elements, unroll, {{in, step}}, [&](u64 count) {
@@ -382,8 +381,7 @@ void emit_rows(Vectors& as, const PlanCall& call) {
       for (u32 x = 0; x < rows.size() * vecs; x++) {
         u32 j = x % vecs;
         Lanes l = as.part(columns, j);
-        const i64 bytes =
-            static_cast<i64>(i) * step + rows[x / vecs] + i64{j * as.lanes()} * size_of(from);
+        const i64 bytes = element(i) + rows[x / vecs] + i64{j * as.lanes()} * size_of(from);
         const u32 index = call.operand[spec.out_index()].first_register + x;
         if (recipe_of(op, held)) {
           as.load(loaded, l, from, held, in, bytes);
