@@ -145,6 +145,8 @@ bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption opt
            (option != LayoutOption::kGroupedPanels || level != Level::kL1);
   }
   if (is_best_widened(spec, operand, context)) return widens;
+  // Copies of windows are read more often than other copies.
+  if (x.windows != 0) return widens;
   // Another order than the vectors' is a relayout, which may be before all else; of few products of
   // a result, as of keys, few actions widen at once what comes to L1.
   constexpr u64 kFewProducts = 128;

@@ -66,6 +66,28 @@ bool has_window(const Spec& spec, u8 dim) {
   return false;
 }
 
+bool has_windows(const Spec& spec) {
+  for (const Window& w : spec.window)
+    if (w.used()) return true;
+  return false;
+}
+
+/// Calls f for each other dimension that the same operands have.
+template <class F>
+bool any_of_kind(const Spec& spec, u8 dim, F f) {
+  for (u8 d = 0; d < spec.rank; d++) {
+    bool same = d != dim;
+    for (int o = 0; o < spec.operand_count && same; o++)
+      same = has_dim(spec.operand[o].dims, d) == has_dim(spec.operand[o].dims, dim);
+    if (same && f(d)) return true;
+  }
+  return false;
+}
+/// Do the same operands have another dimension as well?
+bool is_one_of_several(const Spec& spec, u8 dim) {
+  return any_of_kind(spec, dim, [](u8) { return true; });
+}
+
 bool is_in_l1(const Spec& spec) {
   for (int o = 0; o < spec.operand_count; o++)
     if (spec.operand[o].level > Level::kL1) return false;
@@ -106,6 +128,7 @@ class Tiles {
   Tiles(const Spec& spec, ActionKind kind, u8 dim, const ActionContext& context)
       : spec_(spec), context_(context), kind_(kind), dim_(dim) {
     const bool parallel = kind == ActionKind::kParallelTile;
+    along_ = dim == unit_dim(spec.out());
     if (parallel && (spec.serial || context.target->processors <= 1)) return;
     if (dim >= spec.rank || has_free_operand(spec) || !may_loop(spec, dim)) return;
     // Before its borders are there: only what makes parts of the operand that nothing else reads.
@@ -118,9 +141,12 @@ class Tiles {
       if (!has_dim(inner_dims(spec), dim)) return;
       few_only_ = true;
     }
-    if (combines(spec) && spec.rank >= (contraction_of(spec) ? kManyDims : kManyDims - 1) &&
-        context.restricts(Restriction::kFewTiles))
-      few_only_ = true;
+    if (combines(spec) && context.restricts(Restriction::kFewTiles)) {
+      const bool product = contraction_of(spec);
+      if (spec.rank >= (product ? kManyDims : kManyDims - 1)) few_only_ = true;
+      if (product && !along_ && is_one_of_several(spec, dim)) few_only_ = true;
+      if (product && few_only_ && is_chain(spec)) windows_ = has_windows(spec);
+    }
     if (parallel && !has_dim(parallel_dims(spec), dim)) return;
     if (!parallel && context.restricts(Restriction::kOnePass) &&
         passes_once(spec, dim, *context.target))
@@ -168,6 +194,7 @@ class Tiles {
   bool serves(u32 size) const {
     if (keeps_rows_ && !is_panel(size)) return false;
     if (whole_tiles_ && !fills_tiles(size) && !is_panel(size)) return false;
+    if (windows_ && !serves_windows(size)) return false;
     if (few_only_ && !is_near_divisor(size)) return false;
     if (blocks_only_ && size != 1 && size % 8 != 0 && !is_panel(size)) return false;
     if (chain_only_ && !chain_->has(size) && !is_panel(size)) return false;
@@ -236,6 +263,15 @@ class Tiles {
     narrower.breadth = Breadth::kMiddle;
     return {spec_, kind_, dim_, narrower, true};
   }
+  /// Of convolutions: terms of windows, and images of a batch, one by one; and rows of places
+  /// before what is within rows, until few are left.
+  bool serves_windows(u32 size) const {
+    constexpr u32 kFewRows = 8;
+    if (has_dim(spec_.reduced(), dim_)) return size == 1 || !has_window(spec_, dim_);
+    if (both_have(spec_, dim_) || size == 1) return true;
+    if (!along_ && !has_window(spec_, dim_) && is_one_of_several(spec_, dim_)) return false;
+    return !any_of_kind(spec_, dim_, [&](u8 d) { return d < dim_ && spec_.size[d] > kFewRows; });
+  }
   /// A divisor; or, where there is none within a factor of two, a power of two. What is left over
   /// breeds other leftovers, stage by stage.
   bool is_near_divisor(u32 size) const {
@@ -243,8 +279,8 @@ class Tiles {
     if (whole <= 4) return size == 1;
     if (whole % size == 0) return true;
     if (!std::has_single_bit(size)) return false;
-    for (u32 other : kLadder)
-      if (other > size / 2 && other < 2 * size && whole % other == 0) return false;
+    for (u32 other = size / 2 + 1; other < 2 * size; other++)
+      if (whole % other == 0 && (on_ladder(other) || (!along_ && other < whole))) return false;
     return true;
   }
   bool is_panel(u32 size) const {
@@ -262,6 +298,8 @@ class Tiles {
   u32 end_ = 0;  // sizes are below
   bool blocks_only_ = false;
   bool few_only_ = false;
+  bool windows_ = false;  // of a product with few tiles
+  bool along_ = false;    // vectors run along the dimension
   bool chain_only_ = false;
   bool few_remainders_ = false;
   std::optional<ChainTiles> chain_;       // of the first, else of the second

@@ -160,6 +160,25 @@ TEST_SUITE("search") {
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
         costs_at_most(text, *fixed_target(isa), 1u << static_cast<int>(Restriction::kFewTiles), 4);
   }
+
+  TEST_CASE("rows of two dimensions, and windows: what few tiles cost, and wide copies") {
+    int bites = 0;
+    for (const char* text :
+         {"einsum \"akb,kcd->cdba\" f32[12,10,8] f32[10,12,17]",
+          "einsum \"akb,kc->cab\" f32[20,16,9] f32[16,24]",
+          "conv2d f32[1,12,14,20] f32[16,12,1,1] stride=2", "conv2d f32[2,4,9,12] f32[8,4,3,3]",
+          "conv2d f32[1,10,18,4] f32[3,3,4,24]{*} nhwc"})
+      for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
+        bites += costs_at_most(text, *fixed_target(isa),
+                               1u << static_cast<int>(Restriction::kFewTiles), 4);
+    CHECK(bites > 4);
+    for (const char* text :
+         {"conv2d bf16[1,4,9,20] bf16[8,4,3,3]", "conv2d bf16[1,8,10,4] bf16[3,3,4,16] nhwc",
+          "conv2d bf16[1,6,8,12] bf16[10,6,3,3] padding=1"})
+      for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
+        costs_at_most(text, *fixed_target(isa), 1u << static_cast<int>(Restriction::kNarrowCopies),
+                      5);
+  }
 }
 
 }  // namespace morello
