@@ -3,85 +3,94 @@
 #ifndef MORELLO_COST_GELUS_HH
 #define MORELLO_COST_GELUS_HH
 
-#include "cost/recipe_code.hh"
+#include "cost/exponentials.hh"
 
 namespace morello {
 
 /// max(x, 0) - t q(t), t = |x|, q(t) = e^(-t^2 / 2) R(t) being the probability that a normal number
-/// is above t. With e^(-t^2 / 2) = 2^n e^(-r / 2), t q(t) = min(t, 1/2) 2^n / 2 * (1 + h) (1 + e):
-/// the first factors are exact, and what the others lose when they are rounded is little, for h
-/// and e are small. Below 1/2, 1 + h is 2 R(t), above 4 t R(t): a polynomial of t less a number
-/// near it, in each of eight parts, whose bounds are where t^2 + 7/4 is a power of two.
+/// is above t. With e^(-t^2 / 2) = 2^n e^(-r / 2), n in eighths, t q(t) is
+/// min(t, 1/2) 2^n / 2 * (1 + h) (1 + e): what the last factors lose when they are rounded is
+/// little, for h and e are small. Below 1/2, 1 + h is 2 R(t), above 4 t R(t): a polynomial of t
+/// less a number near it, in each of eight parts, whose bounds are where 1 + t is 2^n or 1.5 * 2^n.
+///
+/// kSteps is 2 ln(2) but for kLess of it, with so few digits that its product with n is exact:
+/// t^2 (1 - kLess) - kSteps n is r (1 - kLess), whose square is not rounded where it is large.
 ///
 /// 2^n is 2^25 times larger until the last step. Processors take long to round what is denormal:
 /// from such results 2^-126 is subtracted, and added to their bits. At the limit of t, n is -152
 /// and the power 0.
 constexpr Recipe gelu_recipe() {
   using Code = RecipeCode;
-  constexpr float kLimit = 14.51f, kNearest = 0x1.8p23f + 127 + 25;
+  constexpr float kLimit = 14.516f, kLeast = 0x1p-126f;
   constexpr float kDenormal = -0x1.a4ae0ep+3f;  // of what is less, results are denormal
-  constexpr float kTwice = 0x1.62e4p+0f, kTwiceRest = 0x1.7f7d1cp-19f;  // their sum is 2 ln(2)
-  constexpr std::array<float, 8> kMiddle = {1,          2,          0x1.92p+1f, 0x1.29p+2f,
-                                            0x1.acp+2f, 0x1.32p+3f, 0x1.9ap+3f, 0.25f};
+  constexpr float kSteps = 0x1.62ep+0f, kLess = 0x1.829e86p-15f;
+  constexpr std::array<float, 8> kMiddle = {0x1.819cp+0f, 0x1.3eeap+1f, 0x1.ff8p+1f, 0x1.82p+2f,
+                                            0x1.1fap+3f,  0x1.977p+3f,  0x1.ee2p-3f, 0x1.7db8p-1f};
   constexpr std::array<float, 8> kParts[] = {
-      {0x1.90d862p-9f, 0x1.3ac1c6p-12f, 0x1.1587ecp-15f, 0x1.995582p-19f, 0x1.caa27ep-23f,
-       0x1.c23b94p-27f, 0x1.bd05a8p-32f, -0x1.d76718p-9f},
-      {-0x1.28ba46p-7f, -0x1.144df4p-10f, -0x1.25da5ep-13f, -0x1.e86becp-17f, -0x1.5b596p-20f,
-       -0x1.4f952ap-24f, 0x1.71421ap-25f, 0x1.7f1182p-7f},
-      {0x1.8e0b6p-6f, 0x1.ca884ap-9f, 0x1.22ffdp-11f, 0x1.446ee6p-14f, 0x1.3a64b8p-17f,
-       0x1.08cfep-20f, 0x1.37d25cp-23f, -0x1.ec3e3ep-6f},
-      {-0x1.031228p-4f, -0x1.68c97ep-7f, -0x1.178f06p-9f, -0x1.8afa3ep-12f, -0x1.f4dac4p-15f,
-       -0x1.205264p-17f, -0x1.e49c1ap-20f, 0x1.3102f8p-4f},
-      {0x1.2f4b1p-3f, 0x1.03013p-5f, 0x1.f0ddd2p-8f, 0x1.bea01ep-10f, 0x1.742318p-12f,
-       0x1.1f2706p-14f, 0x1.1c055ep-16f, -0x1.594e4p-3f},
-      {-0x1.344174p-2f, -0x1.4986d8p-4f, -0x1.8d7136p-6f, -0x1.ce6766p-8f, -0x1.009c2ep-9f,
-       -0x1.0e982ap-11f, -0x1.5ecb9p-13f, 0x1.5c56acp-2f},
-      {0x1.fcc818p-2f, 0x1.5d300ap-3f, 0x1.0e251cp-4f, 0x1.9d7d12p-6f, 0x1.354e0ep-7f,
-       0x1.c15aacp-9f, 0x1.7fddb6p-10f, -0x1.2e8652p-1f},
-      {0x1.7b65dp-5f, 0x1.611772p-2f, 0x1.df2ca4p-2f, 0x1.0f7068p-1f, 0x1.1fdf0ep-1f, 0x1.28608p-1f,
-       0x1.2c252p-1f, -0x1.601fep-3f},
+      {0x1.de608cp-11f, 0x1.c80a66p-14f, 0x1.15229cp-17f, 0x1.f69f52p-22f, 0x1.81550ep-26f,
+       0x1.44ed4ap-30f, -0x1.049198p-8f, 0x1.41a37p-8f},
+      {-0x1.815d04p-9f, -0x1.be105cp-12f, -0x1.4ec17p-15f, -0x1.96e73ep-19f, -0x1.a2b792p-23f,
+       -0x1.e611cp-27f, 0x1.7b1502p-7f, -0x1.036df8p-6f},
+      {0x1.1dba52p-7f, 0x1.8d883p-10f, 0x1.65d7a2p-13f, 0x1.23e76ap-16f, 0x1.8a182cp-20f,
+       0x1.41415p-23f, -0x1.f52a38p-6f, 0x1.5b18eap-5f},
+      {-0x1.9a185ep-6f, -0x1.55793ap-8f, -0x1.8a57c6p-11f, -0x1.aa24c4p-14f, -0x1.8e1506p-17f,
+       -0x1.bb3ad2p-20f, 0x1.369012p-4f, -0x1.ac66b8p-4f},
+      {0x1.0ac9b6p-4f, 0x1.0da3a4p-6f, 0x1.95cd68p-9f, 0x1.25e9cap-11f, 0x1.800e44p-14f,
+       0x1.24c3ecp-16f, -0x1.5eaf28p-3f, 0x1.da583p-3f},
+      {-0x1.30999ep-3f, -0x1.7c0772p-5f, -0x1.7a2ed6p-7f, -0x1.74631ap-9f, -0x1.565f86p-11f,
+       -0x1.67e048p-13f, 0x1.60e4c8p-2f, -0x1.c5ef44p-2f},
+      {0x1.1e53f8p-2f, 0x1.c26f46p-4f, 0x1.2e96c4p-5f, 0x1.9b0f7ap-7f, 0x1.0c6e2ap-8f,
+       0x1.86fbbep-10f, -0x1.3195b6p-1f, 0x1.5dfbeap-1f},
+      {0x1.e43eb8p-3f, 0x1.a647e8p-2f, 0x1.055694p-1f, 0x1.1c35dap-1f, 0x1.274656p-1f,
+       0x1.2c159ep-1f, -0x1.55826ap-3f, -0x1.a32ebcp-4f},
   };
   Code c;
-  const auto t = c.t(0), z = c.t(1), r = c.t(2), h = c.t(3), part = c.t(4), e = c.t(5),
-             least = c.t(6);
-  const auto square = z, n = z, power = h;
-  c.add(LaneOp::kAnd, z, c.x, c.bits(0x7fffffff));
-  c.add(LaneOp::kCopy, t, c.number(kLimit));
-  c.add(LaneOp::kLess, t, t, z);
-  c.add(LaneOp::kMul, square, t, t);
-  c.add(LaneOp::kAdd, part, square, c.number(1.75f));
-  c.shift(LaneOp::kShiftRight, part, part, 23);
-  c.add(LaneOp::kCopy, power, c.number(kNearest));
-  c.add(LaneOp::kFmaInto, power, square, c.number(-0x1.715476p-1f));
-  c.add(LaneOp::kSub, n, power, c.number(kNearest));
-  c.shift(LaneOp::kShiftLeft, power, power, 23);
-  c.add(LaneOp::kMul, r, n, c.number(-kTwice));  // exact
-  c.add(LaneOp::kNegatedFmaInto, r, t, t);
-  c.add(LaneOp::kNegatedFmaInto, r, n, c.number(kTwiceRest));
+  const auto t = c.t(0), found = c.t(1), part = c.t(2), z = c.t(3), h = c.t(4);
+  const auto square = found, power = part, r = z;
+  c.add(LaneOp::kAnd, t, c.x, c.bits(0x7fffffff));
+  c.add(LaneOp::kLess, t, t, c.number(kLimit));  // of NaN, the limit
+  c.add(LaneOp::kAdd, part, t, c.number(1));
+  c.shift(LaneOp::kShiftRight, part, part, 22);
   c.look_up(z, part, std::bit_cast<std::array<u32, 8>>(kMiddle));
   c.add(LaneOp::kSub, z, t, z);
-  c.add(LaneOp::kLess, t, t, c.number(0.5f));
-  c.add(LaneOp::kMul, t, t, power);
-  c.add(LaneOp::kCopy, h, c.bits(0x80000000));
-  c.where(e, c.x, Relation::kLess, c.number(kDenormal));
-  c.add(LaneOp::kGreater, c.out, h, c.x);  // of NaN, that
-  c.add(LaneOp::kCopy, h, c.bits(0));
-  c.select(least, e, h, c.number(0x1p-126f));
-  c.add(LaneOp::kOr, c.out, c.out, least);
   c.look_up(h, part, std::bit_cast<std::array<u32, 8>>(kParts[0]));
   for (size_t i = 1; i < std::size(kParts); i++) {
-    c.look_up(e, part, std::bit_cast<std::array<u32, 8>>(kParts[i]));
-    c.add(LaneOp::kFma, h, z, e);
+    c.look_up(found, part, std::bit_cast<std::array<u32, 8>>(kParts[i]));
+    c.add(LaneOp::kFma, h, z, found);
   }
-  c.polynomial(
-      e, r,
-      {0x1.6a4b38p-16f, 0x1.12398ep-12f, 0x1.5558b2p-9f, 0x1.555492p-6f, 0x1.fffffcp-4f, 0.5f});
-  c.add(LaneOp::kMul, z, e, r);
-  c.add(LaneOp::kFma, e, r, h);
-  c.add(LaneOp::kFma, h, z, e);  // e + h + e h
-  c.add(LaneOp::kFma, h, t, t);
+  c.add(LaneOp::kMul, square, t, t);
+  c.add(LaneOp::kCopy, power, c.number(kNearestEighth));
+  c.add(LaneOp::kFmaInto, power, square, c.number(-kLog2e / 2));
+  c.add(LaneOp::kCopy, r, c.number(-kSteps * kNearestEighth));
+  c.add(LaneOp::kFmaInto, r, power, c.number(kSteps));
+  c.add(LaneOp::kFmaInto, r, t, t);
+  c.add(LaneOp::kNegatedFmaInto, r, square, c.number(kLess));
+  c.add(LaneOp::kLess, t, t, c.number(0.5f));
+  c.look_up(found, power, to_shift(kEighths, 25));
+  c.shift(LaneOp::kShiftLeft, power, power, 20);
+  c.add(LaneOp::kAddInteger, power, power, found);
+  c.add(LaneOp::kMul, power, power, t);
+  c.polynomial(found, r, {0x1.552afep-9f, -0x1.5558c4p-6f, 0x1.00060cp-3f, -0x1.000306p-1f});
+  c.add(LaneOp::kMul, r, found, r);  // e
+  c.add(LaneOp::kAdd, found, r, h);
+  c.add(LaneOp::kFma, h, r, found);  // e + h + e h
+  c.add(LaneOp::kFma, h, power, power);
+  const auto least = t, zero = r;
+  c.where(least, c.x, Relation::kLess, c.number(kDenormal));
+  c.add(LaneOp::kCopy, zero, c.bits(0x80000000));
+  c.add(LaneOp::kGreater, c.out, zero, c.x);  // of NaN, that
+  c.on(Needs::kMaskRegisters);
+  c.add(LaneOp::kOrWhere, c.out, c.out, c.number(kLeast));
+  c.on(Needs::kNoMaskRegisters);
+  c.add(LaneOp::kAnd, least, least, c.number(kLeast));
+  c.add(LaneOp::kOr, c.out, c.out, least);
+  c.on(Needs::kNothing);
   c.add(LaneOp::kNegatedFmaInto, c.out, h, c.number(0x1p-26f));
+  c.on(Needs::kMaskRegisters);
+  c.add(LaneOp::kSubIntegerWhere, c.out, c.out, c.number(kLeast));
+  c.on(Needs::kNoMaskRegisters);
   c.add(LaneOp::kSubInteger, c.out, c.out, least);
+  c.on(Needs::kNothing);
   return c.recipe();
 }
 

@@ -47,6 +47,9 @@ enum class LaneOp : u8 {
   kMost,   // the greater of a and b, of zeros +0, where neither is NaN; so kLeast, of zeros -0
   kLeast,
   kNoLonger,  // to = a, or where |a| > b or a is NaN, b with any sign
+  kOrWhere,   // to = a | b where the mask is set, else a; so kSubIntegerWhere
+  kSubIntegerWhere,
+  kJoin,  // to = a, and the bits of `to` that b has
 };
 /// Of what targets an instruction is a part of its recipe. Others have other instructions there,
 /// with the same results.
@@ -85,7 +88,7 @@ struct LaneInstruction {
 /// it is written when no input is read any more. At most one mask is read later; it has a temporary
 /// to lie in where there are no mask registers.
 struct Recipe {
-  static constexpr int kMost = 80, kMostTables = 9;
+  static constexpr int kMost = 80, kMostTables = 10;
   std::array<LaneInstruction, kMost> code{};
   std::array<u64, kMost> constant{};                    // bits
   std::array<std::array<u32, 8>, kMostTables> table{};  // of kLookUp

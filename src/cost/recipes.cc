@@ -8,6 +8,7 @@
 #include "cost/exponentials.hh"
 #include "cost/gelus.hh"
 #include "cost/recipe_code.hh"
+#include "cost/tangent.hh"
 
 namespace morello {
 namespace {
@@ -147,36 +148,6 @@ constexpr Recipe silu_recipe() {
   return c.recipe();
 }
 
-/// With d = e^2|x| - 1, small where x is: d / (d + 2). What d + 2 and the quotient lost when they
-/// were rounded is made good by a step of Newton.
-constexpr Recipe tanh_recipe() {
-  Code c;
-  const auto v = c.t(0), p = c.t(1), power = c.t(2), square = c.t(3);
-  magnitude(c, v, c.x, p, 10);
-  power_of_two(c, p, power, v, 2 * kLog2e);
-  subtract_ln2(c, v, p, 0.5f);
-  c.polynomial(p, v,
-               {0x1.6b71c2p-4f, 0x1.1227cap-2f, 0x1.555718p-1f, 0x1.5554bp+0f, 0x1.fffffep+0f});
-  c.add(LaneOp::kMul, square, v, v);
-  c.add(LaneOp::kAdd, v, v, v);
-  c.add(LaneOp::kFma, p, square, v);
-  c.add(LaneOp::kSub, v, power, c.number(1));
-  c.add(LaneOp::kFma, p, power, v);
-  c.add(LaneOp::kAdd, v, p, c.number(2));
-  c.add(LaneOp::kDiv, v, p, v);
-  c.add(LaneOp::kCopy, square, c.number(0.5f));
-  c.add(LaneOp::kNegatedFma, square, v, c.number(0.5f));  // 1 / (d + 2)
-  c.add(LaneOp::kCopy, power, p);
-  c.add(LaneOp::kNegatedFmaInto, power, v, p);
-  c.add(LaneOp::kNegatedFmaInto, power, v, c.number(2));  // d - v * (d + 2)
-  c.add(LaneOp::kFmaInto, v, power, square);
-  c.add(LaneOp::kCopy, square, c.number(1));
-  c.add(LaneOp::kLess, v, square, v);  // 1 / (d + 2) is not right next to 1
-  c.add(LaneOp::kAnd, p, c.x, c.bits(kSign));
-  c.add(LaneOp::kOr, c.out, p, v);
-  return c.recipe();
-}
-
 /// 1 - e^v, v being x times a polynomial, so that little is lost where x is small. From 3.92 on it
 /// is 1.
 constexpr Recipe erf_recipe() {
@@ -196,8 +167,7 @@ constexpr Recipe erf_recipe() {
   c.add(LaneOp::kCopy, v, c.number(1));
   c.add(LaneOp::kSub, v, v, power);
   c.add(LaneOp::kNegatedFma, p, power, v);
-  c.add(LaneOp::kAnd, v, c.x, c.bits(kSign));
-  c.add(LaneOp::kOr, c.out, p, v);
+  c.sign_of(c.out, p, c.x, v);
   return c.recipe();
 }
 

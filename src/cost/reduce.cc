@@ -42,7 +42,7 @@ bool rows_applies(const Spec& spec, const Target&) {
   if (in.level == Level::kRegister || !plain(in)) return false;
   if (std::popcount(spec.reduced()) == 2) return shared_rows(spec) || combines_windows(spec);
   if (std::popcount(spec.reduced()) != 1 || spec.rank > 3) return false;
-  return unit_dim(out) != kNoDim && (unit_dim(in) == unit_dim(out) || reads_every_second(spec));
+  return unit_dim(out) != kNoDim && (unit_dim(in) == unit_dim(out) || elements_apart(spec) != 0);
 }
 
 u32 rows_registers(const Spec& spec, const Target& t) {
@@ -50,7 +50,8 @@ u32 rows_registers(const Spec& spec, const Target& t) {
   const bool odd = !t.has_masks && spec.size[unit_dim(spec.out())] % lanes != 0;
   const u32 combining = temporaries(spec) + odd + rows_widen_by_order(spec, t);
   if (const auto shared = shared_rows(spec)) return combining + 2u + spec.size[shared->rows];
-  return combining + (reads_every_second(spec) ? kSecondRegisters : 2u);
+  const u32 apart = elements_apart(spec);
+  return combining + (apart != 0 ? apart_registers(apart) : 2u);
 }
 
 i64 shared_rows_cost(const Spec& spec, const SharedRows& shared, const Target& t) {
@@ -75,9 +76,11 @@ i64 rows_cost(const Spec& spec, const Target& t) {
   i64 ops = stage_units(spec, 0, t);
   if (combines_windows(spec) && temporaries(spec) > 0) ops = ceil_div(static_cast<u64>(3 * ops), 4);
   i64 step = ops + conversion_units(spec, t);
-  if (reads_every_second(spec)) {  // all of them in one step, of which the last is a shuffle
+  if (const u32 apart = elements_apart(spec)) {  // all of them in one step
     const i64 shuffle = t.prices.op[static_cast<size_t>(OpClass::kSimple)];
-    step = saturating_add(saturating_mul(depth, step + shuffle), shuffle);
+    // Of every second one the last is another shuffle; every third one is of three vectors.
+    step = apart == 2 ? saturating_add(saturating_mul(depth, step + shuffle), shuffle)
+                      : saturating_mul(depth, step + 3 * shuffle);
     depth = 1;
   }
   step = std::max(saturating_mul(static_cast<u64>(vecs), step), latency);
@@ -173,7 +176,7 @@ bool can_start(const Spec& spec) {
   return (head.op == Op::kMax || head.op == Op::kMin) && head.dtype == Dtype::kF32 &&
          (shared_rows(spec) || combines_windows(spec) ||
           (std::popcount(spec.reduced()) == 1 && unit_dim(input_of(spec)) != unit_dim(spec.out()) &&
-           reads_every_second(spec)));
+           elements_apart(spec) != 0));
 }
 
 bool rows_widen_by_order(const Spec& spec, const Target& t) {
@@ -181,20 +184,21 @@ bool rows_widen_by_order(const Spec& spec, const Target& t) {
          widens_by_order(input_of(spec).dtype, head_of(spec).dtype, t);
 }
 
-bool reads_every_second(const Spec& spec) {
+u32 elements_apart(const Spec& spec) {
   constexpr u32 kMostInRow = 8;  // all of them are straight code
   const Operand& in = input_of(spec);
   const u8 v = unit_dim(spec.out()), r = static_cast<u8>(std::countr_zero(spec.reduced()));
   if (v == kNoDim || unit_dim(in) != r || spec.size[r] > kMostInRow || !has_dim(in.dims, v))
-    return false;
+    return 0;
   for (int w = 0; w < kMaxWindows; w++) {
     const Window& x = spec.window[w];
     if (!in.has_window(w) || (x.outer != r && x.inner != r && x.outer != v && x.inner != v))
       continue;
-    return x.outer == r && x.inner == v && x.step == 1 && x.dilation == 2;
+    return x.outer == r && x.inner == v && x.step == 1 && x.dilation == 2 ? 2 : 0;
   }
   const int count = in.layout.count();
-  return count >= 2 && in.contig >= 2 && in.layout.dim[count - 2] == v && spec.size[r] == 2;
+  if (count < 2 || in.contig < 2 || in.layout.dim[count - 2] != v) return 0;
+  return spec.size[r] == 2 || spec.size[r] == 3 ? spec.size[r] : 0;
 }
 
 std::optional<SharedRows> shared_rows(const Spec& spec) {

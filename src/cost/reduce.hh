@@ -14,14 +14,17 @@ namespace morello {
 /// not beside what combines by several instructions: tiles are worth more.
 bool rows_widen_by_order(const Spec& spec, const Target& target);
 
-/// Along the vectors of the output the input moves by two elements, and along the reduced dimension
-/// by one: pools that halve a row. Vectors are made of every second element of two then.
+/// Along the vectors of the output the input moves by two or three elements, by how many is
+/// returned, and along the reduced dimension by one: pools that halve a row, or leave a third of
+/// it. Vectors are made of every second element of two then, or of every third one of three. 0: it
+/// does not.
 /// REQUIRES: a reduction of one dimension.
-bool reads_every_second(const Spec& spec);
+u32 elements_apart(const Spec& spec);
 
-/// Registers of that besides the result's and those of the operation: two vectors as they are read,
-/// two of every second element, and where halves of 512 bits go.
-inline constexpr u32 kSecondRegisters = 5;
+/// Registers of that besides the result's and those of the operation. Of every second: two vectors
+/// as they are read, two of every second element, and where halves of 512 bits go. Of every third:
+/// three vectors, two of every third element, and what one of these is made of.
+inline u32 apart_registers(u32 apart) { return apart == 2 ? 5 : 6; }
 
 /// A reduction over windows that overlap: each row is combined once, whatever windows have it.
 struct SharedRows {

@@ -84,7 +84,8 @@ i64 Bounds::reduction(const Spec& spec, const Stage& stage, DimMask dims, u64 po
   const Form form{rates_.vector_op(stage), rates_.scalar_op(stage), true, true};
   u64 results = 0;
   i64 turned = 0;
-  if (std::popcount(stage.reduce) == 1 && points_of(spec, stage.reduce) > 2)
+  // Of two or three neighbours vectors are made as they are read (elements_apart()).
+  if (std::popcount(stage.reduce) == 1 && points_of(spec, stage.reduce) > 3)
     turned = units_of_turning(spec, stage.in[0], dims, stage.reduce, rates_);
   if (turned != 0) results = points_of(spec, static_cast<DimMask>(dims & ~stage.reduce));
   return rates_.reduced(form, results, points, moved_lanes(spec, target_), turned, alone);

@@ -354,12 +354,12 @@ TEST_SUITE("codegen") {
                                             {stage_of_op(op, 0, kNoRef, 0b100)}, access, n),
                                  MicrokernelId::kReduceRows, start);
             }
-            if (m == 2 && n > 1 && n <= 33) {  // every second element
-              check_in_registers(problem_of({n, 2}, {{{0, 1}}, {{0}}},
+            if ((m == 2 || m == 3) && n > 1 && n <= 33) {  // every second or third element
+              check_in_registers(problem_of({n, m}, {{{0, 1}}, {{0}}},
                                             {stage_of_op(op, 0, kNoRef, 0b10)}, access, n),
                                  MicrokernelId::kReduceRows, start);
               if (n <= 17)
-                check_in_registers(problem_of({2, n, 2}, {{{0, 1, 2}}, {{0, 1}}},
+                check_in_registers(problem_of({2, n, m}, {{{0, 1, 2}}, {{0, 1}}},
                                               {stage_of_op(op, 0, kNoRef, 0b100)}, access, n),
                                    MicrokernelId::kReduceRows, start);
             }

@@ -330,6 +330,13 @@ TEST_CASE("pools whose windows step by two, of any width") {
   check_pools({9, 16, 19, 24, 33, 47}, 19, "[1,2,6,W]", {"window=2,9 stride=2"});
 }
 
+TEST_CASE("pools whose windows step by three, of any width") {
+  check_pools({5, 6, 9, 16, 20, 24, 33, 50, 100}, 50, "[1,2,6,W]", {"window=3 stride=3"});
+  check_pools(
+      {10, 35, 47}, 19, "[1,2,6,W]",
+      {"window=2,3 stride=2,3 padding=0,1", "window=3,2 stride=3", "window=3 stride=3 padding=1"});
+}
+
 /// Rows that several windows have are combined once.
 TEST_CASE("pools whose windows overlap, of any width") {
   for (std::string_view shape : {"[1,2,13,W]", "[1,13,9,W] nhwc"})

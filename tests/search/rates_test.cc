@@ -173,8 +173,8 @@ std::string dishonest(const Spec& leaf, const Target& t, Microkernels kernels, s
     if (rate.fastest && v == kNoDim && leaf.rank > 0) what = "has no fastest dimension";
     for (int o = 0; o < leaf.operand_count; o++) {
       const Operand& x = leaf.operand[o];
-      const bool neighbours =  // two of them are reduced
-          duty_of(leaf) == Duty::kReduce && leaf.size[std::countr_zero(leaf.reduced())] == 2;
+      const bool neighbours =  // two or three of them are reduced
+          duty_of(leaf) == Duty::kReduce && leaf.size[std::countr_zero(leaf.reduced())] <= 3;
       if (rate.along && v != kNoDim && has_dim(x.dims, v) && lane_dim(x) != v && !neighbours)
         what = "runs along another dimension";
       if (rate.along_reduced && x.access == Access::kIn && !has_dim(leaf.reduced(), unit_dim(x)))

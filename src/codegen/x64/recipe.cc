@@ -235,6 +235,12 @@ class RecipeEmitter {
         return as_.vrangeps(to, a, b, 4);
       case LaneOp::kNoLonger:
         return as_.vrangeps(to, a, b, 2);
+      case LaneOp::kOrWhere:
+        return as_.vorps(to | mask(), a, b);
+      case LaneOp::kSubIntegerWhere:
+        return as_.vpsubd(to | mask(), a, b);
+      case LaneOp::kJoin:
+        return as_.vpternlogd(to, a, b, 0xec);  // (to & b) | a
       default:
         throw Xbyak::Error(Xbyak::ERR_INTERNAL);
     }
