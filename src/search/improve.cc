@@ -39,7 +39,12 @@ bool Improvement::trace(const Spec& spec, const Limits& limits) {
   Walk<u32>::Known seen;
   const auto finish = [this](const Pair& pair, const Action& action, const Derivation& d,
                              const std::array<u32, kMaxChildren>& child) {
-    Step step{pair, action, d.own, d.own, 0, static_cast<size_t>(d.count), child, {}};
+    Step step;
+    step.pair = pair;
+    step.action = action;
+    step.cost = step.own = d.own;
+    step.count = static_cast<size_t>(d.count);
+    step.child = child;
     for (size_t i = 0; i < step.count; i++) {
       step.times[i] = d.child[i].times;
       step.cost = saturating_add(step.cost, saturating_mul(step.times[i], program_[child[i]].cost));
@@ -163,17 +168,34 @@ i64 Improvement::target_of(const Step& step) const {
   return step.cost - std::max(i64{1}, static_cast<i64>(least / step.runs));
 }
 
+/// Sets `order_` to the steps that may become cheaper: those first by which bounds rise most, for
+/// what is lost is most likely lost there. Those that get much work, from the root down.
+void Improvement::sort_steps(bool from_root) {
+  order_.clear();
+  for (u32 s = 0; s < program_.size(); s++) {
+    Step& step = program_[s];
+    step.bound = problem_.lower_bound(step.pair.spec, step.pair.limits);
+    i64 bound = step.own;  // after the decision
+    for (size_t i = 0; i < step.count; i++)
+      bound = saturating_add(bound, saturating_mul(step.times[i], program_[step.child[i]].bound));
+    step.rise = step.runs * static_cast<double>(bound - step.bound);
+    if (step.bound < target_of(step)) order_.push_back(s);
+  }
+  std::stable_sort(order_.begin(), order_.end(), [&](u32 x, u32 y) {
+    return from_root ? x > y : program_[x].rise > program_[y].rise;
+  });
+}
+
 /// Improves one decision. False if there is none left, at so much work for each.
 bool Improvement::improve_one(u64 most) {
-  for (size_t i = program_.size(); i-- > 0 && !search_.stopped();) {
-    const Step& step = program_[i];
-    const i64 target = target_of(step);
-    if (step.count == 0 || problem_.lower_bound(step.pair.spec, step.pair.limits) >= target)
-      continue;
+  sort_steps(/*from_root=*/most == *std::rbegin(kMostForOne));
+  for (const u32 s : order_) {
+    if (search_.stopped()) return false;
+    const Step& step = program_[s];
     u64* tried = tried_.find(step.pair);
     if (tried && *tried >= most) continue;
     (tried ? *tried : tried_.add(step.pair, 0)) = most;
-    if (improve(step, target, most)) return true;
+    if (improve(step, target_of(step), most)) return true;
   }
   return false;
 }

@@ -53,8 +53,9 @@ class Improvement {
   struct Step {
     Pair pair;
     Action action;
-    i64 cost = 0, own = 0;
+    i64 cost = 0, own = 0, bound = 0;
     double runs = 0;  // of the pair, in one of the program
+    double rise = 0;  // of the program's bound, by the decision
     size_t count = 0;
     std::array<u32, kMaxChildren> child{};
     std::array<u64, kMaxChildren> times{};
@@ -69,6 +70,7 @@ class Improvement {
   };
 
   bool trace(const Spec& spec, const Limits& limits);
+  void sort_steps(bool from_root);
   bool improve_one(u64 most);
   bool solve_parts();
   bool solve_part(Step& step, bool* solved);
@@ -89,6 +91,7 @@ class Improvement {
   Subtrees* subtrees_ = nullptr;    // once it has them
   InsertionMap<Pair, bool> hard_;   // what they did not solve
   std::vector<Step> program_;       // children first
+  std::vector<u32> order_;          // in which they are improved
   ActionList list_;
   std::vector<Candidate> heap_;
   Derivation derivation_;
