@@ -107,17 +107,21 @@ class Gathering {
     room_ = lines_ / (operand == spec.out_index() ? 4 : 3);
   }
 
-  /// What brings it there, of `list`; where it takes too much of L2, tiles of the whole space, of
-  /// reduced dimensions too, for which sums are apart from steps, and added to.
+  /// What brings it there, of `list`; where it takes too much of L2, tiles of the whole space;
+  /// where none makes room, sums come apart from steps, and are added to, for tiles of reduced
+  /// dimensions.
   void list(const ActionList& list, ActionList& out) {
     for (const Action& a : list)
       if (moves(a)) out.add(a);
     if (out.size() != 0) return;
     list_actions(spec_, limits_, whole_, all_);
-    if (spec_.out().access == Access::kOut && (spec_.operand[operand_].dims & spec_.reduced()) != 0)
-      for (const Action& a : all_)
-        if (a.kind == ActionKind::kBufferize || a.kind == ActionKind::kAccumulate) out.add(a);
-    if (out.size() == 0) list_tiles(out);
+    if (list_tiles(out) || spec_.out().access != Access::kOut ||
+        (spec_.operand[operand_].dims & spec_.reduced()) == 0)
+      return;
+    ActionList cuts;
+    for (const Action& a : all_)
+      if (a.kind == ActionKind::kBufferize || a.kind == ActionKind::kAccumulate) cuts.add(a);
+    if (cuts.size() != 0) std::swap(out, cuts);
   }
 
  private:
@@ -133,8 +137,8 @@ class Gathering {
 
   /// Of results of two dimensions that are both too long, one tile of the longer one, so that what
   /// is brought is a square. Else for each dimension the largest tile that makes room, or if there
-  /// is none, the smallest.
-  void list_tiles(ActionList& out) {
+  /// is none, the smallest. False: there is none.
+  bool list_tiles(ActionList& out) {
     const Operand& x = spec_.operand[operand_];
     std::array<u8, kMaxDims> dims{};
     int sides = 0;
@@ -147,9 +151,11 @@ class Gathering {
       const double part =
           static_cast<double>(room_) / static_cast<double>(resident_lines(spec_, x, Level::kL2));
       const double side = std::sqrt(static_cast<double>(area) * part);
-      if (spec_.size[dims[0]] > 1.5 * side && add_square(dims[1], side, out)) return;
+      if (spec_.size[dims[0]] > 1.5 * side && add_square(dims[1], side, out)) return true;
     }
-    for (int i = 0; i < sides; i++) add_largest(dims[static_cast<size_t>(i)], out);
+    bool fits = false;
+    for (int i = 0; i < sides; i++) fits = add_largest(dims[static_cast<size_t>(i)], out) || fits;
+    return fits;
   }
 
   bool is_tile(const Action& a, u8 dim) const {
@@ -167,7 +173,7 @@ class Gathering {
     return near.size != 0;
   }
 
-  void add_largest(u8 dim, ActionList& out) {
+  bool add_largest(u8 dim, ActionList& out) {
     Action largest, smallest;
     for (const Action& a : all_) {
       if (!is_tile(a, dim) || !preview(spec_, limits_, a, whole_, d_)) continue;
@@ -178,6 +184,7 @@ class Gathering {
         largest = a;
     }
     if (smallest.size != 0) out.add(largest.size != 0 ? largest : smallest);
+    return largest.size != 0;
   }
 
   const Spec& spec_;

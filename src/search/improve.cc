@@ -168,42 +168,56 @@ i64 Improvement::target_of(const Step& step) const {
   return step.cost - std::max(i64{1}, static_cast<i64>(least / step.runs));
 }
 
-/// Sets `order_` to the steps that may become cheaper: those first by which bounds rise most, for
-/// what is lost is most likely lost there. Those that get much work, from the root down.
-void Improvement::sort_steps(bool from_root) {
-  order_.clear();
-  for (u32 s = 0; s < program_.size(); s++) {
-    Step& step = program_[s];
+/// The program's steps, with how much each makes the bound rise: what is lost is most likely lost
+/// there.
+void Improvement::find_rises() {
+  for (Step& step : program_) {
     step.bound = problem_.lower_bound(step.pair.spec, step.pair.limits);
     i64 bound = step.own;  // after the decision
     for (size_t i = 0; i < step.count; i++)
       bound = saturating_add(bound, saturating_mul(step.times[i], program_[step.child[i]].bound));
     step.rise = step.runs * static_cast<double>(bound - step.bound);
-    if (step.bound < target_of(step)) order_.push_back(s);
   }
-  std::stable_sort(order_.begin(), order_.end(), [&](u32 x, u32 y) {
-    return from_root ? x > y : program_[x].rise > program_[y].rise;
-  });
 }
 
-/// Improves one decision. False if there is none left, at so much work for each.
-bool Improvement::improve_one(u64 most) {
-  sort_steps(/*from_root=*/most == *std::rbegin(kMostForOne));
-  for (const u32 s : order_) {
-    if (search_.stopped()) return false;
-    const Step& step = program_[s];
-    u64* tried = tried_.find(step.pair);
-    if (tried && *tried >= most) continue;
-    (tried ? *tried : tried_.add(step.pair, 0)) = most;
-    if (improve(step, target_of(step), most)) return true;
+/// How much work a step gets when it is tried next; 0: it is not.
+u64 Improvement::next_work(const Step& step) {
+  if (step.bound >= target_of(step)) return 0;
+  const u64* tried = tried_.find(step.pair);
+  for (const u64 most : kMostForOne)
+    if (!tried || *tried < most) return most;
+  return 0;
+}
+
+/// Improves one decision, of those that promise most for their work; of equal ones that which takes
+/// less, then the one nearer to the root. False if there is none left.
+bool Improvement::improve_one() {
+  find_rises();
+  while (!search_.stopped()) {
+    const Step* best = nullptr;
+    u64 most = 0;
+    double promise = 0;
+    for (size_t s = program_.size(); s-- > 0;) {
+      const Step& step = program_[s];
+      const u64 work = next_work(step);
+      if (work == 0) continue;
+      const double promised = step.rise / static_cast<double>(work);
+      if (best && (promised < promise || (promised == promise && work >= most))) continue;
+      best = &step;
+      most = work;
+      promise = promised;
+    }
+    if (!best) return false;
+    u64* tried = tried_.find(best->pair);
+    (tried ? *tried : tried_.add(best->pair, 0)) = most;
+    if (improve(*best, target_of(*best), most)) return true;
   }
   return false;
 }
 
 void Improvement::run(const Spec& spec, const Limits& limits) {
-  for (const u64 most : kMostForOne) do
-      if (!trace(spec, limits)) return;
-    while (improve_one(most) && !search_.stopped());
+  while (!search_.stopped() && trace(spec, limits) && improve_one()) {
+  }
 }
 
 /// True if the step is cheaper now. `solved`: nothing below it is.

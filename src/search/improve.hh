@@ -70,8 +70,9 @@ class Improvement {
   };
 
   bool trace(const Spec& spec, const Limits& limits);
-  void sort_steps(bool from_root);
-  bool improve_one(u64 most);
+  void find_rises();
+  u64 next_work(const Step& step);
+  bool improve_one();
   bool solve_parts();
   bool solve_part(Step& step, bool* solved);
   i64 target_of(const Step& step) const;
@@ -91,7 +92,6 @@ class Improvement {
   Subtrees* subtrees_ = nullptr;    // once it has them
   InsertionMap<Pair, bool> hard_;   // what they did not solve
   std::vector<Step> program_;       // children first
-  std::vector<u32> order_;          // in which they are improved
   ActionList list_;
   std::vector<Candidate> heap_;
   Derivation derivation_;
