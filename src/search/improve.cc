@@ -10,9 +10,9 @@ namespace {
 
 /// Of the program's cost, that a decision has to save at least.
 constexpr double kLeastSaved = 0.001;
-/// Work for one decision, in rounds: those that take much wait until all others were tried.
-constexpr u64 kMostForOne[] = {75 * kWorkOfExpansion, 300 * kWorkOfExpansion,
-                               1200 * kWorkOfExpansion};
+/// Work for one decision: this much, then, if it was not enough, all of it again.
+constexpr u64 kMostForOne[] = {150 * kWorkOfExpansion, 600 * kWorkOfExpansion,
+                               1500 * kWorkOfExpansion};
 /// Work for a part. What is above one that takes more takes more, too, so it is not tried.
 constexpr u64 kMostForPart = 3000 * kWorkOfExpansion;
 /// Of looking up an action's children.
