@@ -128,24 +128,48 @@ u32 streamed_panel(const Spec& spec, u8 rows) {
   return 0;
 }
 
-/// Of a matrix by rows that is multiplied by a vector: so many whole rows as prefetchers follow,
-/// and as half of L2 holds, come as one run. 0: it is none, not in memory, or
-/// any number of rows is followed.
-u32 rows_of_matrix(const Spec& spec, const Target& target) {
-  const u8 v = unit_dim(spec.out());
-  if (!contraction_of(spec) || v == kNoDim || spec.rank != 2) return 0;
-  for (Ref in : factors_of(spec)) {
-    if (!is_operand(in) || spec.operand[in].dims != spec.all_dims()) continue;
-    const Operand& x = spec.operand[in];
-    if (x.level != Level::kMemory || x.contig < 2 || unit_dim(x) != v) return 0;
-    const u64 row = u64{spec.size[v]} * size_of(x.dtype);
-    const u64 followed = static_cast<u64>(target.at(Level::kMemory).streams);
-    const u64 most = std::min(followed, target.at(Level::kL2).bytes / 2 / row);
-    const auto above = std::upper_bound(kLadder.begin(), kLadder.end(), most);
-    return above == kLadder.begin() ? 0 : *(above - 1);
-  }
-  return 0;
+/// Bytes of L2 that are left for an operand beside all others, which come before it.
+u64 room_beside(const Spec& spec, int operand, const Target& target) {
+  Limits limits = limits_of(target);
+  for (int o = 0; o < spec.operand_count; o++)
+    if (o != operand &&
+        !subtract(limits, Level::kL2, resident_lines(spec, spec.operand[o], Level::kL2)))
+      return 0;
+  return lines_of_code(limits.at(Level::kL2)) * kLineBytes;
 }
+
+/// Bytes of rows that prefetchers follow although they are parts of longer ones.
+constexpr u64 kLongRow = 8192;
+
+/// A matrix in memory, by rows, that is multiplied by a vector whose results are as long as these.
+struct MatrixOfRows {
+  MatrixOfRows(const Spec& spec, const Target& target) {
+    const u8 v = unit_dim(spec.out());
+    if (!contraction_of(spec) || v == kNoDim || spec.rank != 2) return;
+    for (Ref in : factors_of(spec)) {
+      if (!is_operand(in) || spec.operand[in].dims != spec.all_dims()) continue;
+      const Operand& x = spec.operand[in];
+      if (x.level != Level::kMemory || unit_dim(x) != v) return;
+      const u64 row = u64{spec.size[v]} * size_of(x.dtype);
+      if (x.contig < 2 && row < kLongRow) return;
+      const u64 followed = static_cast<u64>(target.at(Level::kMemory).streams);
+      const u64 held = std::min(target.at(Level::kL2).bytes / 2, room_beside(spec, in, target));
+      const auto above =
+          std::upper_bound(kLadder.begin(), kLadder.end(), std::min(followed, held / row));
+      if (above != kLadder.begin()) rows = *(above - 1);
+      if (followed * row > held)
+        columns = static_cast<u32>(
+            std::bit_floor(target.at(Level::kL1).bytes / 2 / size_of(spec.out().dtype)));
+      return;
+    }
+  }
+
+  /// So many whole rows as prefetchers follow, and as half of L2 holds beside the vectors, come as
+  /// one run. 0: it is no such matrix, or any number of rows is followed.
+  u32 rows = 0;
+  /// Where L2 holds fewer than are followed: so many columns as have their sums in half of L1.
+  u32 columns = 0;
+};
 
 }  // namespace
 
@@ -170,7 +194,7 @@ ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionCo
     reduces_more_ = std::popcount(reduced) > 1;
     reduced_tiles_ = w.reduced;
     if (packs) reduced_tiles_ = streamed_tiles(w, *context.target);
-    if (!of_whole) matrix_rows_ = rows_of_matrix(spec, *context.target);
+    if (!of_whole) matrix_rows_ = MatrixOfRows(spec, *context.target).rows;
     if (tile_rows_ != 0)
       reduced_tiles_ = w.tile_bytes / size_of(spec.operand[factors_of(spec)[0]].dtype);
     return;
@@ -184,6 +208,7 @@ ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionCo
   if (along_vectors_) {
     rows_ = rows_of(spec);
     if (packs) longest_ = true;
+    if (!of_whole) matrix_columns_ = MatrixOfRows(spec, *context.target).columns;
     least_vectors_ = w.least_vectors;
     most_vectors_ = w.most_vectors;
     keeps_lanes_ = has_few_in_lanes(spec, context);
@@ -217,7 +242,7 @@ bool ChainTiles::has(u32 size) const {
                           (along_vectors_ && size == kTileColumns * tile_rows_)))
     return true;
   if (along_vectors_) {
-    if (is_vector_tile(size)) return true;
+    if (is_vector_tile(size) || (size == matrix_columns_ && !in_l1_)) return true;
   } else if (size <= 16) {
     return is_row_tile(size);
   }
@@ -353,9 +378,9 @@ std::optional<Action> batch_loop(const Spec& spec, const ActionContext& context)
     return std::nullopt;
   for (u8 d = 0; d < spec.rank; d++) {
     if (spec.size[d] == 1 || !is_shared(spec, d)) continue;
-    bool fastest = false;
-    for (int o = 0; o < spec.operand_count; o++) fastest |= unit_dim(spec.operand[o]) == d;
-    if (!fastest && has_dim(parallel_dims(spec), d) && may_tile(spec, d, 1))
+    bool shares = false;
+    for (int o = 0; o < spec.operand_count; o++) shares |= shares_lines(spec, spec.operand[o], d);
+    if (!shares && has_dim(parallel_dims(spec), d) && may_tile(spec, d, 1))
       return Action{ActionKind::kTile, d, {}, {}, 1};
   }
   return std::nullopt;

@@ -36,6 +36,7 @@ class ChainTiles {
   u32 blocks_ = 0, reduced_tiles_ = 0, least_vectors_ = 1, most_vectors_ = 1;
   u32 tile_rows_ = 0;                // of tile registers that take the factors; 0: none
   u32 matrix_rows_ = 0;              // that come as one run where a vector is multiplied; 0: any
+  u32 matrix_columns_ = 0;           // for which sums fit L1 then; 0: all
   u64 rows_ = 1;                     // along vectors: of results besides
   u32 vectors_ = 1, most_rows_ = 1;  // else: of a row; of registers
 };

@@ -9,6 +9,18 @@
 
 namespace morello {
 
+bool shares_lines(const Spec& spec, const Operand& operand, u8 dim) {
+  if (operand.level != Level::kMemory) return unit_dim(operand) == dim;
+  const int count = operand.layout.count();
+  u64 run = size_of(operand.dtype);
+  for (int i = count - 1; i >= count - operand.contig && run < kLineBytes; i--) {
+    const u8 d = operand.layout.dim[i];
+    if (d == dim) return true;
+    run *= spec.size[d];
+  }
+  return false;
+}
+
 u64 resident_lines(const Spec& spec, const Operand& operand, Level cache) {
   // Cores remember where pages are, of about one for each 8 lines of a cache: 64 to 96 beside L1.
   // With factors in rows on more pages than that, products took up to 1.5 times as long as with

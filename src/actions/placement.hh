@@ -23,6 +23,10 @@ inline bool both_have(const Spec& spec, u8 dim) {
   return s && has_dim(dims_of(spec, s->in[0]), dim) && has_dim(dims_of(spec, s->in[1]), dim);
 }
 
+/// Do elements along a dimension share lines of the operand? In memory also those that are apart,
+/// but by less than a line: a loop over them reads each line again.
+bool shares_lines(const Spec& spec, const Operand& operand, u8 dim);
+
 /// Cache lines that a tile takes away from a cache when it stays there. Runs at a distance that is
 /// a multiple of a power of two fall into few sets: each then takes the lines up to the next one's.
 u64 resident_lines(const Spec& spec, const Operand& operand, Level cache);

@@ -2,6 +2,8 @@
 #include "compiler/build_kernel.hh"
 
 #include <chrono>
+#include <deque>
+#include <utility>
 
 #include "codegen/emit.hh"
 #include "codegen/plan.hh"
@@ -95,6 +97,7 @@ class Builder {
   std::optional<Error> add_program(const Lowered& lowered);
   void add_operands(const Statement& statement, const Lowered& lowered,
                     const std::vector<PackMove>& packs);
+  Result<const ImplTree*> solve_pack(const Spec& move);
   Result<Executable> make_pack(const Lowered& lowered, const PackMove& pack);
 
   const Target& target_;
@@ -104,6 +107,7 @@ class Builder {
   Plan* const piece_;
   Kernel kernel_;
   BuildReport report_;
+  std::deque<std::pair<Spec, ImplTree>> packs_;  // moves so far
 };
 
 Result<Plan> Builder::plan(const ImplTree& tree, const Views& views) {
@@ -136,6 +140,21 @@ std::optional<Error> Builder::add_program(const Lowered& lowered) {
   return std::nullopt;
 }
 
+/// Weights of a graph are often of one shape: their packs are one program, and found once. What
+/// runs once, beside kernels that run often, is worth no effort.
+Result<const ImplTree*> Builder::solve_pack(const Spec& move) {
+  for (const auto& [spec, tree] : packs_)
+    if (spec == move) return &tree;
+  SearchOptions options = options_;
+  options.progress = nullptr;  // which is about the kernel's own program
+  if (options.effort != kExactEffort) options.effort = kLeastEffort;
+  SolveStats stats;
+  Result<ImplTree> tree = solve(move, target_, options, table_, stats);
+  accumulate(report_.solving, stats);
+  if (!tree) return std::move(tree.error());
+  return &packs_.emplace_back(move, std::move(*tree)).second;
+}
+
 /// The program that copies an operand from row-major to where the kernel expects it: a move like
 /// any other, found in the same way.
 Result<Executable> Builder::make_pack(const Lowered& lowered, const PackMove& pack) {
@@ -145,13 +164,9 @@ Result<Executable> Builder::make_pack(const Lowered& lowered, const PackMove& pa
   views[1] = dense_view(pack.spec, pack.spec.out());
   Spec move = pack.spec;
   set_runs(move, views[0]);
-  SearchOptions options = options_;
-  options.progress = nullptr;  // which is about the kernel's own program
-  SolveStats stats;
-  const Result<ImplTree> tree = solve(move, target_, options, table_, stats);
-  accumulate(report_.solving, stats);
+  const Result<const ImplTree*> tree = solve_pack(move);
   if (!tree) return tree.error();
-  const Result<Plan> made = plan(*tree, views);
+  const Result<Plan> made = plan(**tree, views);
   return made ? compile(*made) : made.error();
 }
 

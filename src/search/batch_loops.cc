@@ -53,7 +53,7 @@ bool packs_batch(const Spec& spec, const Action& action) {
 u64 parted_by(const Spec& spec, u8 dim) {
   u64 parted = 0;
   for (int o = 0; o < spec.operand_count; o++)
-    if (unit_dim(spec.operand[o]) == dim)
+    if (shares_lines(spec, spec.operand[o], dim))
       parted += elements(spec, spec.operand[o]) << (o == spec.out_index() ? 1 : 0);
   return parted;
 }
@@ -90,7 +90,7 @@ int parted_operand(const Spec& spec, u8 dim) {
   int parted = -1;
   for (int o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];
-    if (x.level != Level::kMemory || unit_dim(x) != dim) continue;
+    if (x.level != Level::kMemory || !shares_lines(spec, x, dim)) continue;
     if (parted < 0 || elements(spec, x) > elements(spec, spec.operand[parted])) parted = o;
   }
   return parted;
@@ -107,11 +107,21 @@ class Gathering {
     room_ = lines_ / (operand == spec.out_index() ? 4 : 3);
   }
 
-  /// What brings it there, of `list`; where it takes too much of L2, tiles of the whole space.
+  /// What brings it there, of `list`; where it takes too much of L2, tiles of the whole space;
+  /// where none makes room, sums come apart from steps, and are added to, for tiles of reduced
+  /// dimensions.
   void list(const ActionList& list, ActionList& out) {
     for (const Action& a : list)
       if (moves(a)) out.add(a);
-    if (out.size() == 0) list_tiles(out);
+    if (out.size() != 0) return;
+    list_actions(spec_, limits_, whole_, all_);
+    if (list_tiles(out) || spec_.out().access != Access::kOut ||
+        (spec_.operand[operand_].dims & spec_.reduced()) == 0)
+      return;
+    ActionList cuts;
+    for (const Action& a : all_)
+      if (a.kind == ActionKind::kBufferize || a.kind == ActionKind::kAccumulate) cuts.add(a);
+    if (cuts.size() != 0) std::swap(out, cuts);
   }
 
  private:
@@ -127,34 +137,35 @@ class Gathering {
 
   /// Of results of two dimensions that are both too long, one tile of the longer one, so that what
   /// is brought is a square. Else for each dimension the largest tile that makes room, or if there
-  /// is none, the smallest.
-  void list_tiles(ActionList& out) {
+  /// is none, the smallest. False: there is none.
+  bool list_tiles(ActionList& out) {
     const Operand& x = spec_.operand[operand_];
-    ActionList all;
-    list_actions(spec_, limits_, whole_, all);
     std::array<u8, kMaxDims> dims{};
     int sides = 0;
     for (u8 d = 0; d < spec_.rank; d++)
-      if (has_dim(x.dims, d) && !both_have(spec_, d)) dims[static_cast<size_t>(sides++)] = d;
+      if (has_dim(x.dims, d) && (!both_have(spec_, d) || has_dim(spec_.reduced(), d)))
+        dims[static_cast<size_t>(sides++)] = d;
     if (sides == 2 && operand_ == spec_.out_index()) {
       if (spec_.size[dims[0]] > spec_.size[dims[1]]) std::swap(dims[0], dims[1]);
       const u64 area = u64{spec_.size[dims[0]]} * spec_.size[dims[1]];
       const double part =
           static_cast<double>(room_) / static_cast<double>(resident_lines(spec_, x, Level::kL2));
       const double side = std::sqrt(static_cast<double>(area) * part);
-      if (spec_.size[dims[0]] > 1.5 * side && add_square(all, dims[1], side, out)) return;
+      if (spec_.size[dims[0]] > 1.5 * side && add_square(dims[1], side, out)) return true;
     }
-    for (int i = 0; i < sides; i++) add_largest(all, dims[static_cast<size_t>(i)], out);
+    bool fits = false;
+    for (int i = 0; i < sides; i++) fits = add_largest(dims[static_cast<size_t>(i)], out) || fits;
+    return fits;
   }
 
   bool is_tile(const Action& a, u8 dim) const {
     return a.kind == ActionKind::kTile && a.arg == dim && a.size >= kLeastTile && a.size % 4 == 0;
   }
 
-  bool add_square(const ActionList& all, u8 dim, double side, ActionList& out) {
+  bool add_square(u8 dim, double side, ActionList& out) {
     constexpr u32 kStep = 16;
     Action near;
-    for (const Action& a : all)
+    for (const Action& a : all_)
       if (is_tile(a, dim) && a.size >= side && a.size % kStep == 0 &&
           (near.size == 0 || a.size < near.size) && preview(spec_, limits_, a, whole_, d_))
         near = a;
@@ -162,9 +173,9 @@ class Gathering {
     return near.size != 0;
   }
 
-  void add_largest(const ActionList& all, u8 dim, ActionList& out) {
+  bool add_largest(u8 dim, ActionList& out) {
     Action largest, smallest;
-    for (const Action& a : all) {
+    for (const Action& a : all_) {
       if (!is_tile(a, dim) || !preview(spec_, limits_, a, whole_, d_)) continue;
       if (smallest.size == 0 || a.size < smallest.size) smallest = a;
       const Spec& part = d_.child[0].spec;
@@ -173,6 +184,7 @@ class Gathering {
         largest = a;
     }
     if (smallest.size != 0) out.add(largest.size != 0 ? largest : smallest);
+    return largest.size != 0;
   }
 
   const Spec& spec_;
@@ -180,6 +192,7 @@ class Gathering {
   const ActionContext& whole_;
   Limits limits_;
   u64 lines_ = 0, room_ = 0;  // of L2; for the operand
+  ActionList all_;            // of the whole space
   Derivation d_;
 };
 

@@ -10,9 +10,9 @@ namespace {
 
 /// Of the program's cost, that a decision has to save at least.
 constexpr double kLeastSaved = 0.001;
-/// Work for one decision, in rounds: those that take much wait until all others were tried.
-constexpr u64 kMostForOne[] = {75 * kWorkOfExpansion, 300 * kWorkOfExpansion,
-                               1200 * kWorkOfExpansion};
+/// Work for one decision: this much, then, if it was not enough, all of it again.
+constexpr u64 kMostForOne[] = {150 * kWorkOfExpansion, 600 * kWorkOfExpansion,
+                               1500 * kWorkOfExpansion};
 /// Work for a part. What is above one that takes more takes more, too, so it is not tried.
 constexpr u64 kMostForPart = 3000 * kWorkOfExpansion;
 /// Of looking up an action's children.
@@ -39,7 +39,12 @@ bool Improvement::trace(const Spec& spec, const Limits& limits) {
   Walk<u32>::Known seen;
   const auto finish = [this](const Pair& pair, const Action& action, const Derivation& d,
                              const std::array<u32, kMaxChildren>& child) {
-    Step step{pair, action, d.own, d.own, 0, static_cast<size_t>(d.count), child, {}};
+    Step step;
+    step.pair = pair;
+    step.action = action;
+    step.cost = step.own = d.own;
+    step.count = static_cast<size_t>(d.count);
+    step.child = child;
     for (size_t i = 0; i < step.count; i++) {
       step.times[i] = d.child[i].times;
       step.cost = saturating_add(step.cost, saturating_mul(step.times[i], program_[child[i]].cost));
@@ -163,25 +168,56 @@ i64 Improvement::target_of(const Step& step) const {
   return step.cost - std::max(i64{1}, static_cast<i64>(least / step.runs));
 }
 
-/// Improves one decision. False if there is none left, at so much work for each.
-bool Improvement::improve_one(u64 most) {
-  for (size_t i = program_.size(); i-- > 0 && !search_.stopped();) {
-    const Step& step = program_[i];
-    const i64 target = target_of(step);
-    if (step.count == 0 || problem_.lower_bound(step.pair.spec, step.pair.limits) >= target)
-      continue;
-    u64* tried = tried_.find(step.pair);
-    if (tried && *tried >= most) continue;
-    (tried ? *tried : tried_.add(step.pair, 0)) = most;
-    if (improve(step, target, most)) return true;
+/// The program's steps, with how much each makes the bound rise: what is lost is most likely lost
+/// there.
+void Improvement::find_rises() {
+  for (Step& step : program_) {
+    step.bound = problem_.lower_bound(step.pair.spec, step.pair.limits);
+    i64 bound = step.own;  // after the decision
+    for (size_t i = 0; i < step.count; i++)
+      bound = saturating_add(bound, saturating_mul(step.times[i], program_[step.child[i]].bound));
+    step.rise = step.runs * static_cast<double>(bound - step.bound);
+  }
+}
+
+/// How much work a step gets when it is tried next; 0: it is not.
+u64 Improvement::next_work(const Step& step) {
+  if (step.bound >= target_of(step)) return 0;
+  const u64* tried = tried_.find(step.pair);
+  for (const u64 most : kMostForOne)
+    if (!tried || *tried < most) return most;
+  return 0;
+}
+
+/// Improves one decision, of those that promise most for their work; of equal ones that which takes
+/// less, then the one nearer to the root. False if there is none left.
+bool Improvement::improve_one() {
+  find_rises();
+  while (!search_.stopped()) {
+    const Step* best = nullptr;
+    u64 most = 0;
+    double promise = 0;
+    for (size_t s = program_.size(); s-- > 0;) {
+      const Step& step = program_[s];
+      const u64 work = next_work(step);
+      if (work == 0) continue;
+      const double promised = step.rise / static_cast<double>(work);
+      if (best && (promised < promise || (promised == promise && work >= most))) continue;
+      best = &step;
+      most = work;
+      promise = promised;
+    }
+    if (!best) return false;
+    u64* tried = tried_.find(best->pair);
+    (tried ? *tried : tried_.add(best->pair, 0)) = most;
+    if (improve(*best, target_of(*best), most)) return true;
   }
   return false;
 }
 
 void Improvement::run(const Spec& spec, const Limits& limits) {
-  for (const u64 most : kMostForOne) do
-      if (!trace(spec, limits)) return;
-    while (improve_one(most) && !search_.stopped());
+  while (!search_.stopped() && trace(spec, limits) && improve_one()) {
+  }
 }
 
 /// True if the step is cheaper now. `solved`: nothing below it is.

@@ -53,8 +53,9 @@ class Improvement {
   struct Step {
     Pair pair;
     Action action;
-    i64 cost = 0, own = 0;
+    i64 cost = 0, own = 0, bound = 0;
     double runs = 0;  // of the pair, in one of the program
+    double rise = 0;  // of the program's bound, by the decision
     size_t count = 0;
     std::array<u32, kMaxChildren> child{};
     std::array<u64, kMaxChildren> times{};
@@ -69,7 +70,9 @@ class Improvement {
   };
 
   bool trace(const Spec& spec, const Limits& limits);
-  bool improve_one(u64 most);
+  void find_rises();
+  u64 next_work(const Step& step);
+  bool improve_one();
   bool solve_parts();
   bool solve_part(Step& step, bool* solved);
   i64 target_of(const Step& step) const;

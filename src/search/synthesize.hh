@@ -22,6 +22,8 @@ struct SearchProgress {
 
 inline constexpr u64 kExactEffort = 0;
 inline constexpr u64 kQuickEffort = MORELLO_EFFORT_QUICK;
+/// What is searched whatever the effort (search/effort.hh).
+inline constexpr u64 kLeastEffort = 1;
 
 class NearDecisions;
 

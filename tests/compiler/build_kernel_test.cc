@@ -80,6 +80,22 @@ TEST_CASE("free layouts have a program that packs") {
   CHECK(!built->kernel.operands[2].pack);
 }
 
+TEST_CASE("weights of one shape are packed by one program, which is found once") {
+  const char* const text =
+      "g = matmul x f32[4,8] f32[8,17]{*} -> silu; u = matmul x f32[8,17]{*}; mul g u";
+  const Target& target = *fixed_target(Isa::kAvx2);
+  const Result<BuiltKernel> alone = build(text, target, BuildOutput::kProgram);
+  const Result<BuiltKernel> packed = build(text, target, BuildOutput::kCode);
+  REQUIRE((alone.ok() && packed.ok()));
+  const std::vector<PackMove> moves = pack_moves(packed->report.tree);
+  REQUIRE(moves.size() == 2);
+  REQUIRE(moves[0].spec == moves[1].spec);
+  SearchStats one;
+  REQUIRE(synthesize(moves[0].spec, target, SearchOptions{}, &one).ok());
+  CHECK(packed->report.solving.search.expanded ==
+        alone->report.solving.search.expanded + one.expanded);
+}
+
 TEST_SUITE_END();
 
 }  // namespace morello

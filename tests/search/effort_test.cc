@@ -208,6 +208,22 @@ TEST_SUITE("search") {
     costs_below("matmul f32[73,1140] f32[1140,1986]{1,0} -> f32[73,1986]", 1.2);
   }
 
+  TEST_CASE("quick searches of batches that share lines of an operand take parts of sums") {
+    costs_below("einsum \"mkb,knb->mnb\" f32[64,64,32] f32[64,64,32] -> f32[64,64,32]", 1.9);
+    costs_below("einsum \"kmab,kban->mnba\" f32[188,121,55,1] f32[188,1,55,30]", 4);
+    costs_below("einsum \"kMam,kNna->nmaNM\" f32[874,8,51,7] f32[874,36,2,51]", 3.2);
+  }
+
+  TEST_CASE("quick searches of a vector by a matrix of long rows leave room for the vectors") {
+    costs_below("matmul f32[1,1024] f32[1024,16384]", 1.3);
+    costs_below("matmul f32[1,256] f32[256,20000]", 1.35);
+  }
+
+  TEST_CASE("quick searches improve first what costs most, however far down it is decided") {
+    costs_below("einsum \"Mmk,kNn->NnMm\" f32[39,426,252] f32[252,23,2] * f32[1,1,39,1] + f32[426]",
+                8);
+  }
+
   TEST_CASE("depthwise convolutions in lanes are found") {
     // 12.6, 3.0 and 18 times the cheapest with copies of windows, and of single lanes.
     for (const char* text :
