@@ -191,7 +191,8 @@ ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionCo
   reduced_ = has_dim(reduced, dim);
   if (takes_tiles(spec, *context.target)) tile_rows_ = context.target->tiles.rows;
   if (reduced_) {
-    reduces_more_ = std::popcount(reduced) > 1;
+    // What is computed of rows is added to sums row by row.
+    by_ones_ = std::popcount(reduced) > 1 || !is_chain(spec);
     reduced_tiles_ = w.reduced;
     if (packs) reduced_tiles_ = streamed_tiles(w, *context.target);
     if (!of_whole) matrix_rows_ = MatrixOfRows(spec, *context.target).rows;
@@ -230,7 +231,7 @@ bool ChainTiles::has(u32 size) const {
   if (!combines_) return size == 1 || size == 2 * lanes_ || size == 64 || size == 512;
   if (size >= kLeastBlock && in_l1_) return false;
   if (reduced_) {
-    if (size == 1) return reduces_more_;
+    if (size == 1) return by_ones_;
     // First by what leaves few sizes over, as in the whole space.
     constexpr u32 kFirst = 64;
     if (matrix_rows_ != 0 && matrix_rows_ < kFirst)

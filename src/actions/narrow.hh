@@ -27,9 +27,9 @@ class ChainTiles {
 
   bool all_ = false;  // not restricted
   bool parallel_ = false, combines_ = false, in_l1_ = false;
-  bool reduced_ = false, reduces_more_ = false;  // the dimension; another one
-  bool along_vectors_ = false;                   // the dimension
-  bool longest_ = false;                         // no side of the results is longer
+  bool reduced_ = false, by_ones_ = false;  // the dimension; its elements one by one
+  bool along_vectors_ = false;              // the dimension
+  bool longest_ = false;                    // no side of the results is longer
   bool six_vectors_ = false, shallow_ = false, streams_ = false;
   bool keeps_lanes_ = false;  // of vectors that factors share
   u32 lanes_ = 1, whole_ = 1, processors_ = 1;

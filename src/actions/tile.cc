@@ -145,7 +145,8 @@ class Tiles {
       const bool product = contraction_of(spec);
       if (spec.rank >= (product ? kManyDims : kManyDims - 1)) few_only_ = true;
       if (product && !along_ && is_one_of_several(spec, dim)) few_only_ = true;
-      if (product && few_only_ && is_chain(spec)) windows_ = has_windows(spec);
+      if (product && few_only_ && is_chain(spec) && !both_have(spec, unit_dim(spec.out())))
+        windows_ = has_windows(spec);
     }
     if (parallel && !has_dim(parallel_dims(spec), dim)) return;
     if (!parallel && context.restricts(Restriction::kOnePass) &&
@@ -280,7 +281,8 @@ class Tiles {
     if (whole % size == 0) return true;
     if (!std::has_single_bit(size)) return false;
     for (u32 other = size / 2 + 1; other < 2 * size; other++)
-      if (whole % other == 0 && (on_ladder(other) || (!along_ && other < whole))) return false;
+      if (whole % other == 0 && (on_ladder(other) || (windows_ && !along_ && other < whole)))
+        return false;
     return true;
   }
   bool is_panel(u32 size) const {
