@@ -267,8 +267,9 @@ class Tiles {
   /// Of convolutions: terms of windows, and images of a batch, one by one; and rows of places
   /// before what is within rows, until few are left.
   bool serves_windows(u32 size) const {
-    constexpr u32 kFewRows = 8;
-    if (has_dim(spec_.reduced(), dim_)) return size == 1 || !has_window(spec_, dim_);
+    constexpr u32 kFewRows = 8, kMostTerms = 16;  // of a window, and no channels beside them
+    if (has_dim(spec_.reduced(), dim_))
+      return size == 1 || !has_window(spec_, dim_) || spec_.size[dim_] > kMostTerms;
     if (both_have(spec_, dim_) || size == 1) return true;
     if (!along_ && !has_window(spec_, dim_) && is_one_of_several(spec_, dim_)) return false;
     return !any_of_kind(spec_, dim_, [&](u8 d) { return d < dim_ && spec_.size[d] > kFewRows; });

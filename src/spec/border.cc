@@ -5,6 +5,7 @@
 
 #include "spec/canonical.hh"
 #include "spec/roles.hh"
+#include "spec/terms.hh"
 #include "spec/view.hh"
 #include "support/number.hh"
 
@@ -108,6 +109,7 @@ PaddedPart border_rest(const Spec& spec, int operand, const Operand& padded) {
   drop_unit_dims(rest.spec, &b);
   forget_pitch(rest.spec.operand[operand]);
   rest.binding.dim = b.dim;
+  merge_terms(rest.spec, rest.binding);
   assert_canonical(rest.spec);
   return rest;
 }
@@ -220,6 +222,7 @@ PaddedPart part_of_places(const Spec& spec, u8 dim, u32 size, bool first) {
   window.before = static_cast<u16>(cut.before);
   window.after = static_cast<u16>(cut.after);
   become_part(spec, part.spec, &part.binding);
+  merge_terms(part.spec, part.binding);
   assert_canonical(part.spec);
   return part;
 }

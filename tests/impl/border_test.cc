@@ -129,6 +129,42 @@ TEST_CASE("parts of products begin with the weights that they meet") {
   CHECK(part_of_places(conv.spec, cut.dim, cut.size, true).spec.rank + 2 == conv.spec.rank);
 }
 
+TEST_CASE("terms of windows without borders are one dimension with their channels") {
+  struct Case {
+    const char *padded, *same;  // what is left is this, of what has the borders already
+  };
+  for (const Case& c : {
+           Case{"conv2d f32[1,8,9,4] f32[3,3,4,16] padding=1 nhwc",
+                "conv2d f32[1,10,11,4] f32[3,3,4,16] nhwc"},
+           Case{"conv2d f32[2,9,13,3] f32[5,5,3,16] padding=2 stride=2 nhwc",
+                "conv2d f32[2,13,17,3] f32[5,5,3,16] stride=2 nhwc"},
+           Case{"conv2d bf16[1,7,7,5] bf16[3,3,5,8]{*} padding=1 nhwc",
+                "conv2d bf16[1,9,9,5] bf16[3,3,5,8]{*} nhwc"},
+       }) {
+    INFO(c.padded);
+    Spec spec = lower(*parse(c.padded))->spec;
+    const Spec same = lower(*parse(c.same))->spec;
+    const int o = bordered_operand(spec);
+    if (spec.operand[1].free_layout)  // as it is when it has been chosen
+      spec.operand[1].free_layout = false;
+    const PaddedPart rest = border_rest(spec, o, padded_operand(spec, o, Level::kMemory));
+    Spec expected = same;
+    expected.operand[1].free_layout = false;
+    expected.operand[o].alias = rest.spec.operand[o].alias;
+    CHECK_MESSAGE(rest.spec == expected, describe(rest.spec) << "\n" << describe(expected));
+  }
+  // Not where the weights have another order, nor where terms are apart, nor by channels.
+  for (const char* text : {"conv2d f32[1,4,8,9] f32[16,4,3,3] padding=1",
+                           "conv2d f32[1,12,13,4] f32[3,3,4,16] padding=2 dilation=2 nhwc",
+                           "conv2d f32[1,8,9,4] f32[3,3,1,4] padding=1 groups=4 nhwc",
+                           "max_pool f32[1,8,9,4] window=3 padding=1 nhwc"}) {
+    INFO(text);
+    const Spec spec = lower(*parse(text))->spec;
+    const int o = bordered_operand(spec);
+    CHECK(border_rest(spec, o, padded_operand(spec, o, Level::kL2)).spec.rank == spec.rank);
+  }
+}
+
 TEST_CASE("weights that no place meets are known") {
   const auto has = [](const char* text) { return has_whole_places(lower(*parse(text))->spec); };
   CHECK(has("conv2d f32[1,3,9,9] f32[4,3,3,3] padding=1"));
