@@ -198,7 +198,8 @@ TEST_SUITE("search") {
           "v0 = abs i8[31,2]; v1 = abs i8[2,15]; matmul v0 v1 * f32[] -> round + u8[] -> u8[31,15]",
           "fill inf -> max f32[1] / f32[6,5,1,1,4]{strides=0,4,4,1,1} += f32[6,5,1,1,4]",
           "einsum \"kan,k->na\" f32[8192,2,9] f32[8192]",
-          "einsum \"kn,k->n\" f32[8192,9] f32[8192] -> f32[9]{strides=2}"})
+          "einsum \"kn,k->n\" f32[8192,9] f32[8192] -> f32[9]{strides=2}",
+          "einsum \"m,K->m\" f16[195] bf16[134]"})
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
         for (u32 percent : {100u, 60u})
           CHECK_MESSAGE(
