@@ -151,15 +151,32 @@ bool is_in_vectors(const Spec& spec, const Operand& x, const Target& t) {
   return unit_dim(out) != kNoDim && has_dim(x.dims, unit_dim(out));
 }
 
+/// May the only column of a register tile, whose results have a lane each, meet all steps of this
+/// factor? Where nothing has to be copied for it, a vector takes more columns in the same time.
+bool is_in_lanes(const Spec& spec, int stage, const Operand& x, const Target& t) {
+  const DimMask results = dims_of(spec, value_of(stage));
+  const u64 steps = points_of(spec, static_cast<DimMask>(x.dims & ~results));
+  if (steps * size_of(x.dtype) < t.at(Level::kL1).bytes) return false;
+  const u8 v = unit_dim(spec.out());
+  if (!is_chain(spec) || v == kNoDim) return true;
+  return std::ranges::any_of(factors_of(spec), [&](Ref in) {
+    if (!is_operand(in)) return false;
+    const Operand& factor = spec.operand[in];
+    return !factor.free_layout && has_dim(factor.dims, v) && lane_dim(factor) != v;
+  });
+}
+
 /// May microkernels read all of it from L2 as a stream, as it is?
 bool is_stream(const Spec& spec, int operand, const Target& t) {
   const Operand& x = spec.operand[operand];
-  const bool multiplied = std::any_of(
-      spec.stage.begin(), spec.stage.begin() + spec.stage_count, [&](const Stage& stage) {
-        return stage.op == Op::kMulAdd && (stage.in[0] == operand || stage.in[1] == operand);
-      });
-  return multiplied && x.access == Access::kIn && has_streams(spec, x, t) &&
-         is_in_vectors(spec, x, t);
+  if (x.access != Access::kIn || !may_stream(x, t)) return false;
+  const bool vectors = has_streams(spec, x, t) && is_in_vectors(spec, x, t);
+  for (int s = 0; s < spec.stage_count; s++) {
+    const Stage& stage = spec.stage[s];
+    const bool reads = stage.in[0] == operand || stage.in[1] == operand;
+    if (stage.op == Op::kMulAdd && reads && (vectors || is_in_lanes(spec, s, x, t))) return true;
+  }
+  return false;
 }
 
 /// A window may leave out a part of its axis: it has as many places as the longer of its dimensions

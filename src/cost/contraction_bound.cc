@@ -47,8 +47,14 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
   if (v_ != kNoDim) columns_ = spec.size[v_];
   rows_ = results_ / columns_;
   if (!by_fma_) {
-    plain_ = rates.products(spec, false, rows_);
-    grouped_ = rates.products(spec, true, rows_);
+    u64 uses = 1;  // of an element along reduced dimensions that its factor lacks
+    for (Ref in : factor_)
+      if (is_operand(in))
+        uses = std::max(uses,
+                        points_of(spec, static_cast<DimMask>(reduced_ & ~spec.operand[in].dims)));
+    uses = static_cast<u64>(saturating_mul(uses, static_cast<i64>(rows_)));
+    plain_ = rates.products(spec, false, uses);
+    grouped_ = rates.products(spec, true, uses);
   }
   if (chain_) find_steps();
   if (v_ != kNoDim && rates.tiles_along()) {

@@ -126,7 +126,11 @@ void Rates::find_products() const {
           if (sums + row + dot.spare + outer_product_registers(rows, vecs, false, target_) >
               registers_)
             continue;
-          const i64 step = dot_step(dot, rows, vecs, false, widens, target_) << kFraction;
+          // Dot products add up a few results in several chains.
+          Dot in_chains = dot;
+          const u32 latency = dot.latency ? dot.latency : target_.fma_latency;
+          in_chains.latency = static_cast<u8>(latency / dot_chains(sums));
+          const i64 step = dot_step(in_chains, rows, vecs, false, widens, target_) << kFraction;
           best = std::min(best, step / static_cast<i64>(sums * dot.group));
         }
         // A copy of the factor may be widened instead, and stored at least.

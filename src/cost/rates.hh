@@ -89,7 +89,7 @@ class Rates {
   /// What products of the contraction that a Spec begins with cost at least, wherever factors come
   /// from.
   /// @param grouped  neighbours along the reduced dimension may share lanes, or not at all.
-  /// @param rows     results that use each element of the factor that is read in vectors.
+  /// @param rows     products that use each element of the factor that is read in vectors.
   ProductPrice products(const Spec& spec, bool grouped, u64 rows = ~u64{0}) const;
 
   /// May the factors of the contraction that a Spec begins with come into tile registers?

@@ -141,6 +141,41 @@ std::string random_convolution(std::mt19937_64& rng) {
   return text;
 }
 
+/// Few results of long sums, of which factors are parts of other arrays or have any order.
+std::string random_long_sums(std::mt19937_64& rng) {
+  const auto any = [&](auto... of) {
+    const std::array all{of...};
+    return all[rng() % all.size()];
+  };
+  // Reduced, of the one factor and of the other, and of both.
+  const std::string letters = "kKnmab";
+  std::array<u64, 6> size{};
+  size[1] = rng() % 2 ? 1 : any(2, 3, 9, 111, 134);
+  size[0] = 1 + (rng() % 2 ? rng() % 20000 : any(4096, 8192, 14874, 16384)) / size[1];
+  for (size_t d = 2; d < 6; d++) size[d] = 1 + (rng() % 2 ? rng() % 3 : rng() % 17);
+  size[rng() % 4 + 2] = 1;
+  const auto drawn = [&](std::string of, bool all) {
+    std::string kept;
+    for (char c : of)
+      if (c == 'k' || size[letters.find(c)] > 1 || (all && rng() % 4 == 0)) kept += c;
+    if (rng() % 3 != 0) std::shuffle(kept.begin(), kept.end(), rng);
+    return kept;
+  };
+  const std::string results = drawn("nmab", false);
+  const std::string a = drawn("kKma", false), b = drawn(rng() % 4 ? "kKnab" : "kKna", false);
+  std::string out;
+  for (char c : results)
+    if ((a + b).find(c) != std::string::npos) out += c;
+  const auto operand = [&](const std::string& type, const std::string& dims) {
+    std::string text;
+    for (char c : dims) text += (text.empty() ? "" : ",") + std::to_string(size[letters.find(c)]);
+    return ' ' + type + '[' + text + ']' + (rng() % 12 == 0 ? "{*}" : "");
+  };
+  const std::string one = any("f32", "f32", "bf16", "f16", "i8"), other = rng() % 3 ? one : "f32";
+  return "einsum \"" + a + ',' + b + "->" + out + '"' + operand(one, a) + operand(other, b) +
+         any("", "", "", " -> relu", " * 2 -> tanh");
+}
+
 }  // namespace
 
 TEST_SUITE("search") {
@@ -161,7 +196,10 @@ TEST_SUITE("search") {
           "matmul i8[15,2] i8[2,15] * f32[] -> round + u8[] -> u8[15,15]",
           "max_pool i8[1,13,9,8] window=5,1 nhwc",
           "v0 = abs i8[31,2]; v1 = abs i8[2,15]; matmul v0 v1 * f32[] -> round + u8[] -> u8[31,15]",
-          "fill inf -> max f32[1] / f32[6,5,1,1,4]{strides=0,4,4,1,1} += f32[6,5,1,1,4]"})
+          "fill inf -> max f32[1] / f32[6,5,1,1,4]{strides=0,4,4,1,1} += f32[6,5,1,1,4]",
+          "einsum \"kan,k->na\" f32[8192,2,9] f32[8192]",
+          "einsum \"kn,k->n\" f32[8192,9] f32[8192] -> f32[9]{strides=2}",
+          "einsum \"m,K->m\" f16[195] bf16[134]", "einsum \"ak,k->a\" f16[2,6144] f32[6144]"})
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
         for (u32 percent : {100u, 60u})
           CHECK_MESSAGE(
@@ -220,6 +258,20 @@ TEST_SUITE("search") {
       const Target& target = all[static_cast<size_t>(i) % all.size()];
       const u32 percent = rng() % 2 ? 100 : 70;
       const std::string why = wrong_bounds(spec_of(text), target, percent, 2000, nullptr);
+      CHECK_MESSAGE(why == "", why << "; seed " << seed + static_cast<u64>(i) << ": " << text
+                                   << " on " << target.name << ", " << percent << "%");
+    }
+  }
+
+  TEST_CASE("few results of long sums: no pair costs less than its bound") {
+    const u64 seed = 20261125;
+    for (int i = 0, n = rounds(100); i < n; i++) {
+      std::mt19937_64 rng(seed + static_cast<u64>(i));
+      const std::string text = random_long_sums(rng);
+      const auto all = fixed_targets();
+      const Target& target = all[static_cast<size_t>(i) % all.size()];
+      const u32 percent = rng() % 2 ? 100 : 70;
+      const std::string why = wrong_bounds(spec_of(text), target, percent, 1000, nullptr);
       CHECK_MESSAGE(why == "", why << "; seed " << seed + static_cast<u64>(i) << ": " << text
                                    << " on " << target.name << ", " << percent << "%");
     }
