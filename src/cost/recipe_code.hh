@@ -67,14 +67,14 @@ class RecipeCode {
     add(LaneOp::kCopy, to, wide(c[0]));
     for (size_t i = 1; i < n; i++) add(LaneOp::kFma, to, at, wide(c[i]));
   }
-  /// to = v, which is not negative, with the sign of x; spare is overwritten.
-  constexpr void sign_of(Lanes to, Lanes v, Lanes x, Lanes spare) {
+  /// to = v, which is not negative, with the sign of `other`; spare is overwritten.
+  constexpr void sign_of(Lanes to, Lanes v, Lanes other, Lanes spare) {
     constexpr u32 kSign = 0x80000000;
     on(Needs::kMaskRegisters);
-    add(LaneOp::kCopy, to, x);
+    add(LaneOp::kCopy, to, other);
     add(LaneOp::kJoin, to, v, bits(kSign));
     on(Needs::kNoMaskRegisters);
-    add(LaneOp::kAnd, spare, x, bits(kSign));
+    add(LaneOp::kAnd, spare, other, bits(kSign));
     add(LaneOp::kOr, to, v, spare);
     on(Needs::kNothing);
   }
