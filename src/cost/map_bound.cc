@@ -69,18 +69,19 @@ i64 Bounds::map(const Spec& spec) const {
   for (int o = 0; o < spec.operand_count; o++)
     form.along &= v == kNoDim || !has_dim(spec.operand[o].dims, v) ||
                   unit_dim(spec.operand[o]) == v || !meets_every_element(spec, o);
+  // A loop less than there are elements.
+  const i64 apart = std::max<i64>(0, saturating_mul(points, alone) - target_.prices.loop);
   if (v == kNoDim || !form.along) {
-    i64 one = rates_.lone(duty, form);
-    if (spec.rank > 0) one = std::min(one, alone);
-    i64 c = saturating_mul(points, one);
-    return one == alone ? std::max<i64>(0, c - target_.prices.loop)
-                        : saturating_add(c, rates_.call(duty));
+    // Some of them alone cost more than all of them alone, or than none.
+    const i64 together =
+        saturating_add(saturating_mul(points, rates_.lone(duty, form)), rates_.call(duty));
+    return spec.rank > 0 ? std::min(together, apart) : together;
   }
   const u64 block = out.layout.block_of(v), columns = block > 1 ? block : spec.size[v];
   i64 row = rates_.row(duty, form, columns, lanes, alone);
   i64 c = saturating_add(rates_.call(duty), saturating_mul(points / columns, row));
   c = std::min(c, other);
-  return std::min(c, std::max<i64>(0, saturating_mul(points, alone) - target_.prices.loop));
+  return std::min(c, apart);
 }
 
 i64 Bounds::relayout(const Spec& spec, const Form& form, Duty duty) const {
