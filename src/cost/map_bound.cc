@@ -72,7 +72,8 @@ i64 Bounds::map(const Spec& spec) const {
   // A loop less than there are elements.
   const i64 apart = std::max<i64>(0, saturating_mul(points, alone) - target_.prices.loop);
   if (v == kNoDim || !form.along) {
-    // Some of them alone cost more than all of them alone, or than none.
+    // Between these (some alone, the rest together) nothing costs less than the cheaper end: each
+    // one alone saves as much as any other.
     const i64 together =
         saturating_add(saturating_mul(points, rates_.lone(duty, form)), rates_.call(duty));
     return spec.rank > 0 ? std::min(together, apart) : together;

@@ -81,7 +81,7 @@ TEST_CASE("a kernel in the cache is the one that would be made") {
   const std::string path = folder / "cache";
   const ContextPtr plain = make_context();
   for (const char* text : {kMatmul, kRelu, "matmul u8[5,70] i8[70,40] -> i32[5,40]"}) {
-    CAPTURE(text);
+    INFO(std::string(text));
     const SpecPtr spec = parse_spec(plain.get(), text);
     const KernelPtr own = synthesize(plain.get(), spec.get());
     const KernelPtr first = kernel_of(context_in(path), text);

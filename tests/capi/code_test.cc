@@ -180,7 +180,7 @@ TEST_CASE("the order in which instruction sets are wanted is the same for every 
   for (const char* text :
        {"relu f32[4] -> f32[4]", "matmul bf16[4,8] bf16[8,16] -> f32[4,16]",
         "matmul u8[4,8] i8[8,16] -> i32[4,16]", "matmul f16[4,8] f32[8,16] -> bf16[4,16]"}) {
-    CAPTURE(text);
+    INFO(std::string(text));
     const SpecPtr spec = parse_spec(context.get(), text);
     std::vector<int32_t> order;
     for (uint32_t left = all; left != 0; left &= ~(1u << order.back())) {

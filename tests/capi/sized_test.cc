@@ -236,7 +236,7 @@ TEST_CASE("a table of a Spec with a run-time size") {
   const ContextPtr context = make_context();
   for (const char* text : {kText, free})
     for (const uint32_t effort : {MORELLO_EFFORT_EXACT, MORELLO_EFFORT_QUICK}) {
-      CAPTURE(text);
+      INFO(std::string(text));
       CAPTURE(effort);
       morello_precompute_options making;
       morello_precompute_options_init(&making, sizeof(making));

@@ -71,7 +71,7 @@ TEST_SUITE_BEGIN("capi");
 
 TEST_CASE("a stored kernel is the kernel that was saved") {
   for (const char* text : kSpecs) {
-    CAPTURE(text);
+    INFO(std::string(text));
     const Made made(text);
     const std::string bytes = saved(made.kernel.get());
     CHECK(saved(made.kernel.get()) == bytes);

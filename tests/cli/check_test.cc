@@ -83,7 +83,7 @@ TEST_CASE("a full check finds every wrong element, and what is written between t
        {"matmul f32[5,7] f32[7,9] -> f32[5,9]{strides=11,1}",
         "matmul f32[5,7]{0,1} f32[7,9]{*} += f32[5,9]{0,1}", "relu f32[] -> f32[]",
         "add f32[3,5]{strides=8,1} f32[5] -> relu -> f32[3,5]{strides=20,3}"}) {
-    INFO(text);
+    INFO(std::string(text));
     const Subject subject(text);
     Reference reference = subject.reference(Extent::kFull);
     const Check check = reference.check(subject.operands->result(), nullptr);
@@ -241,7 +241,7 @@ TEST_CASE("results of every element type are checked") {
        {"matmul bf16[5,7] bf16[7,9] -> f32[5,9]", "matmul f32[5,7] f16[7,9] -> f16[5,9]",
         "matmul u8[5,7] i8[7,9] -> i32[5,9]", "matmul u8[5,7] i8[7,9] * f32[9] -> u8[5,9]",
         "matmul bf16[5,7] i8[7,9] * f32[1,9] -> bf16[5,9]", "move f32[5,9] -> i8[5,9]"}) {
-    INFO(text);
+    INFO(std::string(text));
     const Subject subject(text);
     Reference reference = subject.reference(Extent::kFull);
     CHECK(reference.check(subject.operands->result(), nullptr).ok);

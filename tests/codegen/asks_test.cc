@@ -140,7 +140,7 @@ TEST_SUITE("codegen") {
   TEST_CASE("far tiles that are read as they are find their lines asked for") {
     for (const char* spec :
          {"matmul f32[13,845] f32[845,2656]", "matmul f32[12,3000] f32[3000,1008]"}) {
-      INFO(spec);
+      INFO(std::string(spec));
       const DryRun run(plan_of(spec, *fixed_target(Isa::kAvx2)), 1, true);
       CAPTURE(run.read);
       CAPTURE(run.asked_before);

@@ -151,7 +151,7 @@ TEST_SUITE("codegen") {
                              "matmul f32[5,9] f32[9,35] -> cast bf16 -> mul f32[35] -> f32[5,35]",
                              "exp f32[133] -> cast bf16 -> sub i8[133] -> u8[133]",
                              "transpose f32[33,47] -> cast f16 -> f32[47,33]"}) {
-      CAPTURE(text);
+      INFO(std::string(text));
       const Result<Statement> statement = parse(text);
       REQUIRE_MESSAGE(statement.ok(), statement.error().message);
       const Result<Lowered> lowered = lower(*statement);

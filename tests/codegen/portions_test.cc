@@ -39,7 +39,7 @@ TEST_SUITE("codegen") {
       REQUIRE(lowered.ok());
       for (const Microkernel* kernel : microkernels()) {
         if (!kernel->applies(lowered->spec, target)) continue;
-        CAPTURE(text);
+        INFO(std::string(text));
         CAPTURE(name_of(kernel->id));
         ImplTree tree;
         tree.target = &target;

@@ -168,7 +168,7 @@ TEST_SUITE("codegen") {
         const Target& target = *fixed_target(isa);
         const Plan plan = plan_of(text, target);
         const Counts counts(plan, target);
-        CAPTURE(text);
+        INFO(std::string(text));
         CHECK(counts.short_calls * 20 * kUnitsPerCycle <= 0.02 * counts.total);
         CHECK(counts.rare <= 0.15 * counts.total);
         CHECK(counts.rare <=
@@ -203,8 +203,8 @@ TEST_SUITE("codegen") {
       for (const PlanFunction& function : plan.functions) count(plan, function.body, calls);
       for (u32 f = 1; f < plan.functions.size(); f++) {
         const PlanFunction& function = plan.functions[f];
-        CHECK_MESSAGE(function.body.empty() == (calls[f] == 0), text);
-        CHECK_MESSAGE(calls[f] != 1, text);
+        CHECK_MESSAGE(function.body.empty() == (calls[f] == 0), std::string(text));
+        CHECK_MESSAGE(calls[f] != 1, std::string(text));
         routines += calls[f] > 1;
       }
     }

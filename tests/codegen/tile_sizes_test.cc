@@ -68,7 +68,7 @@ TEST_SUITE("codegen") {
           "matmul u8[96,256] i8[256,192]{0,1} -> i32[96,192]",
           "matmul bf16[64,256] bf16[256,96]{*} + f32[96] -> relu -> bf16[64,96]"}) {
       const DryRun run(plan_of(text, amx()));
-      INFO(text);
+      INFO(std::string(text));
       CHECK(run.products > 1);
       CHECK(run.wrong == 0);
       CHECK(run.set == 1);
@@ -78,7 +78,7 @@ TEST_SUITE("codegen") {
          {"matmul bf16[63,767] bf16[767,300]{*}", "matmul bf16[100,70] bf16[70,130]",
           "matmul i8[70,100] u8[100,50] -> i32[70,50]", "matmul bf16[5,40,64] bf16[5,64,72]"}) {
       const DryRun run(plan_of(text, amx()));
-      INFO(text);
+      INFO(std::string(text));
       CHECK(run.wrong == 0);
       set += run.set, products += run.products;
     }

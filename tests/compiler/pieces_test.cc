@@ -127,7 +127,7 @@ TEST_CASE("predicted costs are near those of a kernel for exactly the size") {
   options.effort = 2000;
   for (const char* text : {"matmul f32[?<=96,64] f32[64,256]", "softmax f32[?<=64,100] axis=1",
                            "relu f32[?<=300,16]"}) {
-    CAPTURE(text);
+    INFO(std::string(text));
     const Result<Sized> sized = Sized::parse(text);
     REQUIRE(sized.ok());
     const Result<BuiltKernel> built =

@@ -323,7 +323,7 @@ TEST_SUITE("cost") {
           CHECK(kernel->cost(spec, *fixed_target(isa)) < kInfinite);
           CHECK(kernel->registers(spec, *fixed_target(isa)) < 256);
         }
-        CHECK_MESSAGE(applicable > 0, text);
+        CHECK_MESSAGE(applicable > 0, std::string(text));
       }
   }
 }

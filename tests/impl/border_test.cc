@@ -158,7 +158,7 @@ TEST_CASE("terms of windows without borders are one dimension with their channel
                            "conv2d f32[1,12,13,4] f32[3,3,4,16] padding=2 dilation=2 nhwc",
                            "conv2d f32[1,8,9,4] f32[3,3,1,4] padding=1 groups=4 nhwc",
                            "max_pool f32[1,8,9,4] window=3 padding=1 nhwc"}) {
-    INFO(text);
+    INFO(std::string(text));
     const Spec spec = lower(*parse(text))->spec;
     const int o = bordered_operand(spec);
     CHECK(border_rest(spec, o, padded_operand(spec, o, Level::kL2)).spec.rank == spec.rank);

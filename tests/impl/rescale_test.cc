@@ -47,7 +47,7 @@ TEST_CASE("which rows may be cut into blocks") {
         "m = reduce_max x f32[3,256] axis=1 keep; e = sub x m -> exp; s = reduce_sum e axis=1 keep;"
         " y = div e s; y, m",
         "m = reduce_max x f32[3,256] axis=1 keep; e = sub x m -> exp; s = reduce_sum e axis=1; s"})
-    CHECK_MESSAGE(rescalable_stages(text) == 1, text);
+    CHECK_MESSAGE(rescalable_stages(text) == 1, std::string(text));
   for (const char* text :
        {// The exponentials are a result, nothing is summed, or what is summed is no multiple of
         // them.
@@ -61,7 +61,7 @@ TEST_CASE("which rows may be cut into blocks") {
         // What is summed needs whole rows, or is causal.
         "c = mean x f32[3,256] axis=1 keep; z = sub x c; softmax z axis=1",
         "attention f32[200,8] f32[256,8] f32[256,8] causal", "matmul f32[3,4] f32[4,5]"})
-    CHECK_MESSAGE(rescalable_stages(text) == 0, text);
+    CHECK_MESSAGE(rescalable_stages(text) == 0, std::string(text));
 }
 
 TEST_CASE("what is listed for rows by blocks is right") {
@@ -168,7 +168,8 @@ TEST_CASE("infinities and NaN are what they are in whole rows") {
       found++;
       const std::vector<float> out = interpreted(graph, &a, in);
       for (size_t i = 0; i < out.size(); i++) {
-        INFO(text << " by " << a.size << " at " << i << ": " << out[i] << ", not " << expected[i]);
+        INFO(std::string(text) << " by " << a.size << " at " << i << ": " << out[i] << ", not "
+                               << expected[i]);
         REQUIRE(std::isnan(out[i]) == std::isnan(expected[i]));
         if (std::isnan(out[i]) || out[i] == expected[i]) continue;
         REQUIRE(std::fabs(out[i] - expected[i]) <= 2e-6f * std::fabs(expected[i]) + 1e-44f);

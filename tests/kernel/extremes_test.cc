@@ -206,7 +206,7 @@ TEST_CASE("softmax of long rows: infinities, NaN, far and denormal numbers, wher
     const bool one = std::string_view(head) == "logsumexp";
     std::vector<float> in(kRow), out(one ? 1 : kRow);
     for (u32 kind = 0; kind < 8; kind++) {
-      INFO(head << ", row of kind " << kind);
+      INFO(std::string(head) << ", row of kind " << kind);
       for (u32 i = 0; i < kRow; i++) {
         const float x = static_cast<float>(i % 13) - 6;
         in[i] = kind == 0   ? -kInfinite

@@ -243,7 +243,7 @@ TEST_CASE("convolutions along rows: channels that share lanes, in windows of any
                   s.tensors[0].dtype == Dtype::kU8 || s.tensors[0].dtype == Dtype::kI8
                       ? Nearness::kExactProducts
                       : Nearness::kOfOutput) == "");
-      CHECK_MESSAGE(!skipped, text);
+      CHECK_MESSAGE(!skipped, std::string(text));
     }
 }
 
@@ -260,7 +260,7 @@ TEST_CASE("convolutions along short rows: results in a buffer whose rows are of 
           "conv2d f32[1,6,9,11] f32[12,6,3,3] += f32[1,12,7,9]"}) {
       bool skipped = false;
       CHECK(wrong(*parse(text), isa, 1, 1, skipped, Nearness::kOfOutput) == "");
-      CHECK_MESSAGE(!skipped, text);
+      CHECK_MESSAGE(!skipped, std::string(text));
     }
 }
 
@@ -460,7 +460,7 @@ TEST_CASE("sums of groups with scales are exact where their numbers are") {
          }) {
       bool skipped = false;
       CHECK(wrong(*parse(text), isa, 1, 1, skipped, Nearness::kExactProducts) == "");
-      CHECK_MESSAGE(!skipped, text);
+      CHECK_MESSAGE(!skipped, std::string(text));
     }
 }
 

@@ -101,7 +101,7 @@ TEST_CASE("integers and elementwise chains have the same bits on every target, b
           ReverseExecutor reverse;
           REQUIRE(run(c.trial(), c.call(reverse.get()), Guarded::Side::kEnd, &out) == "");
           if (first.empty()) first = out;
-          INFO(text << " on " << isa_text(isa));
+          INFO(std::string(text) << " on " << isa_text(isa));
           CHECK(out == first);
         }
     }

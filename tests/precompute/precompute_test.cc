@@ -103,7 +103,7 @@ TEST_CASE("a precomputed table has the program that a search finds") {
     for (const char* text : {"matmul f32[9,5] f32[5,8]", "matmul f32[1,1] f32[1,1]",
                              "matmul f32[5,48] f32[48,12] + f32[12] -> relu", "transpose f32[13,7]",
                              "relu f32[500]"}) {
-      CAPTURE(text);
+      INFO(std::string(text));
       const std::optional<ImplTree> found = program(table, spec_of(text), target);
       REQUIRE(found);
       const Result<ImplTree> sought = synthesize(spec_of(text), target, options, nullptr);

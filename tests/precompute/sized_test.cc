@@ -46,7 +46,7 @@ TEST_CASE("a kernel with a run-time size needs no search with a table of its Spe
                                "reshape h shape=?,12,4"}) {
         CAPTURE(effort);
         CAPTURE(processors);
-        CAPTURE(text);
+        INFO(std::string(text));
         const Folder folder;
         const Target target = avx2(processors);
         PrecomputeOptions options;

@@ -205,7 +205,7 @@ TEST_SUITE("search") {
         for (u32 percent : {100u, 60u})
           CHECK_MESSAGE(
               wrong_bounds(spec_of(text), *fixed_target(isa), percent, 100000, nullptr) == "",
-              text);
+              std::string(text));
   }
 
   TEST_CASE("a block that is not the fastest place of its layout makes no row shorter") {
@@ -348,7 +348,7 @@ TEST_SUITE("search") {
         options.search_threads = threads;
         const Spec spec = spec_of(text);
         Result<ImplTree> tree = synthesize(spec, *fixed_target(Isa::kAvx2), options, nullptr);
-        INFO(text);
+        INFO(std::string(text));
         REQUIRE(!tree.ok());
         CHECK(tree.error().status == MORELLO_INTERNAL);
         INFO(tree.error().message);

@@ -80,7 +80,7 @@ const char* const kSpecs[] = {
 TEST_SUITE("search") {
   TEST_CASE("an effort finds the same program in every run, with any number of threads") {
     for (const char* text : kSpecs) {
-      INFO(text);
+      INFO(std::string(text));
       const Spec spec = spec_of(text);
       const Found first = find(spec, 300);
       for (u32 threads : {1u, 4u}) {
@@ -99,7 +99,7 @@ TEST_SUITE("search") {
 
   TEST_CASE("more effort never finds less, and enough of it the cheapest") {
     for (const char* text : kSpecs) {
-      INFO(text);
+      INFO(std::string(text));
       const Spec spec = spec_of(text);
       const Found exact = find(spec, kExactEffort);
       i64 before = kInfinite, bound = 0;
@@ -136,7 +136,7 @@ TEST_SUITE("search") {
     for (const char* text : {"matmul f32[4,125]{1,0} f32[125,2005] += f32[4,2005]{1,0}",
                              "matmul f32[386,527] f32[527,5] -> f32[386,5]{0,1}",
                              "matmul f32[12,1,772] f32[12,772,1053]"}) {
-      INFO(text);
+      INFO(std::string(text));
       const Spec spec = spec_of(text);
       const Found quick = find(spec, kQuick), exact = find(spec, kExactEffort);
       CHECK(static_cast<double>(quick.cost) < 1.01 * static_cast<double>(exact.cost));
@@ -236,7 +236,7 @@ TEST_SUITE("search") {
          {"conv2d f32[1,112,112,32] f32[3,3,1,32] padding=1 groups=32 nhwc",
           "conv2d f32[1,57,57,192] f32[3,3,1,192] stride=2 groups=192 nhwc",
           "conv2d bf16[1,30,30,48] bf16[3,3,1,48] stride=2 padding=1 groups=48 nhwc"}) {
-      INFO(text);
+      INFO(std::string(text));
       const Spec spec = spec_of(text);
       const Found quick = find(spec, kQuick), exact = find(spec, kExactEffort);
       CHECK(static_cast<double>(quick.cost) < 1.15 * static_cast<double>(exact.cost));
@@ -278,7 +278,7 @@ TEST_SUITE("search") {
     // 1.7 times the lower bound when it was not, once anything was in L1.
     for (const char* text :
          {"matmul f32[12,1,772] f32[12,772,1053]", "matmul f32[12,1,616] f32[12,616,622]"}) {
-      INFO(text);
+      INFO(std::string(text));
       const Found quick = find(spec_of(text), kQuick);
       CHECK(static_cast<double>(quick.cost) < 1.15 * static_cast<double>(quick.stats.bound));
     }
@@ -319,7 +319,7 @@ TEST_SUITE("search") {
     // narrow space is searched as well.
     for (const char* text :
          {"matmul f32[180,253]{0,1} f32[253,258]", "conv2d f32[1,40,13,13] f32[59,40,3,3]"}) {
-      INFO(text);
+      INFO(std::string(text));
       const Spec spec = spec_of(text);
       const Found least = find(spec, 1);
       CHECK(static_cast<double>(least.cost) < 1.75 * static_cast<double>(least.stats.bound));

@@ -5,9 +5,9 @@
 #include <doctest/doctest.h>
 
 #include <bit>
-#include <cstdlib>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -134,7 +134,7 @@ constexpr Microkernel kBoastful = {
     boast<Id>};
 
 struct Named {
-  const char* name;
+  std::string_view name;
   const Microkernel* kernel;
 };
 #define MORELLO_MICROKERNEL(number, Name, text) \
@@ -213,8 +213,7 @@ Statement small_statement(std::mt19937_64& rng) {
 /// @param seen  called for every Spec that brute force met.
 std::string against_brute_force(const Spec& user_spec, const Target& t, Microkernels kernels,
                                 const std::function<void(const Spec&)>& seen = {}) {
-  ActionContext context{&t};
-  context.microkernels = kernels;
+  const ActionContext context{.target = &t, .microkernels = kernels};
   Spec spec = user_spec;
   spec.serial = true;
   testing::BruteForce brute(context);
@@ -243,8 +242,7 @@ std::string against_brute_force(const Spec& user_spec, const Target& t, Microker
 /// The same for Specs that brute force takes too long for: every pair that is solved with 70% of
 /// the bounds.
 std::string against_bounds(const Spec& user_spec, const Target& t, Microkernels kernels) {
-  ActionContext context{&t};
-  context.microkernels = kernels;
+  const ActionContext context{.target = &t, .microkernels = kernels};
   SpecProblem problem(context, 70);
   BestFirst<SpecProblem> search(problem);
   BestFirst<SpecProblem>::Worker worker(search);
@@ -264,7 +262,7 @@ std::string against_bounds(const Spec& user_spec, const Target& t, Microkernels 
 }
 
 /// Specs of narrow element types, small enough for brute force.
-constexpr const char* kNarrow[] = {
+constexpr std::string_view kNarrow[] = {
     "matmul bf16[2,3] bf16[3,9] -> f32[2,9]",
     "matmul bf16[1,6] bf16[6,3]{0,1} -> f32[1,3]",
     "matmul bf16[2,4] bf16[4,18]{*} -> f32[2,18]",
@@ -298,7 +296,7 @@ TEST_SUITE("search") {
     std::vector<size_t> duties(kDuties);
     size_t checked = 0;
     int turn = 0;  // sanitizers take a part
-    for (const char* text : kNarrow) {
+    for (const std::string_view text : kNarrow) {
       const Result<Statement> statement = parse(text);
       REQUIRE_MESSAGE(statement.ok(), text << ": " << statement.error().message);
       for (const Target* target : targets_of(*statement)) {
@@ -424,7 +422,7 @@ TEST_SUITE("search") {
       for (const Target* model : testing::targets_of({Dtype::kF32})) {
         const Target& target = *model;
         const Target tiny = with_machine(target, 512, 1024, 1);
-        for (const char* text :
+        for (const std::string_view text :
              {"matmul f32[2,3] f32[3,5]", "matmul f32[1,9] f32[9,12] -> f32[1,12]",
               "matmul f32[3,2]{0,1} f32[2,4] -> f32[3,4]{0,1}",
               "matmul f32[1,4] f32[4,9] + f32[9]{strides=2} -> relu",
@@ -474,10 +472,9 @@ TEST_SUITE("search") {
 
   TEST_CASE("the added microkernels make a difference") {
     const Target& t = *fixed_target(Isa::kAvx2);
-    auto cost = [&](const char* text, const Microkernel* added) {
+    auto cost = [&](std::string_view text, const Microkernel* added) {
       const std::vector<const Microkernel*> kernels = with(added);
-      ActionContext context{&t};
-      context.microkernels = kernels;
+      const ActionContext context{.target = &t, .microkernels = kernels};
       SpecProblem problem(context);
       BestFirst<SpecProblem> search(problem);
       BestFirst<SpecProblem>::Worker worker(search);
@@ -487,10 +484,10 @@ TEST_SUITE("search") {
       REQUIRE(search.solve(spec, limits_of(t), worker, solution));
       return solution.cost;
     };
-    const char* texts[] = {"matmul f32[24,96] f32[96,64]", "matmul f32[1,96] f32[96,2]{0,1}",
-                           "add f32[4000] f32[4000]",      "add f32[9,9]{0,1} f32[9,9]",
-                           "reduce_sum f32[50,70] axis=0", "reduce_sum f32[7,700] axis=1",
-                           "matmul f32[2,2] f32[2,1]",     "transpose f32[40,48]"};
+    std::string_view texts[] = {"matmul f32[24,96] f32[96,64]", "matmul f32[1,96] f32[96,2]{0,1}",
+                                "add f32[4000] f32[4000]",      "add f32[9,9]{0,1} f32[9,9]",
+                                "reduce_sum f32[50,70] axis=0", "reduce_sum f32[7,700] axis=1",
+                                "matmul f32[2,2] f32[2,1]",     "transpose f32[40,48]"};
     for (size_t i = 0; i < std::size(texts); i++) {
       INFO(texts[i] << ", " << kAdded[i].name);
       CHECK(cost(texts[i], kAdded[i].kernel) < cost(texts[i], nullptr));

@@ -48,7 +48,7 @@ TEST_CASE("long rows are cut into blocks, short ones are not") {
                              "log_softmax bf16[1,1048576] axis=1",
                              "attention f32[2,4,64] f32[2,4096,64] f32[2,4096,64]"}) {
       const ImplTree tree = found(text, isa, {}), without = found(text, isa, without_blocks());
-      INFO(text);
+      INFO(std::string(text));
       CHECK(has_blocks(tree));
       CHECK(!has_blocks(without));
       CHECK(tree.nodes[0].cost < without.nodes[0].cost);
@@ -79,7 +79,7 @@ TEST_CASE("rows by blocks: bounds, and what leaving out short ones costs on the 
           "attention f32[4,8] f32[256,8] f32[256,8]", "softmax f32[4,50257] axis=1"}) {
       const i64 all = found(text, isa, without_restriction()).nodes[0].cost;
       const i64 few = found(text, isa, {}).nodes[0].cost;
-      INFO(text << ": " << all << " with blocks, " << few << " without");
+      INFO(std::string(text) << ": " << all << " with blocks, " << few << " without");
       CHECK(all <= few);
       CHECK(static_cast<double>(few) <= 1.2 * static_cast<double>(all));
     }

@@ -42,7 +42,7 @@ TEST_CASE("rows that windows share are combined once, where that is less") {
          {"max_pool f32[1,4,28,28] window=3 padding=1",
           "max_pool f32[1,4,14,14] window=5 padding=2", "avg_pool f32[1,4,28,28] window=3",
           "max_pool bf16[1,14,14,64] window=3 nhwc"}) {
-      INFO(text);
+      INFO(std::string(text));
       const ImplTree tree = found(text, isa);
       const ImplNode* leaf = leaf_of_windows(tree);
       REQUIRE(leaf);
@@ -54,7 +54,7 @@ TEST_CASE("rows that windows share are combined once, where that is less") {
     for (const char* text :
          {"max_pool f32[1,4,12,16] window=2 stride=2",
           "max_pool f32[1,14,14,32] window=3 stride=2 nhwc", "avg_pool f32[1,4,28,28] window=2"})
-      CHECK_MESSAGE(!shares_rows(found(text, isa)), text);
+      CHECK_MESSAGE(!shares_rows(found(text, isa)), std::string(text));
   }
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("small windows by channels are combined as a whole") {
                              "avg_pool f32[1,14,14,32] window=2 stride=2 nhwc",
                              "avg_pool f32[1,15,15,56] window=2 stride=1 nhwc",
                              "max_pool i8[1,14,14,32] window=2 stride=2 nhwc"}) {
-      INFO(text);
+      INFO(std::string(text));
       const ImplTree tree = found(text, isa);
       const ImplNode* leaf = leaf_of_windows(tree);
       REQUIRE(leaf);

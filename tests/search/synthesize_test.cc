@@ -172,7 +172,7 @@ TEST_SUITE("search") {
         SearchOptions options;
         options.slack_shift = slack;
         CHECK_MESSAGE(tree_of(spec, *fixed_target(Isa::kAvx2), options) == expected,
-                      text << ", slack " << slack);
+                      std::string(text) << ", slack " << slack);
       }
     }
     Spec spec = spec_of("matmul f32[5,4] f32[4,9] -> f32[5,9]");
@@ -299,7 +299,7 @@ TEST_SUITE("search") {
   TEST_CASE("sums of groups are scaled on their way from registers to the output") {
     for (const char* text : {"scaled_matmul f32[12,512] i8[512,96] f32[8,96]",
                              "scaled_matmul bf16[12,256] i8[256,96] f32[4,96]"}) {
-      INFO(text);
+      INFO(std::string(text));
       Result<ImplTree> tree = synthesize(spec_of(text), *fixed_target(Isa::kAvx2), {}, nullptr);
       REQUIRE(tree.ok());
       bool scaled = false;
@@ -344,7 +344,7 @@ TEST_SUITE("search") {
     for (const char* text :
          {"matmul f32[549,375] f32[375,97]", "matmul f32[777,333]{0,1} f32[333,555]",
           "softmax f32[37,1000] axis=1"}) {
-      INFO(text);
+      INFO(std::string(text));
       const Spec spec = spec_of(text);
       SearchOptions options;
       SearchStats stats;
@@ -435,11 +435,12 @@ TEST_SUITE("search") {
       std::string expected = tree_of(spec, target, {});
       SearchOptions options;
       options.borrow = false;
-      CHECK_MESSAGE(tree_of(spec, target, options) == expected, text);
+      CHECK_MESSAGE(tree_of(spec, target, options) == expected, std::string(text));
       options.borrow = true;
       for (u32 threads : {2u, 3u, 4u, 2u, 2u}) {
         options.search_threads = threads;
-        CHECK_MESSAGE(tree_of(spec, target, options) == expected, text << ", " << threads);
+        CHECK_MESSAGE(tree_of(spec, target, options) == expected, std::string(text)
+                                                                      << ", " << threads);
       }
     }
   }
