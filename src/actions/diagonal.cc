@@ -73,6 +73,10 @@ void list_divide(const Spec& spec, const Limits&, const ActionContext& context, 
   } else if (divides_places(spec, context)) {
     const BorderCut cut = *border_cut(spec);
     out.add({ActionKind::kDivide, cut.dim, {}, {}, cut.size});
+  } else if (const Bands bands = bands_of(spec, context); bands.bordered) {
+    for (int i = 0; i < bands.count; i++)
+      out.add(
+          {ActionKind::kDivide, bands.dim, {}, {}, bands.cut(bands.size[i], spec.size[bands.dim])});
   }
 }
 

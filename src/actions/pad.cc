@@ -23,7 +23,12 @@ void list_pad(const Spec& spec, const Limits&, const ActionContext& context, Act
       divides_places(spec, context))
     return;
   Action a{ActionKind::kPad, static_cast<u8>(operand), Level::kL1, {}, 0};
-  each_level(lines_of(spec, a), context, [&](Level level) {
+  // Where a copy would go to memory and back, or not stay in L2, bands come first.
+  const u64 lines = lines_of(spec, a);
+  const bool waits = lines * kLineBytes > room_for_band(Level::kL2, *context.target) &&
+                     bands_of(spec, context).count > 0;
+  each_level(lines, context, [&](Level level) {
+    if (waits && level != Level::kL1) return;
     a.level = level;
     out.add(a);
   });

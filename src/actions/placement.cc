@@ -6,6 +6,7 @@
 
 #include "cost/turn.hh"
 #include "spec/border.hh"
+#include "spec/ladder.hh"
 
 namespace morello {
 
@@ -78,6 +79,64 @@ bool divides_places(const Spec& spec, const ActionContext& context) {
   for (int d = 0; d < spec.rank; d++)
     if (has_dim(others, d) && d != unit_dim(spec.out()) && may_tile(spec, d, 1)) return false;
   return true;
+}
+
+namespace {
+
+/// The slowest dimension of places of the operand, if a loop over it may be the first; else kNoDim.
+u8 first_places(const Spec& spec, const Operand& x) {
+  const DimMask parallel = parallel_dims(spec), windows = window_dims(spec);
+  for (int d = 0; d < spec.rank; d++)
+    if (has_dim(x.dims & parallel & ~windows, d) && d != unit_dim(spec.out()) &&
+        may_tile(spec, d, 1))
+      return kNoDim;
+  for (int i = 0; i < x.layout.count(); i++)
+    for (const Window& w : spec.window)
+      if (w.used() && w.outer == x.layout.dim[i]) {
+        const u8 dim = has_dim(parallel, w.outer) ? w.outer : w.inner;
+        return has_dim(parallel, dim) && dim != unit_dim(spec.out()) ? dim : kNoDim;
+      }
+  return kNoDim;
+}
+
+}  // namespace
+
+Bands bands_of(const Spec& spec, const ActionContext& context) {
+  Bands bands;
+  const int o = bordered_operand(spec);
+  if (o < 0 || has_free_operand(spec) || spec.diagonal.used() || divides_places(spec, context))
+    return bands;
+  const u32 needed =
+      1u << static_cast<int>(ActionKind::kDivide) | 1u << static_cast<int>(ActionKind::kTile);
+  const Operand& x = spec.operand[o];
+  const u8 dim = first_places(spec, x);
+  if (dim == kNoDim || (context.disabled & needed) != 0) return bands;
+  bands.dim = dim;
+  bands.bordered = has_dim(bordered_dims(spec), dim);
+  bands.last = bands.bordered && begins_inside(spec);
+  Spec part = with_borders_inside(spec, o);
+  const u32 whole = spec.size[dim];
+  const u64 all = elements(part, x);
+  for (Level level : {Level::kL1, Level::kL2}) {
+    const u64 room = room_for_band(level, *context.target);
+    if (all * size_of(x.dtype) <= room) break;
+    u32 most = 0, even = 0;
+    for (u32 size : kLadder) {
+      if (size > whole / 2) break;
+      part.size[dim] = size;
+      // Rows that two bands read are copied twice.
+      const u64 copied = elements(part, x);
+      if (copied * size_of(x.dtype) > room) break;
+      if (copied * whole > 2 * size * all) continue;
+      if (!(bands.bordered ? may_divide_places(spec, dim, bands.cut(size, whole))
+                           : may_tile(spec, dim, size)))
+        continue;
+      most = size;
+      if (whole % size == 0) even = size;
+    }
+    if (most > 0) bands.size[bands.count++] = 3 * even >= most ? even : most;
+  }
+  return bands;
 }
 
 bool takes_groups(const Spec& spec, int operand, const Target& target) {

@@ -3,6 +3,9 @@
 #ifndef MORELLO_ACTIONS_PLACEMENT_HH
 #define MORELLO_ACTIONS_PLACEMENT_HH
 
+#include <algorithm>
+#include <array>
+
 #include "actions/narrow.hh"
 #include "cost/tiles.hh"
 #include "cost/turn.hh"
@@ -35,6 +38,28 @@ u64 resident_lines(const Spec& spec, const Operand& operand, Level cache);
 /// small, after loops over all that has no windows, but for what vectors run along
 /// (Restriction::kFewTiles).
 bool divides_places(const Spec& spec, const ActionContext& context);
+/// Places of a window that are computed together, in the slowest of the dimensions that have some,
+/// so that a cache has room for a copy of what they read, with its borders. Bands next to a border
+/// are divided from the others, and those are a loop. None where divides_places(), or where a loop
+/// over what has no windows comes first.
+struct Bands {
+  u8 dim = kNoDim;
+  bool bordered = false, last = false;  // has the dimension a border; at its end alone?
+  u8 count = 0;
+  std::array<u32, 2> size{};  // for L1, L2
+  bool has(u32 places) const {
+    return std::find(size.begin(), size.begin() + count, places) != size.begin() + count;
+  }
+  /// Where a band is divided from the others.
+  u32 cut(u32 places, u32 whole) const { return last ? whole - places : places; }
+};
+Bands bands_of(const Spec& spec, const ActionContext& context);
+/// Bytes of a copy that stays in a cache while all else passes through it. Of L2, larger parts took
+/// up to a third longer, smaller ones up to a fifth (Intel, 2 MiB; rows of a convolution of
+/// images).
+inline u64 room_for_band(Level level, const Target& target) {
+  return target.at(level).bytes / (level == Level::kL1 ? 2 : 6);
+}
 
 /// Does the target multiply groups of neighbours along the reduced dimensions, which share a lane
 /// of this factor?

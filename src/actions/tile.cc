@@ -133,9 +133,9 @@ class Tiles {
     if (dim >= spec.rank || has_free_operand(spec) || !may_loop(spec, dim)) return;
     // Before its borders are there: only what makes parts of the operand that nothing else reads.
     if (const int o = bordered_operand(spec);
-        o >= 0 &&
-        (!has_dim(spec.operand[o].dims & parallel_dims(spec), dim) ||
-         (has_window(spec, dim) && border_cut(spec) && context.restricts(Restriction::kFewTiles))))
+        o >= 0 && (!has_dim(spec.operand[o].dims & parallel_dims(spec), dim) ||
+                   (has_window(spec, dim) && border_cut(spec) &&
+                    context.restricts(Restriction::kFewTiles) && !is_in_bands(dim))))
       return;
     if (!is_chain(spec) && context.restricts(Restriction::kStageTiles)) {
       if (!has_dim(inner_dims(spec), dim)) return;
@@ -190,11 +190,17 @@ class Tiles {
  private:
   Action action(u32 size) const { return {kind_, dim_, {}, {}, size}; }
 
+  /// Is the dimension one of places that are computed in bands?
+  bool is_in_bands(u8 dim) {
+    if (const Bands bands = bands_of(spec_, context_); bands.dim == dim) bands_ = bands;
+    return bands_.count > 0;
+  }
   /// Some microkernel or cache: without a contraction these are blocks of transposes, panels, and
   /// slices.
   bool serves(u32 size) const {
     if (keeps_rows_ && !is_panel(size)) return false;
     if (whole_tiles_ && !fills_tiles(size) && !is_panel(size)) return false;
+    if (bands_.count > 0) return bands_.has(size) && may_tile(spec_, dim_, size);
     if (windows_ && !serves_windows(size)) return false;
     if (few_only_ && !is_near_divisor(size)) return false;
     if (blocks_only_ && size != 1 && size % 8 != 0 && !is_panel(size)) return false;
@@ -299,6 +305,7 @@ class Tiles {
   ActionKind kind_;
   u8 dim_;
   u32 end_ = 0;  // sizes are below
+  Bands bands_;  // if any, the only ones
   bool blocks_only_ = false;
   bool few_only_ = false;
   bool windows_ = false;  // of a product with few tiles

@@ -98,6 +98,8 @@ PaddedPart border_copy(const Spec& spec, int operand, const Operand& padded) {
   }
   PaddedPart copy;
   copy.spec = move_spec(spec, operand, inner, true, &copy.binding);
+  merge_runs(copy.spec, copy.binding);
+  assert_canonical(copy.spec);
   return copy;
 }
 
@@ -204,6 +206,11 @@ std::optional<BorderCut> border_cut(const Spec& spec) {
   const u32 size = w->before > 0 ? 1 : w->size - 1;
   if (!may_divide(spec, *w, size)) return std::nullopt;
   return BorderCut{w->dim, size};
+}
+
+bool begins_inside(const Spec& spec) {
+  const std::optional<WindowPlaces> w = bordered_places(spec);
+  return w && w->before == 0;
 }
 
 bool may_divide_places(const Spec& spec, u8 dim, u32 size) {

@@ -54,6 +54,8 @@ struct BorderCut {
 /// Nothing if a program does not divide them: a place has nothing inside, or less than a block of
 /// another operand.
 std::optional<BorderCut> border_cut(const Spec& spec);
+/// Has only the last place of the first window with borders one?
+bool begins_inside(const Spec& spec);
 bool may_divide_places(const Spec& spec, u8 dim, u32 size);
 /// REQUIRES: may_divide_places().
 PaddedPart part_of_places(const Spec& spec, u8 dim, u32 size, bool first);

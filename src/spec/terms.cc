@@ -78,11 +78,28 @@ std::optional<Terms> terms_of(const Spec& spec, int window) {
   return t;
 }
 
-/// Takes the terms out of an operand that has them.
-void forget_terms(Operand& x, const Terms& t, int entry) {
-  x.dims = static_cast<DimMask>(x.dims & ~(1u << t.term));
+/// Takes a dimension out of an operand in whose run it is.
+void forget_dim(Operand& x, u8 dim, int entry) {
+  x.dims = static_cast<DimMask>(x.dims & ~(1u << dim));
   x.layout.erase(entry);
   x.contig--;
+}
+
+/// Takes the dimensions out that are of size 1 now; `binding` goes on to bind the others.
+void drop_merged(Spec& spec, Binding& binding) {
+  Binding kept;
+  drop_unit_dims(spec, &kept);
+  const Binding whole = binding;
+  for (int d = 0; d < kMaxDims; d++) binding.dim[d] = d < spec.rank ? whole.dim[kept.dim[d]] : 0;
+}
+
+/// Is the next dimension inside of this one, in one run?
+bool are_one(const Spec& spec, const Operand& x, u8 dim) {
+  const int at = entry_of(x.layout, dim);
+  return x.windows == 0 && at >= 0 && x.layout.dim[at + 1] == dim + 1 &&
+         x.layout.block[at + 1] == 0 && in_run(x, at) && x.layout.block_of(dim) == 1 &&
+         x.layout.block_of(static_cast<u8>(dim + 1)) == 1 &&
+         u64{spec.size[dim]} * spec.size[dim + 1] <= std::numeric_limits<i32>::max();
 }
 
 }  // namespace
@@ -96,17 +113,27 @@ void merge_terms(Spec& spec, Binding& binding) {
     for (int o = 0; o < spec.operand_count; o++) {
       Operand& x = spec.operand[o];
       if (!has_dim(x.dims, t->term)) continue;
-      forget_terms(x, *t, entry_of(x.layout, o == t->operand ? spec.window[w].outer : t->term));
+      forget_dim(x, t->term, entry_of(x.layout, o == t->operand ? spec.window[w].outer : t->term));
     }
     spec.size[t->inside] *= spec.size[t->term];
     spec.size[t->term] = 1;
     spec.window[w] = {t->inside, t->place, 1, static_cast<u16>(t->step), 0, 0};
   }
-  if (!merged) return;
-  Binding kept;
-  drop_unit_dims(spec, &kept);
-  const Binding whole = binding;
-  for (int d = 0; d < kMaxDims; d++) binding.dim[d] = d < spec.rank ? whole.dim[kept.dim[d]] : 0;
+  if (merged) drop_merged(spec, binding);
+}
+
+void merge_runs(Spec& copy, Binding& binding) {
+  bool merged = false;
+  for (int d = 0; d + 1 < copy.rank; d++) {
+    const u8 dim = static_cast<u8>(d);
+    if (!are_one(copy, copy.operand[0], dim) || !are_one(copy, copy.operand[1], dim)) continue;
+    merged = true;
+    for (int o = 0; o < 2; o++)
+      forget_dim(copy.operand[o], dim, entry_of(copy.operand[o].layout, dim));
+    copy.size[d + 1] *= copy.size[d];
+    copy.size[d] = 1;
+  }
+  if (merged) drop_merged(copy, binding);
 }
 
 }  // namespace morello

@@ -13,6 +13,9 @@ namespace morello {
 /// lower() does where there are no borders. `binding` of the dimensions, which it had, to those of
 /// another Spec goes on to be that.
 void merge_terms(Spec& spec, Binding& binding);
+/// The same of a copy, wherever both of its operands step along two dimensions as along one: rows
+/// of a few channels are runs of many elements.
+void merge_runs(Spec& copy, Binding& binding);
 
 }  // namespace morello
 

@@ -92,6 +92,59 @@ TEST_SUITE("actions") {
     CHECK(turned("conv2d f32[1,16,9,58] f32[24,16,3,3]", Isa::kAvx512));
   }
 
+  TEST_CASE("bands of places: what caches have room for, where a copy would go to memory") {
+    const auto bands = [](const std::string& text) {
+      return bands_of(testing::spec_of(text), {fixed_target(Isa::kAvx2)});
+    };
+    // Rows of 226 columns of three channels: 5 of them in half of L1, 33 in a sixth of L2.
+    const Bands rows = bands("conv2d f32[1,224,224,3] f32[3,3,3,32] padding=1 stride=2 nhwc");
+    REQUIRE(rows.count == 2);
+    CHECK(rows.bordered);
+    CHECK(!rows.last);
+    CHECK(rows.size[0] == 2);
+    CHECK(rows.size[1] == 16);
+    const Bands last = bands("conv2d f32[1,224,224,3] f32[3,3,3,32] padding=0,0,1,1 nhwc stride=2");
+    CHECK(last.last);
+    CHECK(last.cut(2, 112) == 110);
+    // Columns alone have borders: a loop. A loop over images comes first. No copy is needed, or all
+    // of it has room; and small ones are divided place by place.
+    const Bands inside =
+        bands("conv2d f32[1,225,224,3] f32[3,3,3,32] padding=0,1,0,1 stride=2 nhwc");
+    CHECK(inside.count == 2);
+    CHECK(!inside.bordered);
+    CHECK(bands("conv2d f32[2,224,224,3] f32[3,3,3,32] padding=1 nhwc").count == 0);
+    CHECK(bands("conv2d f32[1,224,224,3] f32[3,3,3,32] nhwc").count == 0);
+    CHECK(bands("conv2d f32[1,9,9,8] f32[3,3,8,64] padding=1 nhwc").count == 0);
+    CHECK(bands("max_pool f32[1,64,112,112] window=3 padding=1").count == 0);
+    // Where all that is read twice is more than what is read once, none.
+    CHECK(bands("conv2d f32[1,512,56,56] f32[64,512,7,7] padding=3").count == 0);
+  }
+
+  TEST_CASE("bands are loops, and parts, whatever else is restricted") {
+    for (const char* padding : {"padding=0,1,0,1", "padding=1", "padding=0,1,1,1"})
+      for (const Breadth breadth :
+           {Breadth::kWhole, Breadth::kMiddle, Breadth::kFew, Breadth::kFewest})
+        for (int rows = 54; rows < 70; rows++) {
+          const std::string text =
+              "conv2d f32[1,24," + std::to_string(rows) + ",82] f32[20,24,3,3] " + padding;
+          INFO(text);
+          const Spec spec = testing::spec_of(text);
+          ActionContext context{fixed_target(Isa::kAvx2)};
+          context.breadth = breadth;
+          const Bands bands = bands_of(spec, context);
+          CHECK(bands.count > 0);
+          ActionList actions;
+          list_actions(spec, limits_of(*context.target), context, actions);
+          for (int i = 0; i < bands.count; i++) {
+            const ActionKind kind = bands.bordered ? ActionKind::kDivide : ActionKind::kTile;
+            const u32 size =
+                bands.bordered ? bands.cut(bands.size[i], spec.size[bands.dim]) : bands.size[i];
+            CHECK(std::count(actions.begin(), actions.end(),
+                             Action{kind, bands.dim, {}, {}, size}) == 1);
+          }
+        }
+  }
+
   TEST_CASE("copies of which neighbours share lanes have the axes of windows that step by one") {
     // Channels, rows and columns; two channels of a bf16, four of a byte.
     const auto copy = [](const char* text, Dtype type) {

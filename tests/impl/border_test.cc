@@ -6,6 +6,7 @@
 #include "../support/action_tree.hh"
 #include "../support/graph_tree.hh"
 #include "../support/random_windows.hh"
+#include "actions/placement.hh"
 #include "spec/border.hh"
 #include "spec/roles.hh"
 
@@ -70,6 +71,58 @@ TEST_CASE("what is listed for windows with padding is right") {
   }
   CHECK(seen[ActionKind::kDivide] > 300);
   CHECK(seen[ActionKind::kPad] > 300);
+}
+
+TEST_CASE("bands of places are divided from those next to a border, and compute the same") {
+  // Caches that few rows fit.
+  const Target target = with_machine(*fixed_target(Isa::kAvx2), 512, 2048, 4);
+  const ActionContext context{&target};
+  std::map<ActionKind, int> seen;
+  int bands = 0, loops = 0;
+  for (u32 seed = 1; seed <= 600; seed++) {
+    Random random(seed);
+    const auto pick = [&](u32 least, u32 most) {
+      return std::to_string(least + random() % (most - least + 1));
+    };
+    const char* paddings[] = {"1", "0,1,0,1", "0,1,1,0", "2,1,0,0"};
+    const std::string rows = pick(8, 30), columns = pick(5, 9), channels = pick(3, 6),
+                      rest = std::string(" padding=") + paddings[random() % 4] +
+                             " stride=" + pick(1, 2);
+    const std::string text = random() % 2
+                                 ? "conv2d f32[1," + rows + "," + columns + "," + channels +
+                                       "] f32[3,3," + channels + ",12]" + rest + " nhwc"
+                                 : "conv2d f32[1," + channels + "," + rows + "," + columns +
+                                       "] f32[12," + channels + ",3,3]" + rest;
+    const Lowered whole = *lower(*parse(text));
+    const ImplTree tree = random_action_tree(whole.spec, context, random, 9, seen);
+    for (const ImplNode& node : tree.nodes) {
+      const Bands listed = bands_of(node.spec, context);
+      if (const Divide* divide = std::get_if<Divide>(&node.kind))
+        bands += listed.dim == divide->dim &&
+                 listed.has(listed.cut(divide->size, node.spec.size[divide->dim]));
+      if (const Loop* loop = std::get_if<Loop>(&node.kind))
+        loops += listed.dim == loop->dim && listed.has(loop->tile);
+    }
+    INFO("seed " << seed << ": " << text << ":\n" << print(tree));
+    REQUIRE(wrong_tree(tree, whole, random) == "");
+  }
+  CHECK(bands > 50);
+  CHECK(loops > 20);
+}
+
+TEST_CASE("copies of rows with borders are runs of columns and channels") {
+  const auto copy = [](const char* text) {
+    const Spec spec = lower(*parse(text))->spec;
+    const int o = bordered_operand(spec);
+    return border_copy(spec, o, padded_operand(spec, o, Level::kL2)).spec;
+  };
+  const Spec rows = copy("conv2d f32[1,8,9,3] f32[3,3,3,16] padding=1 nhwc");
+  REQUIRE(rows.rank == 2);
+  CHECK(rows.size[0] == 8);
+  CHECK(rows.size[1] == 9 * 3);
+  CHECK(copy("conv2d f32[1,8,9,3] f32[3,3,3,16] padding=1,0,1,0 nhwc").rank == 1);
+  CHECK(copy("conv2d f32[1,3,8,9] f32[16,3,3,3] padding=1").rank == 3);
+  CHECK(copy("conv2d f32[1,3,8,9] f32[16,3,3,3] padding=1,0,1,0").rank == 2);
 }
 
 TEST_CASE("what windows have inside is counted") {

@@ -223,45 +223,52 @@ TEST_CASE("graphs that people write") {
     }
 }
 
-TEST_CASE("convolutions along rows: channels that share lanes, in windows of any step") {
+/// Are convolutions computed as they should be, on every target that this CPU has?
+void check_convolutions(std::initializer_list<std::string> texts) {
   for (morello_isa isa : all_usable_isas())
-    for (const char* text :
-         {"conv2d bf16[1,16,12,35] bf16[24,16,3,3] -> f32[1,24,10,33]",
-          "conv2d bf16[1,19,9,37] bf16[13,19,3,2] + f32[13,1,1] -> relu",
-          "conv2d bf16[2,32,14,14] bf16[16,32,3,3] padding=1 -> bf16[2,16,14,14]",
-          "conv2d bf16[1,24,9,40] bf16[17,24,3,3] padding=1,0 += f32[1,17,9,38]",
-          "conv2d bf16[1,16,11,70] bf16[16,16,3,5] stride=2,1 -> f32[1,16,5,66]",
-          "conv2d bf16[1,16,12,50] bf16[16,16,3,3] stride=2 -> f32[1,16,5,24]",
-          "conv2d bf16[1,16,12,50] bf16[16,16,3,3] dilation=2 -> f32[1,16,8,46]",
-          "conv2d bf16[1,32,10,40] bf16[8,8,3,3] groups=4 -> f32[1,8,8,38]",
-          "conv2d f16[1,16,12,35] f16[24,16,3,3] -> f32[1,24,10,33]",
-          "conv2d u8[1,17,12,35] i8[24,17,3,3] -> i32[1,24,10,33]",
-          "conv2d i8[1,32,9,40] i8[16,32,2,3] padding=1 -> i32[1,16,10,40]"}) {
+    for (const std::string& text : texts) {
       bool skipped = false;
       const Statement s = *parse(text);
-      CHECK(wrong(s, isa, 1, 1, skipped,
-                  s.tensors[0].dtype == Dtype::kU8 || s.tensors[0].dtype == Dtype::kI8
-                      ? Nearness::kExactProducts
-                      : Nearness::kOfOutput) == "");
-      CHECK_MESSAGE(!skipped, std::string(text));
+      const Dtype type = s.tensors[0].dtype;
+      const bool exact = type == Dtype::kU8 || type == Dtype::kI8;
+      CHECK(wrong(s, isa, 1, 1, skipped, exact ? Nearness::kExactProducts : Nearness::kOfOutput) ==
+            "");
+      CHECK_MESSAGE(!skipped, text);
     }
 }
 
+TEST_CASE("convolutions with padding, in bands of rows") {
+  check_convolutions({"conv2d f32[1,41,40,8] f32[3,3,8,16] nhwc padding=1",
+                      "conv2d f32[1,3,60,64] f32[8,3,5,5] padding=2 stride=2 + f32[8,1,1]",
+                      "conv2d f32[1,70,61,3] f32[3,3,3,17] nhwc padding=0,1,2,1 stride=2",
+                      "conv2d bf16[1,67,40,8] bf16[3,3,8,9] nhwc padding=1,0,2,1 -> relu",
+                      "conv2d u8[1,8,71,62] i8[9,8,3,3] padding=1"});
+}
+
+TEST_CASE("convolutions along rows: channels that share lanes, in windows of any step") {
+  check_convolutions({"conv2d bf16[1,16,12,35] bf16[24,16,3,3] -> f32[1,24,10,33]",
+                      "conv2d bf16[1,19,9,37] bf16[13,19,3,2] + f32[13,1,1] -> relu",
+                      "conv2d bf16[2,32,14,14] bf16[16,32,3,3] padding=1 -> bf16[2,16,14,14]",
+                      "conv2d bf16[1,24,9,40] bf16[17,24,3,3] padding=1,0 += f32[1,17,9,38]",
+                      "conv2d bf16[1,16,11,70] bf16[16,16,3,5] stride=2,1 -> f32[1,16,5,66]",
+                      "conv2d bf16[1,16,12,50] bf16[16,16,3,3] stride=2 -> f32[1,16,5,24]",
+                      "conv2d bf16[1,16,12,50] bf16[16,16,3,3] dilation=2 -> f32[1,16,8,46]",
+                      "conv2d bf16[1,32,10,40] bf16[8,8,3,3] groups=4 -> f32[1,8,8,38]",
+                      "conv2d f16[1,16,12,35] f16[24,16,3,3] -> f32[1,24,10,33]",
+                      "conv2d u8[1,17,12,35] i8[24,17,3,3] -> i32[1,24,10,33]",
+                      "conv2d i8[1,32,9,40] i8[16,32,2,3] padding=1 -> i32[1,16,10,40]"});
+}
+
 TEST_CASE("convolutions along short rows: results in a buffer whose rows are of channels") {
-  for (morello_isa isa : all_usable_isas())
-    for (const char* text :
-         {"conv2d f32[1,5,9,11] f32[12,5,3,3] -> f32[1,12,7,9]",
-          "conv2d f32[2,7,16,16] f32[8,7,5,5] stride=2 -> f32[2,8,6,6]",
-          "conv2d f32[1,12,13,26] f32[20,12,1,1] stride=2 -> f32[1,20,7,13]",
-          "conv2d f32[1,3,12,40] f32[33,3,3,3] padding=1 stride=2 + f32[33,1,1] -> relu",
-          "conv2d f32[1,6,9,30] f32[17,6,2,3] dilation=2 -> bf16[1,17,7,26]",
-          "conv2d f32[1,8,10,19] f32[16,4,3,3] groups=2 -> f32[1,16,8,17]",
-          "conv2d bf16[1,9,8,13] bf16[21,9,3,3] -> bf16[1,21,6,11]",
-          "conv2d f32[1,6,9,11] f32[12,6,3,3] += f32[1,12,7,9]"}) {
-      bool skipped = false;
-      CHECK(wrong(*parse(text), isa, 1, 1, skipped, Nearness::kOfOutput) == "");
-      CHECK_MESSAGE(!skipped, std::string(text));
-    }
+  check_convolutions(
+      {"conv2d f32[1,5,9,11] f32[12,5,3,3] -> f32[1,12,7,9]",
+       "conv2d f32[2,7,16,16] f32[8,7,5,5] stride=2 -> f32[2,8,6,6]",
+       "conv2d f32[1,12,13,26] f32[20,12,1,1] stride=2 -> f32[1,20,7,13]",
+       "conv2d f32[1,3,12,40] f32[33,3,3,3] padding=1 stride=2 + f32[33,1,1] -> relu",
+       "conv2d f32[1,6,9,30] f32[17,6,2,3] dilation=2 -> bf16[1,17,7,26]",
+       "conv2d f32[1,8,10,19] f32[16,4,3,3] groups=2 -> f32[1,16,8,17]",
+       "conv2d bf16[1,9,8,13] bf16[21,9,3,3] -> bf16[1,21,6,11]",
+       "conv2d f32[1,6,9,11] f32[12,6,3,3] += f32[1,12,7,9]"});
 }
 
 TEST_CASE("graphs with several outputs that people write") {

@@ -260,6 +260,8 @@ TEST_SUITE("search") {
           Case{ActionKind::kDivide, "max_pool f32[1,9,9,16] window=3 padding=1 nhwc", 1},
           Case{ActionKind::kDivide, "conv2d f32[1,9,9,16] f32[3,3,1,16] padding=1 groups=16 nhwc",
                1},
+          Case{ActionKind::kDivide, "conv2d f32[1,224,112,3] f32[3,3,3,16] padding=1 stride=2 nhwc",
+               1},
           Case{ActionKind::kDivide, "attention f32[64,16] f32[64,16] f32[64,16] causal", 1},
           Case{ActionKind::kMask, "attention f32[64,16] f32[64,16] f32[64,16] causal", 1},
           Case{ActionKind::kBufferizeFold, "softmax f32[64,1024] axis=1", 1},
@@ -275,7 +277,7 @@ TEST_SUITE("search") {
       less.disabled_actions = 1u << static_cast<int>(c.without);
       Result<ImplTree> with = synthesize(spec_of(c.text), target, all, nullptr);
       Result<ImplTree> without = synthesize(spec_of(c.text), target, less, nullptr);
-      INFO(c.text << " without action " << static_cast<int>(c.without));
+      INFO(std::string(c.text) << " without action " << static_cast<int>(c.without));
       REQUIRE(with.ok());
       if (without.ok())
         CHECK(without->nodes[0].cost > with->nodes[0].cost);
