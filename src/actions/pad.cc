@@ -23,7 +23,7 @@ void list_pad(const Spec& spec, const Limits&, const ActionContext& context, Act
       divides_places(spec, context))
     return;
   Action a{ActionKind::kPad, static_cast<u8>(operand), Level::kL1, {}, 0};
-  // Where a copy would go to memory and back, or not stay in L2, bands come first.
+  // Where L2 would not keep a copy of all, bands come first.
   const u64 lines = lines_of(spec, a);
   const bool waits = lines * kLineBytes > room_for_band(Level::kL2, *context.target) &&
                      bands_of(spec, context).count > 0;

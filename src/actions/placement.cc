@@ -117,6 +117,11 @@ Bands bands_of(const Spec& spec, const ActionContext& context) {
   Spec part = with_borders_inside(spec, o);
   const u32 whole = spec.size[dim];
   const u64 all = elements(part, x);
+  // Beside many products a copy costs little, and each band brings its weights again.
+  constexpr u64 kManyProducts = 128;
+  if (products_of_each(spec, o) > kManyProducts &&
+      all * size_of(x.dtype) <= context.target->at(Level::kL2).bytes / 2)
+    return bands;
   for (Level level : {Level::kL1, Level::kL2}) {
     const u64 room = room_for_band(level, *context.target);
     if (all * size_of(x.dtype) <= room) break;

@@ -40,8 +40,8 @@ u64 resident_lines(const Spec& spec, const Operand& operand, Level cache);
 bool divides_places(const Spec& spec, const ActionContext& context);
 /// Places of a window that are computed together, in the slowest of the dimensions that have some,
 /// so that a cache has room for a copy of what they read, with its borders. Bands next to a border
-/// are divided from the others, and those are a loop. None where divides_places(), or where a loop
-/// over what has no windows comes first.
+/// are divided from the others, and those are a loop. None where divides_places(), where a loop
+/// over what has no windows comes first, or where L2 keeps a copy of all of it.
 struct Bands {
   u8 dim = kNoDim;
   bool bordered = false, last = false;  // has the dimension a border; at its end alone?

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "spec/spec.hh"
 
+#include "spec/terms.hh"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -413,6 +415,8 @@ Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding*
   if (apart != 0) drop_windows(m);
   b.operand[in ? 0 : 1] = static_cast<u8>(index);
   b.operand[in ? 1 : 0] = new_buffer(0);
+  if (m.operand[0].level != Level::kRegister && m.operand[1].level != Level::kRegister)
+    merge_runs(m, b);
   if (binding) *binding = b;
   assert_canonical(m);
   return m;
