@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "actions/placement.hh"
+#include "cost/reduce.hh"
 #include "cost/tiles.hh"
 #include "spec/ladder.hh"
 
@@ -417,22 +418,24 @@ void keep_first_move(const Spec& spec, const ActionContext& context, ActionList&
     if (a.kind != ActionKind::kView) return false;
     const Operand& x = spec.operand[a.arg];
     const Level to = x.level == Level::kMemory ? Level::kL2 : Level::kL1;
+    if (to == Level::kL1 && a.arg != spec.out_index() && is_apart_outside_l1(spec)) return false;
     const u32 part = to == Level::kL2 ? w.part_of_l2 : w.part_of_l1;
     const u64 lines = lines_of_code(limits_of(*context.target).at(to));
-    const u64 own = resident_lines(spec, x, to);
     // By its lines: rows on pages of their own may be as far apart in a copy.
     if (part == 0 || footprint(spec, x).lines > lines / part) return false;
     // Beside what is there already, and what of a graph comes later on and is as large: what has no
     // room left would have to come all the same.
-    u64 all = own;
+    Limits room = limits_of(*context.target);
+    bool fits = true;
     for (int o = 0; o < spec.operand_count; o++) {
       const Operand& other = spec.operand[o];
       const u64 others = footprint(spec, other).lines;
       const bool comes = other.level > to && o != a.arg && !is_chain(spec) &&
                          others >= footprint(spec, x).lines && others <= lines / part;
-      if (other.level == to || comes) all += resident_lines(spec, other, to);
+      if (other.level == to || comes)
+        fits = fits && subtract(room, to, resident_lines(spec, other, to));
     }
-    return all <= lines;
+    return fits && subtract(room, to, resident_lines(spec, x, to));
   };
   const auto first = std::find_if(list.begin(), list.end(), is_first);
   if (first == list.end()) return;

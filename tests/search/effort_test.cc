@@ -230,6 +230,20 @@ TEST_SUITE("search") {
     costs_below("logsumexp f32[8,200,300] axis=1", 1.3);
   }
 
+  TEST_CASE("quick searches keep pools that leave every second element farther than L1") {
+    // 4.2 times the bound when the operand came to L1 first, where rows are no neighbours.
+    costs_below("max_pool f32[8,15,24,40] window=2 stride=2 padding=1", 1.8);
+  }
+
+  TEST_CASE("quick searches bring to L2 what has room there as limits are rounded") {
+    // 1.29 times the bound, and twice the work, when the fewest actions had no program: of three
+    // matrices that L2 holds by their sum, the last had no room.
+    costs_below(
+        "g = matmul x f32[8,70] f32[70,600] -> silu; u = matmul x f32[70,600]; h = mul g u; "
+        "matmul h f32[600,70]",
+        1.15);
+  }
+
   TEST_CASE("depthwise convolutions in lanes are found") {
     // 12.6, 3.0 and 18 times the cheapest with copies of windows, and of single lanes.
     for (const char* text :
