@@ -36,7 +36,7 @@ class Parts {
         options_(options),
         adjusted_(with_machine(target, 0, 0, options.threads)),
         ignores_limits_(!multiplies_batches(spec)),
-        loops_(fewest_of(adjusted_, options), !ignores_limits_) {}
+        loops_(fewest_of(adjusted_, options), !ignores_limits_, is_single(spec)) {}
 
   Result<ImplTree> run(SearchStats* stats) {
     std::optional<Error> error;
@@ -111,11 +111,13 @@ class Parts {
     few.ended = &ended;
     auto second = std::make_unique<PartSearch>(spec_, target_, options_for(few), few);
     found = second->run(&stats);
+    const bool dearer = found && found->nodes[0].cost > best_->nodes[0].cost;
     *error = take(std::move(found), stats);
     note(*error);
     if (failed_ || all_.budget_ended) return;
-    if (ended) return std::swap(started_, second);
-    // What few actions would have found was not; what the fewest found is not improved yet.
+    if (ended && !dearer) return std::swap(started_, second);
+    // What few actions would have found was not, or is dearer; what the fewest found is not
+    // improved yet.
     found = started_->improve(*best_, kMostImproved - used_, budget_left(), &stats);
     *error = take(std::move(found), stats);
     note(*error);
