@@ -423,19 +423,23 @@ void keep_first_move(const Spec& spec, const ActionContext& context, ActionList&
     const u64 lines = lines_of_code(limits_of(*context.target).at(to));
     // By its lines: rows on pages of their own may be as far apart in a copy.
     if (part == 0 || footprint(spec, x).lines > lines / part) return false;
-    // Beside what is there already, and what of a graph comes later on and is as large: what has no
-    // room left would have to come all the same.
+    // Beside what is there already, as limits are rounded, and what of a graph comes later on and
+    // is as large: what has no room left would have to come all the same.
+    const u64 own = resident_lines(spec, x, to);
     Limits room = limits_of(*context.target);
+    u64 all = own;
     bool fits = true;
     for (int o = 0; o < spec.operand_count; o++) {
       const Operand& other = spec.operand[o];
       const u64 others = footprint(spec, other).lines;
       const bool comes = other.level > to && o != a.arg && !is_chain(spec) &&
                          others >= footprint(spec, x).lines && others <= lines / part;
-      if (other.level == to || comes)
-        fits = fits && subtract(room, to, resident_lines(spec, other, to));
+      if (other.level != to && !comes) continue;
+      const u64 taken = resident_lines(spec, other, to);
+      all += taken;
+      if (!comes) fits = fits && subtract(room, to, taken);
     }
-    return fits && subtract(room, to, resident_lines(spec, x, to));
+    return fits && all <= lines && subtract(room, to, own);
   };
   const auto first = std::find_if(list.begin(), list.end(), is_first);
   if (first == list.end()) return;
