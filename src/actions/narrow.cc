@@ -172,6 +172,30 @@ struct MatrixOfRows {
   u32 columns = 0;
 };
 
+/// Along a reduced dimension without windows of a product that has some: as much as has 128
+/// products of a result with all terms of windows, whose loops are inside then, so that sums stay
+/// in registers; what divides, if there is such. 0: none, or too little is left of it.
+u32 tile_beside_windows(const Spec& spec, u8 dim) {
+  constexpr u32 kProducts = 128;
+  if (!contraction_of(spec) || !is_chain(spec)) return 0;
+  u32 terms = 1, lane = 1, tile = 0;
+  for (const Window& w : spec.window) {
+    if (!w.used()) continue;
+    for (u8 d : {w.outer, w.inner}) {
+      if (d == dim) return 0;
+      if (has_dim(spec.reduced(), d)) terms *= spec.size[d];
+    }
+  }
+  if (terms == 1) return 0;
+  for (Ref in : factors_of(spec))  // which share lanes of 4 bytes, if they are narrow
+    if (is_operand(in)) lane = std::max(lane, kElementBytes / size_of(spec.operand[in].dtype));
+  const u32 most = std::max(kProducts / terms / lane, 1u) * lane;
+  for (u32 t = lane; t <= most; t += lane)
+    if (spec.size[dim] % t == 0) tile = t;
+  if (8 * tile < most) tile = std::bit_floor(most);
+  return 2 * lane * tile <= spec.size[dim] ? tile : 0;
+}
+
 }  // namespace
 
 ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionContext& context,
@@ -194,6 +218,7 @@ ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionCo
   if (reduced_) {
     // What is computed of rows is added to sums row by row.
     by_ones_ = std::popcount(reduced) > 1 || !is_chain(spec);
+    if (context.has_few()) window_tile_ = tile_beside_windows(spec, dim);
     reduced_tiles_ = w.reduced;
     if (packs) reduced_tiles_ = streamed_tiles(w, *context.target);
     if (!of_whole) matrix_rows_ = MatrixOfRows(spec, *context.target).rows;
@@ -233,6 +258,7 @@ bool ChainTiles::has(u32 size) const {
   if (size >= kLeastBlock && in_l1_) return false;
   if (reduced_) {
     if (size == 1) return by_ones_;
+    if (size == window_tile_) return true;
     // First by what leaves few sizes over, as in the whole space.
     constexpr u32 kFirst = 64;
     if (matrix_rows_ != 0 && matrix_rows_ < kFirst)

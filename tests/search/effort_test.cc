@@ -256,6 +256,12 @@ TEST_SUITE("search") {
     costs_below("attention bf16[3,79,56] bf16[3,64,56] bf16[3,64,56]", 1.4);
   }
 
+  TEST_CASE("quick searches of convolutions cut channels before windows") {
+    // 1.87 and 2.5 times the bound when windows were cut while results were in memory.
+    costs_below("conv2d f32[1,64,56,56] f32[64,64,3,3]{*} padding=1", 1.5);
+    costs_below("conv2d f32[1,200,8,8] f32[45,200,3,3]{*} padding=1", 1.85);
+  }
+
   TEST_CASE("depthwise convolutions in lanes are found") {
     // 12.6, 3.0 and 18 times the cheapest with copies of windows, and of single lanes.
     for (const char* text :
