@@ -244,6 +244,11 @@ TEST_SUITE("search") {
         1.15);
   }
 
+  TEST_CASE("quick searches ask limits where the fewest actions have no program otherwise") {
+    // 4.7 times the bound when the narrow space was searched then, which does not end.
+    costs_below("einsum \"ak,ckd->dac\" f32[152,135] f32[34,135,9] + f32[34]", 1.4);
+  }
+
   TEST_CASE("quick searches of results next to those of a batch take vectors along it") {
     // 3.3 and 3.0 times the bound by loops over its elements.
     costs_below("einsum \"bmk,bkn->mnb\" f32[16,64,64] f32[16,64,64]", 1.65);
