@@ -229,6 +229,15 @@ bool keep_loops(const Spec& spec, const ActionContext& whole, bool in_vectors, A
     };
     bool has_loop = false;
     for (const Action& action : list) has_loop = has_loop || loops(action);
+    if (!has_loop && size > 1) {  // where a line is one vector: narrower spaces have tiles of two
+      ActionList all;
+      list_actions(spec, limits_of(*whole.target), whole, all);
+      for (const Action& action : all) {
+        if (!loops(action)) continue;
+        list.add(action);
+        has_loop = true;
+      }
+    }
     if (!has_loop) continue;
     const int parted = parted_operand(spec, dim);
     ActionList gathered;
