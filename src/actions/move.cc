@@ -62,6 +62,17 @@ bool is_used_again(const Spec& spec, Ref operand, DimMask loops, const ActionCon
          footprint(spec, x).bytes <= context.target->at(Level::kL1).bytes / 4;
 }
 
+/// Of few actions: a factor of a graph's product that vectors cross. It comes to L1 as a copy in
+/// which they do not, which only the product by itself makes.
+bool waits_for_copy(const Spec& spec, int operand, const ActionContext& context) {
+  if (!context.has_few() || is_chain(spec)) return false;
+  const Spec product = free_factor(spec, operand).product;
+  if (!is_single(product) || !contraction_of(product)) return false;
+  const u8 v = unit_dim(product.out());
+  const Operand& x = spec.operand[operand];
+  return v != kNoDim && has_dim(x.dims, v) && unit_dim(x) != v;
+}
+
 /// Are these sums wider than a register tile, and nothing in L1 yet? Factors that come there first
 /// are used by more of them.
 bool waits(const Spec& spec, int operand, const ActionContext& context) {
@@ -90,7 +101,7 @@ void list_views(const Spec& spec, const Limits&, const ActionContext& context, A
     if (is_best_widened(spec, o, context)) continue;
     if (spec.operand[o].level == Level::kL2 &&
         (!comes_near(spec, o, context) || waits(spec, o, context) ||
-         narrow.keeps_away(o, Level::kL1, false)))
+         narrow.keeps_away(o, Level::kL1, false) || waits_for_copy(spec, o, context)))
       continue;
     out.add({ActionKind::kView, o, {}, {}, 0});
   }

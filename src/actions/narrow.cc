@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "actions/placement.hh"
+#include "cost/reduce.hh"
 #include "cost/tiles.hh"
 #include "spec/ladder.hh"
 
@@ -171,6 +172,30 @@ struct MatrixOfRows {
   u32 columns = 0;
 };
 
+/// Along a reduced dimension without windows of a product that has some: as much as has 128
+/// products of a result with all terms of windows, whose loops are inside then, so that sums stay
+/// in registers; what divides, if there is such. 0: none, or too little is left of it.
+u32 tile_beside_windows(const Spec& spec, u8 dim) {
+  constexpr u32 kProducts = 128;
+  if (!contraction_of(spec) || !is_chain(spec)) return 0;
+  u32 terms = 1, lane = 1, tile = 0;
+  for (const Window& w : spec.window) {
+    if (!w.used()) continue;
+    for (u8 d : {w.outer, w.inner}) {
+      if (d == dim) return 0;
+      if (has_dim(spec.reduced(), d)) terms *= spec.size[d];
+    }
+  }
+  if (terms == 1) return 0;
+  for (Ref in : factors_of(spec))  // which share lanes of 4 bytes, if they are narrow
+    if (is_operand(in)) lane = std::max(lane, kElementBytes / size_of(spec.operand[in].dtype));
+  const u32 most = std::max(kProducts / terms / lane, 1u) * lane;
+  for (u32 t = lane; t <= most; t += lane)
+    if (spec.size[dim] % t == 0) tile = t;
+  if (8 * tile < most) tile = std::bit_floor(most);
+  return 2 * lane * tile <= spec.size[dim] ? tile : 0;
+}
+
 }  // namespace
 
 ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionContext& context,
@@ -193,6 +218,7 @@ ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionCo
   if (reduced_) {
     // What is computed of rows is added to sums row by row.
     by_ones_ = std::popcount(reduced) > 1 || !is_chain(spec);
+    if (context.has_few()) window_tile_ = tile_beside_windows(spec, dim);
     reduced_tiles_ = w.reduced;
     if (packs) reduced_tiles_ = streamed_tiles(w, *context.target);
     if (!of_whole) matrix_rows_ = MatrixOfRows(spec, *context.target).rows;
@@ -232,6 +258,7 @@ bool ChainTiles::has(u32 size) const {
   if (size >= kLeastBlock && in_l1_) return false;
   if (reduced_) {
     if (size == 1) return by_ones_;
+    if (size == window_tile_) return true;
     // First by what leaves few sizes over, as in the whole space.
     constexpr u32 kFirst = 64;
     if (matrix_rows_ != 0 && matrix_rows_ < kFirst)
@@ -417,22 +444,28 @@ void keep_first_move(const Spec& spec, const ActionContext& context, ActionList&
     if (a.kind != ActionKind::kView) return false;
     const Operand& x = spec.operand[a.arg];
     const Level to = x.level == Level::kMemory ? Level::kL2 : Level::kL1;
+    if (to == Level::kL1 && a.arg != spec.out_index() && is_apart_outside_l1(spec)) return false;
     const u32 part = to == Level::kL2 ? w.part_of_l2 : w.part_of_l1;
     const u64 lines = lines_of_code(limits_of(*context.target).at(to));
-    const u64 own = resident_lines(spec, x, to);
     // By its lines: rows on pages of their own may be as far apart in a copy.
     if (part == 0 || footprint(spec, x).lines > lines / part) return false;
-    // Beside what is there already, and what of a graph comes later on and is as large: what has no
-    // room left would have to come all the same.
+    // Beside what is there already, as limits are rounded, and what of a graph comes later on and
+    // is as large: what has no room left would have to come all the same.
+    const u64 own = resident_lines(spec, x, to);
+    Limits room = limits_of(*context.target);
     u64 all = own;
+    bool fits = true;
     for (int o = 0; o < spec.operand_count; o++) {
       const Operand& other = spec.operand[o];
       const u64 others = footprint(spec, other).lines;
       const bool comes = other.level > to && o != a.arg && !is_chain(spec) &&
                          others >= footprint(spec, x).lines && others <= lines / part;
-      if (other.level == to || comes) all += resident_lines(spec, other, to);
+      if (other.level != to && !comes) continue;
+      const u64 taken = resident_lines(spec, other, to);
+      all += taken;
+      if (!comes) fits = fits && subtract(room, to, taken);
     }
-    return all <= lines;
+    return fits && all <= lines && subtract(room, to, own);
   };
   const auto first = std::find_if(list.begin(), list.end(), is_first);
   if (first == list.end()) return;

@@ -34,6 +34,7 @@ class ChainTiles {
   bool keeps_lanes_ = false;  // of vectors that factors share
   u32 lanes_ = 1, whole_ = 1, processors_ = 1;
   u32 blocks_ = 0, reduced_tiles_ = 0, least_vectors_ = 1, most_vectors_ = 1;
+  u32 window_tile_ = 0;              // beside terms of windows; 0: none
   u32 tile_rows_ = 0;                // of tile registers that take the factors; 0: none
   u32 matrix_rows_ = 0;              // that come as one run where a vector is multiplied; 0: any
   u32 matrix_columns_ = 0;           // for which sums fit L1 then; 0: all

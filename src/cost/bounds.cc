@@ -56,7 +56,7 @@ bool is_in_vectors(const Spec& spec, const Operand& x, const Target& t) {
   if (!may_stream(x, t)) return false;
   if (!exceeds_l1(spec, x, t) || least_vectors(spec, x, t) > t.vector_registers) return false;
   const Operand& out = spec.out();
-  if (!is_single(spec) || out.dtype != computed_dtype(spec) || may_turn(spec, t)) return true;
+  if (!is_single(spec) || out.dtype != computed_dtype(spec) || part_may_turn(spec, t)) return true;
   return unit_dim(out) != kNoDim && has_dim(x.dims, unit_dim(out));
 }
 
@@ -216,7 +216,8 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   const Contraction whole = p;
   // From memory to L2. A chain may keep its results in a new buffer, which nobody brings.
   auto far = [&](const Operand& x, Level level) { return x.level >= level; };
-  bool chain = !is_single(spec) || out.dtype != computed_dtype(spec) || may_turn(spec, target_);
+  bool chain =
+      !is_single(spec) || out.dtype != computed_dtype(spec) || part_may_turn(spec, target_);
   double l1 = static_cast<double>(lines_of_code(limits.at(Level::kL1))) * per_line;
   double l2 = static_cast<double>(lines_of_code(limits.at(Level::kL2))) * per_line;
   Contraction q = p;

@@ -179,7 +179,7 @@ i64 ContractionBound::steps_of_vectors(u64 vecs, u64 columns) const {
 /// The cheapest of the ways that cost so much per result. Fixed point.
 i64 ContractionBound::per_other_result() const {
   const bool rounded = out_.dtype != computed_dtype(spec_);
-  i64 best = chain_ || rounded || may_turn(spec_, target_) ? per_buffered_result() : kInfinite;
+  i64 best = chain_ || rounded || part_may_turn(spec_, target_) ? per_buffered_result() : kInfinite;
   for (const MemoryWay& way : rates_.memory_ways())
     if (!way.tiles || rates_.tiles_take(spec_)) best = std::min(best, per_result_in_memory(way));
   const i64 products = sums(rates_.rate(results_, 1), true);

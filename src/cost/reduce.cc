@@ -201,6 +201,22 @@ u32 elements_apart(const Spec& spec) {
   return spec.size[r] == 2 || spec.size[r] == 3 ? spec.size[r] : 0;
 }
 
+bool is_apart_outside_l1(const Spec& spec) {
+  if (!is_chain(spec) || spec.reduced() == 0 || contraction_of(spec)) return false;
+  if (!is_operand(head_of(spec).in[0])) return false;
+  const Operand& in = input_of(spec);
+  const u8 v = unit_dim(spec.out()), r = unit_dim(in);
+  if (v == kNoDim || r == kNoDim || !has_dim(spec.reduced(), r)) return false;
+  if (spec.size[r] != 2 && spec.size[r] != 3) return false;
+  for (int w = 0; w < kMaxWindows; w++) {  // with borders: without, they are no windows
+    const Window& x = spec.window[w];
+    if (in.has_window(w) && x.outer == r && x.inner == v)
+      return x.step == 1 && x.dilation == spec.size[r];
+  }
+  const int count = in.layout.count();
+  return count >= 2 && in.contig >= 2 && in.layout.dim[count - 2] == v;
+}
+
 std::optional<SharedRows> shared_rows(const Spec& spec) {
   // In registers; straight code; what prefetchers follow (LevelModel::streams).
   constexpr u32 kMostRows = 8, kMostInRow = 8, kMostRead = 12;

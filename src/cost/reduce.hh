@@ -21,6 +21,10 @@ bool rows_widen_by_order(const Spec& spec, const Target& target);
 /// REQUIRES: a reduction of one dimension.
 u32 elements_apart(const Spec& spec);
 
+/// Will it be so of parts that loops over other dimensions leave, while the input is not in L1?
+/// There it is forgotten that rows of windows which do not overlap are next to one another.
+bool is_apart_outside_l1(const Spec& spec);
+
 /// Registers of that besides the result's and those of the operation. Of every second: two vectors
 /// as they are read, two of every second element, and where halves of 512 bits go. Of every third:
 /// three vectors, two of every third element, and what one of these is made of.

@@ -25,35 +25,55 @@ Factors factors(const Spec& spec) {
   return has_dim(a.dims, v) ? Factors{&a, &b} : Factors{&b, &a};
 }
 
-}  // namespace
+constexpr u32 kLeastTurned = 4;  // fewer are lanes of no vector
 
-u8 turned_dim(const Spec& spec) {
-  constexpr u32 kLeast = 4;  // fewer are lanes of no vector
-  const auto [places, channels] = factors(spec);
-  if (places == nullptr) return kNoDim;
-  const Layout& layout = spec.out().layout;
-  for (int i = layout.count() - 1; i >= 0; i--) {
-    const u8 d = layout.dim[i];
-    if (!has_dim(channels->dims, d) || has_dim(places->dims, d)) continue;
-    return spec.size[d] >= kLeast ? d : kNoDim;
-  }
-  return kNoDim;
+bool may_be_turned(const Factors& factors, u8 d) {
+  return has_dim(factors.channels->dims, d) && !has_dim(factors.places->dims, d);
 }
 
-bool may_turn(const Spec& spec, const Target& target) {
+/// Have rows of places that run along the output's vectors many unused lanes, or elements apart?
+bool wastes_lanes(const Spec& spec, const Operand& places, const Target& target) {
   constexpr u64 kMostUnused = 15;  // of which one lane may be
-  if (turned_dim(spec) == kNoDim || spec.out().contig < 2) return false;
-  const Operand& x = *factors(spec).places;
   const u8 v = unit_dim(spec.out());
-  if (unit_dim(x) == kNoDim) return true;
   for (int w = 0; w < kMaxWindows; w++) {
     const Window& window = spec.window[w];
-    if (!x.has_window(w) || (window.outer != v && window.inner != v)) continue;
+    if (!places.has_window(w) || (window.outer != v && window.inner != v)) continue;
     const u64 lanes = target.lanes(kElementBytes), size = spec.size[v];
     return (window.outer == v ? window.step : window.dilation) > 1 ||
            kMostUnused * (round_up(size, lanes) - size) > size;
   }
   return false;
+}
+
+}  // namespace
+
+u8 turned_dim(const Spec& spec) {
+  const Factors f = factors(spec);
+  if (f.places == nullptr) return kNoDim;
+  const Layout& layout = spec.out().layout;
+  for (int i = layout.count() - 1; i >= 0; i--) {
+    const u8 d = layout.dim[i];
+    if (may_be_turned(f, d)) return spec.size[d] >= kLeastTurned ? d : kNoDim;
+  }
+  return kNoDim;
+}
+
+bool may_turn(const Spec& spec, const Target& target) {
+  if (turned_dim(spec) == kNoDim || spec.out().contig < 2) return false;
+  const Operand& x = *factors(spec).places;
+  return unit_dim(x) == kNoDim || wastes_lanes(spec, x, target);
+}
+
+bool part_may_turn(const Spec& spec, const Target& target) {
+  const Factors f = factors(spec);
+  if (f.places == nullptr || spec.out().contig < 2) return false;
+  bool turns = false;
+  for (u8 d = 0; d < spec.rank; d++)
+    turns = turns ||
+            (spec.size[d] >= kLeastTurned && has_dim(spec.out().dims, d) && may_be_turned(f, d));
+  const u8 unit = unit_dim(*f.places);
+  const bool cut = unit != unit_dim(spec.out()) && !has_dim(spec.reduced(), unit);
+  return turns && (unit == kNoDim || cut || wastes_lanes(spec, *f.places, target));
 }
 
 }  // namespace morello

@@ -14,9 +14,12 @@ namespace morello {
 u8 turned_dim(const Spec& spec);
 
 /// Is it better perhaps? Where vectors along rows of places read elements that are apart, or leave
-/// many lanes unused at the ends of rows. Asked of whole rows, so that what holds for a part of a
-/// Spec holds for the whole.
+/// many lanes unused at the ends of rows. Asked of whole rows.
 bool may_turn(const Spec& spec, const Target& target);
+
+/// Is it of the Spec or of any part of it? What neighbours there are along is cut to one element in
+/// some, as are few results beside many. What bounds ask.
+bool part_may_turn(const Spec& spec, const Target& target);
 
 }  // namespace morello
 

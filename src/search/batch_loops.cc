@@ -32,8 +32,19 @@ constexpr u32 kLeastTile = 12;
 /// Products of a result, up to which it is results that cost.
 constexpr u64 kShallow = 32;
 
-bool is_loop(const Action& action, u8 dim) {
-  return action.kind == ActionKind::kTile && action.arg == dim && action.size == 1;
+/// Do both factors run along what is reduced, as dot products read them?
+bool has_dots(const Spec& spec) {
+  for (Ref in : factors_of(spec))
+    if (!is_operand(in) || !has_dim(spec.reduced(), unit_dim(spec.operand[in]))) return false;
+  return true;
+}
+
+/// What loops take of a dimension at a time: one element; or, for vectors along it, a line of
+/// results.
+u32 loop_size(const Spec& spec, u8 dim, bool in_vectors) {
+  if (!in_vectors || dim != unit_dim(spec.out()) || has_dots(spec)) return 1;
+  if (points_of(spec, spec.reduced()) <= kShallow) return 1;
+  return kLineBytes / size_of(spec.out().dtype);
 }
 
 bool brings_nearer(const Action& a) {
@@ -198,9 +209,12 @@ class Gathering {
 
 /// Loops, while there is a batch; beside them, what brings operands nearer of which they use parts
 /// of lines.
-bool keep_loops(const Spec& spec, const ActionContext& whole, ActionList& list) {
+bool keep_loops(const Spec& spec, const ActionContext& whole, bool in_vectors, ActionList& list) {
   for (u8 dim : Batch(spec)) {
-    const auto loops = [&](const Action& action) { return is_loop(action, dim); };
+    const u32 size = loop_size(spec, dim, in_vectors);
+    const auto loops = [&](const Action& action) {
+      return action.kind == ActionKind::kTile && action.arg == dim && action.size == size;
+    };
     // Lines of results that loops write parts of should stay near.
     const bool shares = dim == unit_dim(spec.out()) && spec.out().level == Level::kMemory;
     const auto gathers = [&](const Action& a) {
@@ -215,6 +229,15 @@ bool keep_loops(const Spec& spec, const ActionContext& whole, ActionList& list) 
     };
     bool has_loop = false;
     for (const Action& action : list) has_loop = has_loop || loops(action);
+    if (!has_loop && size > 1) {  // where a line is one vector: narrower spaces have tiles of two
+      ActionList all;
+      list_actions(spec, limits_of(*whole.target), whole, all);
+      for (const Action& action : all) {
+        if (!loops(action)) continue;
+        list.add(action);
+        has_loop = true;
+      }
+    }
     if (!has_loop) continue;
     const int parted = parted_operand(spec, dim);
     ActionList gathered;
@@ -280,7 +303,7 @@ bool multiplies_batches(const Spec& spec) {
 
 void BatchLoops::list(const Spec& spec, const Limits& limits, ActionList& out) const {
   list_actions(spec, limits, all_, out);
-  if (contraction_of(spec) && is_chain(spec) && !keep_loops(spec, whole_, out))
+  if (contraction_of(spec) && is_chain(spec) && !keep_loops(spec, whole_, in_vectors_, out))
     keep_buffers(spec, out);
   if (asks_limits_)
     keep_move_that_fits(spec, limits, context_, out);

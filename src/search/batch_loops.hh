@@ -17,9 +17,14 @@ class BatchLoops {
  public:
   /// `context`: the space that this leaves some actions out of. `asks_limits`: what comes nearer
   /// before all else is the first operand that has room, for what loops hide may have taken that of
-  /// others. Less memory may have cheaper programs then.
-  BatchLoops(const ActionContext& context, bool asks_limits)
-      : context_(context), all_(context), whole_(context), asks_limits_(asks_limits) {
+  /// others. Less memory may have cheaper programs then. `in_vectors`: results whose neighbours are
+  /// of the batch are computed in vectors along it, for no buffer may have them in another order.
+  BatchLoops(const ActionContext& context, bool asks_limits, bool in_vectors)
+      : context_(context),
+        all_(context),
+        whole_(context),
+        asks_limits_(asks_limits),
+        in_vectors_(in_vectors) {
     whole_.breadth = Breadth::kWhole;
     all_.disabled_restrictions |= 1u << static_cast<int>(Restriction::kFirstMoves);
   }
@@ -32,7 +37,7 @@ class BatchLoops {
 
  private:
   ActionContext context_, all_, whole_;
-  bool asks_limits_;
+  bool asks_limits_, in_vectors_;
 };
 
 }  // namespace morello

@@ -36,7 +36,8 @@ class Parts {
         options_(options),
         adjusted_(with_machine(target, 0, 0, options.threads)),
         ignores_limits_(!multiplies_batches(spec)),
-        loops_(fewest_of(adjusted_, options), !ignores_limits_) {}
+        loops_(fewest_of(adjusted_, options), !ignores_limits_, is_single(spec)),
+        fitting_loops_(fewest_of(adjusted_, options), true, is_single(spec)) {}
 
   Result<ImplTree> run(SearchStats* stats) {
     std::optional<Error> error;
@@ -89,18 +90,30 @@ class Parts {
     return fewest;
   }
 
+  /// What finds a program, or did not, is kept in `search`.
+  std::optional<Error> search_fewest(const SpecProblem::Guide& guide, bool ignores_limits,
+                                     std::unique_ptr<PartSearch>* search) {
+    SearchPart part{Breadth::kFewest, kMostFewest, best_ ? &*best_ : nullptr, &guide,
+                    ignores_limits};
+    part.improvements = kLeastImproving;
+    part.improves_until = kMostImproved - used_;
+    part.improves_from = kLarge;
+    *search = std::make_unique<PartSearch>(spec_, target_, options_for(part), part);
+    SearchStats stats;
+    Result<ImplTree> found = (*search)->run(&stats);
+    std::optional<Error> error = take(std::move(found), stats);
+    note(error);
+    return error;
+  }
+
   /// Finds a program to begin with, and improves it.
   void search_start(std::optional<Error>* error) {
-    SearchPart part{Breadth::kFewest, kMostFewest, best_ ? &*best_ : nullptr, &guide_,
-                    ignores_limits_};
-    part.improvements = kLeastImproving;
-    part.improves_until = kMostImproved;
-    part.improves_from = kLarge;
-    auto first = std::make_unique<PartSearch>(spec_, target_, options_for(part), part);
-    SearchStats stats;
-    Result<ImplTree> found = first->run(&stats);
-    *error = take(std::move(found), stats);
-    note(*error);
+    std::unique_ptr<PartSearch> first;
+    *error = search_fewest(guide_, ignores_limits_, &first);
+    // What comes before all else may have left no room for what has to come later: then limits are
+    // asked.
+    if (*error && ignores_limits_ && !failed_ && !all_.budget_ended)
+      *error = search_fewest(fitting_guide_, false, &first);
     if (*error || failed_ || all_.budget_ended) return;
     started_ = std::move(first);
     if (used_ >= kLarge) return;
@@ -110,15 +123,29 @@ class Parts {
     bool ended = false;
     few.ended = &ended;
     auto second = std::make_unique<PartSearch>(spec_, target_, options_for(few), few);
-    found = second->run(&stats);
+    SearchStats stats;
+    Result<ImplTree> found = second->run(&stats);
+    ended = ended && found;
+    const bool dearer = ended && found->nodes[0].cost > best_->nodes[0].cost;
     *error = take(std::move(found), stats);
     note(*error);
     if (failed_ || all_.budget_ended) return;
-    if (ended) return std::swap(started_, second);
-    // What few actions would have found was not; what the fewest found is not improved yet.
-    found = started_->improve(*best_, kMostImproved - used_, budget_left(), &stats);
-    *error = take(std::move(found), stats);
-    note(*error);
+    if (ended && !dearer) return std::swap(started_, second);
+    // What few actions would have found was not, or is dearer; what the fewest found is not
+    // improved yet. Where little of that is to be improved, the dearer one may become cheaper.
+    *error = improve_start(*started_);
+    if (failed_ || all_.budget_ended || !ended || used_ >= kMostImproved) return;
+    const i64 before = best_->nodes[0].cost;
+    *error = improve_start(*second);
+    if (best_->nodes[0].cost < before) std::swap(started_, second);
+  }
+
+  std::optional<Error> improve_start(PartSearch& search) {
+    SearchStats stats;
+    std::optional<Error> error =
+        take(search.improve(*best_, kMostImproved - used_, budget_left(), &stats), stats);
+    note(error);
+    return error;
   }
 
   /// Of what was found to begin with. The work is the same whatever the effort, so that with more
@@ -223,9 +250,13 @@ class Parts {
   // The space of the fewest actions.
   const Target adjusted_;
   const bool ignores_limits_;
-  const BatchLoops loops_;
+  const BatchLoops loops_, fitting_loops_;
   const SpecProblem::Guide guide_ = [this](const Spec& spec, const Limits& l, ActionList& out) {
     loops_.list(spec, l, out);
+  };
+  const SpecProblem::Guide fitting_guide_ = [this](const Spec& spec, const Limits& l,
+                                                   ActionList& out) {
+    fitting_loops_.list(spec, l, out);
   };
   std::unique_ptr<PartSearch> started_;  // what found the program to begin with
 };

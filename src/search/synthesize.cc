@@ -76,7 +76,9 @@ class Synthesis {
       tree = solved_tree();
     else if (!done && stop_ != Stop::kCancelled && !keeps_best() && !search_.violation())
       tree = incumbent(search_, problem_, worker_, root_, limits_, target_, kTries, &completed_);
-    const bool improved = part_.improvements != 0 && improve(tree);
+    // What is dearer than what another part found is not the one to improve.
+    const bool dearer = tree && best_ && tree->nodes[0].cost > best_->nodes[0].cost;
+    const bool improved = part_.improvements != 0 && !dearer && improve(tree);
     i64 bound = bound_now(worker_);
     if (!done && stop_ != Stop::kCancelled && best_ &&
         (!tree || best_->nodes[0].cost < tree->nodes[0].cost))

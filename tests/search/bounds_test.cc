@@ -199,8 +199,12 @@ TEST_SUITE("search") {
           "fill inf -> max f32[1] / f32[6,5,1,1,4]{strides=0,4,4,1,1} += f32[6,5,1,1,4]",
           "einsum \"kan,k->na\" f32[8192,2,9] f32[8192]",
           "einsum \"kn,k->n\" f32[8192,9] f32[8192] -> f32[9]{strides=2}",
-          "einsum \"mkK,Kk->m\" i8[3,256,9] i8[9,256]", "einsum \"m,K->m\" f16[195] bf16[134]",
-          "einsum \"ak,k->a\" f16[2,6144] f32[6144]"})
+          "einsum \"mkK,Kk->m\" i8[3,256,9] i8[9,256]",
+          "einsum \"m,K->m\" f16[195] bf16[134]",
+          "einsum \"ak,k->a\" f16[2,6144] f32[6144]",
+          "einsum \"yka,kcy->yac\" f32[3,28,40] f32[28,2,3]",
+          "einsum \"ka,cke->eac\" f32[26,39] f32[2,26,6]",
+          "einsum \"kab,cky->yabc\" f32[10,31,3] f32[4,10,6]"})
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
         for (u32 percent : {100u, 60u})
           CHECK_MESSAGE(

@@ -230,6 +230,43 @@ TEST_SUITE("search") {
     costs_below("logsumexp f32[8,200,300] axis=1", 1.3);
   }
 
+  TEST_CASE("quick searches keep pools that leave every second element farther than L1") {
+    // 4.2 times the bound when the operand came to L1 first, where rows are no neighbours.
+    costs_below("max_pool f32[8,15,24,40] window=2 stride=2 padding=1", 1.8);
+  }
+
+  TEST_CASE("quick searches bring to L2 what has room there as limits are rounded") {
+    // 1.29 times the bound, and twice the work, when the fewest actions had no program: of three
+    // matrices that L2 holds by their sum, the last had no room.
+    costs_below(
+        "g = matmul x f32[8,70] f32[70,600] -> silu; u = matmul x f32[70,600]; h = mul g u; "
+        "matmul h f32[600,70]",
+        1.15);
+  }
+
+  TEST_CASE("quick searches ask limits where the fewest actions have no program otherwise") {
+    // 4.7 times the bound when the narrow space was searched then, which does not end.
+    costs_below("einsum \"ak,ckd->dac\" f32[152,135] f32[34,135,9] + f32[34]", 1.4);
+  }
+
+  TEST_CASE("quick searches of results next to those of a batch take vectors along it") {
+    // 3.3 and 3.0 times the bound by loops over its elements.
+    costs_below("einsum \"bmk,bkn->mnb\" f32[16,64,64] f32[16,64,64]", 1.65);
+    costs_below("einsum \"bkm,bkn->mnb\" f32[24,48,48] f32[24,48,24]", 1.4);
+  }
+
+  TEST_CASE("quick searches of attention copy few keys as vectors read them") {
+    // 2.8 and 2.3 times the bound when they came to L1 as they are.
+    costs_below("attention bf16[6,177,32] bf16[6,64,32] bf16[6,64,32]", 1.4);
+    costs_below("attention bf16[3,79,56] bf16[3,64,56] bf16[3,64,56]", 1.4);
+  }
+
+  TEST_CASE("quick searches of convolutions cut channels before windows") {
+    // 1.87 and 2.5 times the bound when windows were cut while results were in memory.
+    costs_below("conv2d f32[1,64,56,56] f32[64,64,3,3]{*} padding=1", 1.5);
+    costs_below("conv2d f32[1,200,8,8] f32[45,200,3,3]{*} padding=1", 1.85);
+  }
+
   TEST_CASE("depthwise convolutions in lanes are found") {
     // 12.6, 3.0 and 18 times the cheapest with copies of windows, and of single lanes.
     for (const char* text :
