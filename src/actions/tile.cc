@@ -134,8 +134,7 @@ class Tiles {
     // Before its borders are there: only what makes parts of the operand that nothing else reads.
     if (const int o = bordered_operand(spec);
         o >= 0 &&
-        (!has_dim(spec.operand[o].dims & parallel_dims(spec), dim) ||
-         (has_window(spec, dim) && border_cut(spec) && context.restricts(Restriction::kFewTiles))))
+        (!has_dim(spec.operand[o].dims & parallel_dims(spec), dim) || waits_for_borders(dim)))
       return;
     if (!is_chain(spec) && context.restricts(Restriction::kStageTiles)) {
       if (!has_dim(inner_dims(spec), dim)) return;
@@ -190,6 +189,13 @@ class Tiles {
  private:
   Action action(u32 size) const { return {kind_, dim_, {}, {}, size}; }
 
+  /// Of products, parts of what has windows would each be divided where they meet borders. Pools
+  /// gain as much as they take longer to search: rows of places are near when borders of columns
+  /// are divided.
+  bool waits_for_borders(u8 dim) const {
+    return contraction_of(spec_) && has_window(spec_, dim) && border_cut(spec_) &&
+           context_.restricts(Restriction::kFewTiles);
+  }
   /// Some microkernel or cache: without a contraction these are blocks of transposes, panels, and
   /// slices.
   bool serves(u32 size) const {
