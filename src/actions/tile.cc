@@ -133,9 +133,8 @@ class Tiles {
     if (dim >= spec.rank || has_free_operand(spec) || !may_loop(spec, dim)) return;
     // Before its borders are there: only what makes parts of the operand that nothing else reads.
     if (const int o = bordered_operand(spec);
-        o >= 0 && (!has_dim(spec.operand[o].dims & parallel_dims(spec), dim) ||
-                   (has_window(spec, dim) && border_cut(spec) &&
-                    context.restricts(Restriction::kFewTiles) && !is_in_bands(dim))))
+        o >= 0 &&
+        (!has_dim(spec.operand[o].dims & parallel_dims(spec), dim) || waits_for_borders(dim)))
       return;
     if (!is_chain(spec) && context.restricts(Restriction::kStageTiles)) {
       if (!has_dim(inner_dims(spec), dim)) return;
@@ -149,7 +148,7 @@ class Tiles {
         windows_ = has_windows(spec);
     }
     if (parallel && !has_dim(parallel_dims(spec), dim)) return;
-    if (!parallel && context.restricts(Restriction::kOnePass) &&
+    if (!parallel && bands_.count == 0 && context.restricts(Restriction::kOnePass) &&
         passes_once(spec, dim, *context.target))
       return;
     const bool batch = !parallel && is_batch(spec, dim) && context.restricts(Restriction::kBatch);
@@ -190,6 +189,13 @@ class Tiles {
  private:
   Action action(u32 size) const { return {kind_, dim_, {}, {}, size}; }
 
+  /// Of products, parts of what has windows would each be divided where they meet borders, unless
+  /// they are bands. Pools gain as much as they take longer to search: rows of places are near when
+  /// borders of columns are divided.
+  bool waits_for_borders(u8 dim) {
+    return contraction_of(spec_) && has_window(spec_, dim) && border_cut(spec_) &&
+           context_.restricts(Restriction::kFewTiles) && !is_in_bands(dim);
+  }
   /// Is the dimension one of places that are computed in bands?
   bool is_in_bands(u8 dim) {
     if (const Bands bands = bands_of(spec_, context_); bands.dim == dim) bands_ = bands;
@@ -198,9 +204,9 @@ class Tiles {
   /// Some microkernel or cache: without a contraction these are blocks of transposes, panels, and
   /// slices.
   bool serves(u32 size) const {
+    if (bands_.count > 0) return bands_.has(size) && may_tile(spec_, dim_, size);
     if (keeps_rows_ && !is_panel(size)) return false;
     if (whole_tiles_ && !fills_tiles(size) && !is_panel(size)) return false;
-    if (bands_.count > 0) return bands_.has(size) && may_tile(spec_, dim_, size);
     if (windows_ && !serves_windows(size)) return false;
     if (few_only_ && !is_near_divisor(size)) return false;
     if (blocks_only_ && size != 1 && size % 8 != 0 && !is_panel(size)) return false;

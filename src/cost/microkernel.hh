@@ -52,6 +52,8 @@ struct Rate {
   i64 vector = 0, odd = 0, element = 0;
   /// Sixteenths of Prices::op (scalar_op) of all stages that each vector (element) costs at least.
   i64 vector_ops = 0, element_ops = 0;
+  /// kReduce: vector_ops of what is combined together (combines_together()), if not 0.
+  i64 together_ops = 0;
   /// kContract: of each started group of so many products of one result.
   u32 group = 1;
   i64 group_units = 0;
@@ -73,6 +75,10 @@ struct Rate {
   u8 stages = kMaxStages;
 };
 inline constexpr Rate kNever = {.never = true};
+/// Of a reduction; see Rate::vector_ops.
+constexpr i64 reduced_ops(const Rate& rate, bool together) {
+  return together && rate.together_ops != 0 ? rate.together_ops : rate.vector_ops;
+}
 
 /// What `leaf` costs at least by a rate of its duty.
 i64 least_units(const Rate& rate, const Spec& leaf, const Target& target);

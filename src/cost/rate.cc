@@ -57,8 +57,9 @@ i64 least_units(const Rate& rate, const Spec& leaf, const Target& t) {
       return c;
     case Duty::kReduce: {
       const u64 combined = least_combined(leaf, leaf.reduced(), points);
+      const i64 ops = reduced_ops(rate, combines_together(leaf, head_of(leaf), leaf.reduced()));
       add(results, rate.row);
-      add(combined / lanes, vector);
+      add(combined / lanes, std::max(rate.vector, ops * stage_units(each, 0, t) / 16));
       add(combined, element);
       return c;
     }

@@ -293,7 +293,8 @@ i64 Rates::reduced(const Form& form, u64 results, u64 points, u64 lanes, i64 tur
                    bool alone) const {
   i64 row = kInfinite, any = kInfinite, without = kInfinite;
   for (const Rate& way : ways(Duty::kReduce)) {
-    const i64 vector = alone ? vector_units(way, form) : way.vector_ops * form.ops / 16;
+    const i64 ops = reduced_ops(way, form.together) * form.ops / 16;
+    const i64 vector = alone ? std::max(way.vector, ops) : ops;
     const i64 element = element_units(way, form) + (way.along ? turned : 0);
     const i64 c =
         saturating_add(saturating_mul(points / lanes, vector), saturating_mul(points, element));

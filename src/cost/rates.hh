@@ -20,6 +20,7 @@ struct Form {
   i64 ops = 0, scalar_ops = 0;  // units of the stages on a vector, and on an element
   bool fastest = true;          // as in Rate: what the Specs have
   bool along = true;
+  bool together = false;  // kReduce: what is combined may be so (combines_together())
 };
 
 /// The least prices of moving results between memory and register tiles, for each way that they

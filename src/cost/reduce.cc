@@ -35,6 +35,17 @@ u32 temporaries(const Spec& spec) {
   return recipe ? recipe->temporaries : 0;
 }
 
+/// Of several instructions, which see to NaN and zeros.
+bool is_extreme(const Stage& stage) {
+  return (stage.op == Op::kMax || stage.op == Op::kMin) && stage.dtype == Dtype::kF32;
+}
+
+/// Not of vectors that are made as they are read.
+bool combines_rows_together(const Spec& spec) {
+  return combines_together(spec, head_of(spec), spec.reduced()) &&
+         unit_dim(input_of(spec)) == unit_dim(spec.out());
+}
+
 bool rows_applies(const Spec& spec, const Target&) {
   if (!reduces(spec)) return false;
   const Operand &in = input_of(spec), &out = spec.out();
@@ -74,7 +85,8 @@ i64 rows_cost(const Spec& spec, const Target& t) {
   i64 vecs = static_cast<i64>(vectors(spec, spec.out(), computed_lanes(spec, t)));
   const i64 latency = static_cast<i64>(t.fma_latency) * kUnitsPerCycle;
   i64 ops = stage_units(spec, 0, t);
-  if (combines_windows(spec) && temporaries(spec) > 0) ops = ceil_div(static_cast<u64>(3 * ops), 4);
+  if ((combines_windows(spec) && temporaries(spec) > 0) || combines_rows_together(spec))
+    ops = ceil_div(static_cast<u64>(3 * ops), 4);
   i64 step = ops + conversion_units(spec, t);
   if (const u32 apart = elements_apart(spec)) {  // all of them in one step
     const i64 shuffle = t.prices.op[static_cast<size_t>(OpClass::kSimple)];
@@ -142,7 +154,7 @@ i64 scalar_cost(const Spec& spec, const Target& t) {
 
 Rate rows_rate(Duty duty, const Target& t) {
   if (duty != Duty::kReduce) return kNever;
-  return {.call = t.prices.call, .vector_ops = 16, .along = true, .stages = 1};
+  return {.call = t.prices.call, .vector_ops = 16, .together_ops = 12, .along = true, .stages = 1};
 }
 
 Rate lanes_rate(Duty duty, const Target& t) {
@@ -171,9 +183,13 @@ bool combines_windows(const Spec& spec) {
          unit_dim(input_of(spec)) == v && reduced_points(spec) <= kMostElements;
 }
 
+bool combines_together(const Spec& spec, const Stage& stage, DimMask reduced) {
+  constexpr u64 kLeast = 3;
+  return is_extreme(stage) && std::popcount(reduced) == 1 && points_of(spec, reduced) >= kLeast;
+}
+
 bool can_start(const Spec& spec) {
-  const Stage& head = head_of(spec);
-  return (head.op == Op::kMax || head.op == Op::kMin) && head.dtype == Dtype::kF32 &&
+  return is_extreme(head_of(spec)) &&
          (shared_rows(spec) || combines_windows(spec) ||
           (std::popcount(spec.reduced()) == 1 && unit_dim(input_of(spec)) != unit_dim(spec.out()) &&
            elements_apart(spec) != 0));

@@ -42,6 +42,10 @@ std::optional<SharedRows> shared_rows(const Spec& spec);
 /// about rare numbers is done once for all elements of a window.
 bool combines_windows(const Spec& spec);
 
+/// Of one dimension the same may be done for each three elements: vectors of maxima or minima in
+/// floats, of which there are so many.
+bool combines_together(const Spec& spec, const Stage& stage, DimMask reduced);
+
 /// May reduce_rows begin with the first elements in place of what is in its register tile? In
 /// straight code, by operations that make of two elements what NaN and zeros are to be.
 bool can_start(const Spec& spec);

@@ -81,7 +81,8 @@ i64 Bounds::products(const Spec& spec, int s, const std::array<DimMask, kMaxStag
 
 i64 Bounds::reduction(const Spec& spec, const Stage& stage, DimMask dims, u64 points,
                       bool alone) const {
-  const Form form{rates_.vector_op(stage), rates_.scalar_op(stage), true, true};
+  const Form form{rates_.vector_op(stage), rates_.scalar_op(stage), true, true,
+                  combines_together(spec, stage, stage.reduce)};
   u64 results = 0;
   i64 turned = 0;
   // Of two or three neighbours vectors are made as they are read (elements_apart()).

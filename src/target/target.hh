@@ -33,7 +33,7 @@ inline constexpr u32 kLineBytes = 64;
 struct LevelModel {
   u64 bytes;       // capacity; ignored for registers (see vector_registers) and memory (unbounded)
   i64 line_units;  // price of bringing one line from this level to the next nearer one
-  i64 run_units;   // added per contiguous run where runs are far apart (TLB, prefetcher restart)
+  i64 run_units;   // added per contiguous run where runs are apart (TLB, prefetcher restart)
   i64 streams;     // such runs that prefetchers follow at once; 0: any number
   // Price of a line of one run that is read in order, where arithmetic hides how long it takes.
   i64 stream_units = 0;

@@ -124,27 +124,31 @@ TEST_SUITE("actions") {
   }
 
   TEST_CASE("bands are loops, and parts, whatever else is restricted") {
-    for (const char* padding : {"padding=0,1,0,1", "padding=1", "padding=0,1,1,1"})
+    const auto check = [](const std::string& text, const ActionContext& context) {
+      INFO(text << " on " << context.target->name);
+      const Spec spec = testing::spec_of(text);
+      const Bands bands = bands_of(spec, context);
+      CHECK(bands.count > 0);
+      ActionList actions;
+      list_actions(spec, limits_of(*context.target), context, actions);
+      for (int i = 0; i < bands.count; i++) {
+        const u32 size = bands.size[i];
+        const Action cut{
+            ActionKind::kDivide, bands.dim, {}, {}, bands.cut(size, spec.size[bands.dim])};
+        const Action loop{ActionKind::kTile, bands.dim, {}, {}, size};
+        CHECK(std::count(actions.begin(), actions.end(), bands.bordered ? cut : loop) == 1);
+      }
+    };
+    for (const char* padding : {" padding=0,1,0,1", " padding=1", " padding=0,1,1,1"})
       for (const Breadth breadth :
            {Breadth::kWhole, Breadth::kMiddle, Breadth::kFew, Breadth::kFewest})
         for (int rows = 54; rows < 70; rows++) {
-          const std::string text =
-              "conv2d f32[1,24," + std::to_string(rows) + ",122] f32[20,24,3,3] " + padding;
-          INFO(text);
-          const Spec spec = testing::spec_of(text);
           ActionContext context{fixed_target(Isa::kAvx2)};
           context.breadth = breadth;
-          const Bands bands = bands_of(spec, context);
-          CHECK(bands.count > 0);
-          ActionList actions;
-          list_actions(spec, limits_of(*context.target), context, actions);
-          for (int i = 0; i < bands.count; i++) {
-            const ActionKind kind = bands.bordered ? ActionKind::kDivide : ActionKind::kTile;
-            const u32 size =
-                bands.bordered ? bands.cut(bands.size[i], spec.size[bands.dim]) : bands.size[i];
-            CHECK(std::count(actions.begin(), actions.end(),
-                             Action{kind, bands.dim, {}, {}, size}) == 1);
-          }
+          const std::string image = "[1,24," + std::to_string(rows) + ",122]";
+          check("conv2d f32" + image + " f32[20,24,3,3]" + padding, context);
+          context.target = find_target("avx512_amx");
+          check("conv2d bf16" + image + " bf16[4,24,3,3]" + padding, context);
         }
   }
 

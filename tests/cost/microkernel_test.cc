@@ -42,6 +42,24 @@ TEST_SUITE("cost") {
           traffic_units(near, near.operand[0], target));
   }
 
+  TEST_CASE("traffic: of reductions runs cost as they begin, however near they are") {
+    for (const Target& target : fixed_targets())
+      for (Level level : {Level::kL2, Level::kMemory}) {
+        const auto units = [&](const std::string& text) {
+          Spec spec = lower(*parse(text))->spec;
+          spec.operand[0].level = level;
+          return step_units(spec, spec.operand[0], target);
+        };
+        const i64 whole = units("reduce_max f32[8,64] axis=0");
+        CHECK(units("reduce_max f32[8,64]{strides=100,1} axis=0") ==
+              whole + 8 * target.at(level).run_units);
+        CHECK(units("reduce_max f32[8,64]{strides=160,2} axis=0") ==
+              8 * 64 * target.at(level).line_units);
+        CHECK(units("move f32[8,64]{strides=100,1} -> f32[8,64]") == whole);
+        CHECK(units("matmul f32[8,64]{strides=100,1} f32[64,9]") == whole);
+      }
+  }
+
   TEST_CASE("traffic: lines of more far rows than prefetchers follow are late") {
     for (const Target& target : fixed_targets()) {
       const u64 followed = static_cast<u64>(target.at(Level::kMemory).streams);

@@ -67,7 +67,7 @@ struct TwiceAsFast {
   static Rate rate(Duty duty, const Target& t) {
     Rate r = microkernel(Id).rate(duty, t);
     for (i64* price : {&r.call, &r.row, &r.vector, &r.odd, &r.element, &r.vector_ops,
-                       &r.element_ops, &r.group_units})
+                       &r.element_ops, &r.together_ops, &r.group_units})
       *price /= 2;
     if (r.step) r.step = step;
     // By vectors, so that bounds are seen to count these too.

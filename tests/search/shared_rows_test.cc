@@ -88,6 +88,34 @@ TEST_CASE("of windows that overlap, bounds count what no microkernel can share")
   CHECK(least_combined(lines, lines.reduced(), 1440) == 1440);
 }
 
+TEST_CASE("maxima of three vectors and more along one dimension cost three quarters") {
+  const auto together = [](const char* text) {
+    const Spec spec = lower(*parse(text))->spec;
+    return combines_together(spec, spec.stage[0], spec.reduced());
+  };
+  CHECK(together("reduce_max f32[3,20] axis=0"));
+  CHECK(together("reduce_min bf16[72,20] axis=0"));
+  CHECK(!together("reduce_max f32[2,20] axis=0"));
+  CHECK(!together("reduce_max i32[72,20] axis=0"));
+  CHECK(!together("reduce_sum f32[72,20] axis=0"));
+  CHECK(!together("reduce_max f32[9,8,20] axis=0,2"));  // counted by least_combined()
+  for (const Target& target : fixed_targets()) {
+    const auto units = [&](const char* text) {
+      Spec spec = lower(*parse(text))->spec;
+      Operand &in = spec.operand[0], &out = spec.out();
+      in.level = Level::kL1;
+      out.level = Level::kRegister;
+      out.access = Access::kInOut;
+      for (Operand* x : {&in, &out}) forget_pitch(*x);
+      const Microkernel& rows = microkernel(MicrokernelId::kReduceRows);
+      REQUIRE(rows.applies(spec, target));
+      return rows.cost(spec, target) - target.prices.call;
+    };
+    CHECK(2 * units("reduce_max f32[12,128] axis=0") == 9 * units("reduce_max f32[2,128] axis=0"));
+    CHECK(units("reduce_sum f32[12,128] axis=0") == 6 * units("reduce_sum f32[2,128] axis=0"));
+  }
+}
+
 TEST_SUITE_END();
 
 }  // namespace

@@ -29,6 +29,9 @@ class Extremes {
         first_(first),
         serve_(held == Dtype::kF32 && (op == Op::kMax || op == Op::kMin)) {}
 
+  /// So many are straight code, where there are more. Without mask registers what is done once for
+  /// all takes longer: by fives maxima of rows are up to 1.16 times as fast as by threes.
+  u32 most_together() const { return as_.avx512() ? kTogether : 5; }
   /// Is it an operation of these?
   bool serve() const { return serve_; }
   bool serve_one() const { return serve_ && as_.avx512(); }

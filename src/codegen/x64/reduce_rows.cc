@@ -163,7 +163,7 @@ void emit_rows(Vectors& as, const PlanCall& call) {
   const Extremes extremes(as, op, held, loaded, mask + masked);
   if (extremes.serve()) {
     assert(recipe_of(op, held)->temporaries + 2u > Extremes::kTogether);
-    if (!windows) unroll = round_up(unroll, Extremes::kTogether);  // straight code of few
+    if (!windows) unroll = round_up(unroll, extremes.most_together());
     extremes.prepare();
   }
   as.for_chunks(elements, unroll, {{in, step}}, [&](u64 count) {
