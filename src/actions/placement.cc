@@ -139,7 +139,8 @@ Bands bands_of(const Spec& spec, const ActionContext& context) {
       most = size;
       if (whole % size == 0) even = size;
     }
-    if (most > 0) bands.size[bands.count++] = 3 * even >= most ? even : most;
+    const u32 chosen = 3 * even >= most ? even : most;
+    if (chosen > 0 && !bands.has(chosen)) bands.size[bands.count++] = chosen;
   }
   return bands;
 }
