@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "impl/impl.hh"
 
+#include <utility>
+
 namespace morello {
 
 MoveChildren move_children(const ImplNode& node) {
@@ -24,7 +26,12 @@ std::vector<PackMove> pack_moves(const ImplTree& tree) {
     PackMove& move = moves.emplace_back();
     move.operand = choose->operand;
     move.placed = choose->placed;
+    // Dimension by dimension: what is chosen is dense, but the user's may be a part of a tensor,
+    // whose runs a view knows.
+    Operand& from = given.operand[choose->operand];
+    const u8 run = std::exchange(from.contig, u8{0});
     move.spec = move_spec(given, choose->operand, choose->placed, /*in=*/true, &move.binding);
+    move.spec.operand[0].contig = from.contig = run;
     id = tree.nodes[id].children[0].node;
   }
   return moves;
