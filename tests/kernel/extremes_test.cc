@@ -73,6 +73,18 @@ struct Kernels {
   }
 };
 
+/// The greatest, or least, of bits of bf16, as IEEE 754-2019 says.
+u32 extreme_of(const std::vector<u32>& elements, bool greatest) {
+  // In order from the least to the greatest.
+  const auto rank = [](u32 bits) { return bits >> 15 ? 0xffff - bits : bits + 0x8000; };
+  u32 best = elements[0];
+  for (u32 bits : elements) {
+    if ((bits & 0x7fff) > 0x7f80) return 0x7fc0;
+    if (greatest ? rank(bits) > rank(best) : rank(bits) < rank(best)) best = bits;
+  }
+  return best;
+}
+
 /// A reduction of `n` elements, along vectors (axis 1 of 2 x n) or across them (axis 0 of n x 3),
 /// of what `fill` says of each place; all results must have the bits `expected`.
 template <class F>
@@ -88,6 +100,37 @@ void check_reduction(const Kernels& kernels, const Encoding& e, u32 n, bool alon
       REQUIRE(out.get(r) == expected);
     }
   });
+}
+
+TEST_CASE("reduce_max and reduce_min of all bf16, at each place of a column") {
+  constexpr u32 kAll = 1 << 16, kSeed = 20261126;
+  std::mt19937 rng(kSeed);
+  for (const char* head : {"reduce_max", "reduce_min"})
+    for (u32 n : {2u, 3u, 4u, 7u, 16u, 37u}) {
+      const std::string text = std::string(head) + " bf16[" + std::to_string(n) + "," +
+                               std::to_string(kAll) + "] axis=0";
+      const Kernels kernels(text);
+      const bool greatest = std::string_view(head) == "reduce_max";
+      Elements in(Dtype::kBf16, size_t{n} * kAll), out(Dtype::kBf16, kAll);
+      std::vector<u32> expected(kAll), column(n);
+      for (u32 c = 0; c < kAll; c++) {
+        // Numbers, of one sign in half of the columns, and the one that is meant.
+        const u32 sign = rng() % 4;
+        for (u32& bits : column) {
+          do bits = rng() % kAll;
+          while ((bits & 0x7fff) > 0x7f80);
+          if (sign < 2) bits = (bits & 0x7fff) | sign << 15;
+        }
+        column[rng() % n] = c;
+        for (u32 r = 0; r < n; r++) in.set(size_t{r} * kAll + c, column[r]);
+        expected[c] = extreme_of(column, greatest);
+      }
+      kernels.each({in.data(), out.data()}, [&] {
+        u32 wrong = 0;
+        while (wrong < kAll && out.get(wrong) == expected[wrong]) wrong++;
+        CHECK_MESSAGE(wrong == kAll, text << ", seed " << kSeed << ", column " << wrong);
+      });
+    }
 }
 
 TEST_CASE("reduce_max and reduce_min give NaN for NaN at each place, and know the sign of zero") {

@@ -8,6 +8,7 @@
 
 #include "codegen/x64/emitter.hh"
 #include "codegen/x64/extremes.hh"
+#include "codegen/x64/halves.hh"
 #include "codegen/x64/recipe.hh"
 #include "codegen/x64/reduce_apart.hh"
 #include "cost/reduce.hh"
@@ -166,12 +167,21 @@ void emit_rows(Vectors& as, const PlanCall& call) {
     if (!windows) unroll = round_up(unroll, extremes.most_together());
     extremes.prepare();
   }
+  const Halves halves(as, op, held, from, extremes, loaded, mask + masked);
+  if (!windows && vecs > 1 && halves.serve(elements)) unroll = std::max(unroll, Halves::kEnough);
   as.for_chunks(elements, unroll, {{in, step}}, [&](u64 count) {
     for (u32 x = 0; extremes.serve() && x < rows.size() * vecs; x++) {
       const i64 row = rows[x / vecs] + i64{x % vecs * as.lanes()} * size_of(from);
       const Lanes l = as.part(columns, x % vecs);
+      const u32 result = call.operand[spec.out_index()].first_register + x;
+      if (halves.serve(count) && (x % vecs + 2) * as.lanes() <= columns) {
+        halves.combine(
+            result, count, [&](u64 i) { return as.at(in, element(i) + row); }, call.starts);
+        x++;  // both of them
+        continue;
+      }
       extremes.combine(
-          call.operand[spec.out_index()].first_register + x, l.width, count,
+          result, l.width, count,
           [&](u32 to, u64 i) { as.load(to, l, from, held, in, element(i) + row); }, call.starts);
     }
     if (extremes.serve()) return;
