@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "spec/roles.hh"
+
 namespace morello {
 
 MoveChildren move_children(const ImplNode& node) {
@@ -31,7 +33,7 @@ std::vector<PackMove> pack_moves(const ImplTree& tree) {
     Operand& from = given.operand[choose->operand];
     const u8 run = std::exchange(from.contig, u8{0});
     move.spec = move_spec(given, choose->operand, choose->placed, /*in=*/true, &move.binding);
-    move.spec.operand[0].contig = from.contig = run;
+    move.spec.operand[source_of(move.spec)].contig = from.contig = run;
     id = tree.nodes[id].children[0].node;
   }
   return moves;
