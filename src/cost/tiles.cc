@@ -127,10 +127,14 @@ i64 cost(const Spec& spec, const Target& t) {
   const bool splits = r.rows > 1 && !begins_at_lines(spec, a);
   // Rows of groups are parts of panels, which begin at lines, unless they are all there is.
   const bool splits_b = is_dense(b) && r.columns * kElementBytes % kLineBytes != 0;
+  // Rows of two registers follow each other; others leave a gap, or reach the next page in one
+  // step.
+  const bool apart_b =
+      b.level != Level::kL1 && (!is_dense(b) || r.columns * kElementBytes > 2 * unit.row_bytes);
   // Rows that are copied with zeros behind them; they wait to be read again.
   const bool copies_b = spec.operand[r.b].dtype == Dtype::kBf16;
   const i64 copied_row = unit.store_row + unit.split_row;
-  i64 loads = 0, products = 0, copies = 0;
+  i64 loads = 0, products = 0, copies = 0, waits = 0;
   use.each_of_step(
       [&](u32 i) {
         loads += use.rows(i) * (unit.load_row + (splits ? unit.split_row : 0));
@@ -138,13 +142,14 @@ i64 cost(const Spec& spec, const Target& t) {
       },
       [&](u32) {
         loads += unit.rows * (unit.load_row + (splits_b ? unit.split_row : 0));
+        waits += apart_b ? unit.rows * unit.apart_row : 0;
         copies += copies_b ? use.rest_bytes() / kElementBytes * copied_row : 0;
       },
       [&](u32 i, u32) {
         products += std::max(use.rows(i) * unit.product_row, unit.least_product);
       });
   const u64 steps = use.steps() + (use.rest_bytes() != 0), times = points_of(spec, around_of(spec));
-  i64 c = saturating_mul(steps, std::max(loads, products));
+  i64 c = saturating_mul(steps, std::max(loads, products) + waits);
   if (use.lacking() != 0) c = saturating_add(c, copies);
   c = saturating_mul(times, c);
   const bool adds = spec.out().access == Access::kInOut;

@@ -107,6 +107,7 @@ struct TileUnit {
   i64 least_product;  // a product of few rows
   i64 load_row;       // from L1
   i64 split_row;      // added for a row that begins inside a line
+  i64 apart_row;      // added for a row from L2 that is not next to the one before
   i64 store_row;
   friend bool operator==(const TileUnit&, const TileUnit&) = default;
 };
@@ -115,7 +116,7 @@ struct TileUnit {
 template <class F>
 constexpr void each_field(const TileUnit& t, F&& f) {
   const auto& [count, rows, row_bytes, configure, product_row, least_product, load_row, split_row,
-               store_row] = t;
+               apart_row, store_row] = t;
   f("count", count);
   f("rows", rows);
   f("row_bytes", row_bytes);
@@ -124,6 +125,7 @@ constexpr void each_field(const TileUnit& t, F&& f) {
   f("least_product", least_product);
   f("load_row", load_row);
   f("split_row", split_row);
+  f("apart_row", apart_row);
   f("store_row", store_row);
 }
 
