@@ -2,9 +2,11 @@
 #include "codegen/asks.hh"
 
 #include <algorithm>
+#include <bit>
 
 #include "cost/model.hh"
 #include "cost/shared.hh"
+#include "cost/tiles.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -26,14 +28,25 @@ struct Axis {
 
 std::optional<AskedTile> asked_tile(const Spec& spec, int operand, const View& view) {
   const Operand& x = spec.operand[operand];
-  std::array<Axis, kMaxDims> axes;
+  std::array<Axis, kMaxDims * kMaxPieces> axes;
   int count = 0;
+  const auto add = [&](Axis axis) {  // sorted
+    if (axis.size == 1) return;
+    int at = count++;
+    for (; at > 0 && axes[at - 1].stride > axis.stride; at--) axes[at] = axes[at - 1];
+    axes[at] = axis;
+  };
   for (int d = 0; d < spec.rank; d++) {
-    if (!has_dim(x.dims, d) || spec.size[d] == 1) continue;
-    if (!view.dim[d].plain()) return std::nullopt;
-    int at = count++;  // sorted
-    for (; at > 0 && axes[at - 1].stride > view.dim[d].stride[0]; at--) axes[at] = axes[at - 1];
-    axes[at] = {view.dim[d].stride[0], spec.size[d]};
+    if (!has_dim(x.dims, d)) continue;
+    const DimView& dim = view.dim[d];
+    if (!dim.plain() && !x.layout.packed()) return std::nullopt;
+    u64 left = spec.size[d];
+    for (int piece = 0; left > 1; piece++) {
+      const bool last = piece + 1 == kMaxPieces || dim.block[piece] == 0;
+      const u64 block = last ? left : dim.block[piece] / (piece > 0 ? dim.block[piece - 1] : 1);
+      add({dim.stride[piece], std::min(left, block)});
+      left = last ? 1 : ceil_div(left, block);
+    }
   }
   // Axes that continue one another are one.
   int last = -1;
@@ -57,6 +70,27 @@ namespace {
 
 /// Products of a cycle.
 u64 fmas(const Target& target) { return u64{target.lanes(kElementBytes)} * target.fma_per_cycle; }
+/// The same of whole tile registers, where these multiply.
+u64 fmas(const Spec& spec, const Target& target) {
+  if (!takes_tiles(spec, target)) return fmas(target);
+  const TileUnit& unit = target.tiles;
+  const u64 row = u64{unit.row_bytes} / kElementBytes * most_products(spec, target) *
+                  (unit.row_bytes / kElementBytes);
+  return row * kUnitsPerCycle / static_cast<u64>(unit.product_row);
+}
+
+/// Panels that tile registers read several times: all reads but the first have time to ask for what
+/// comes next, which the first would wait for.
+bool is_read_again(const Spec& spec, const Move& move, const AskedTile& tile,
+                   const Target& target) {
+  constexpr u64 kRowsOfRead = 48;
+  const Operand& x = spec.operand[move.operand];
+  const u8 v = unit_dim(spec.out());
+  return move.view && move.placed.level == Level::kL2 && takes_tiles(spec, target) &&
+         is_chain(spec) && tile.rows == 1 && v != kNoDim && has_dim(x.dims, v) &&
+         std::popcount(spec.reduced()) == 1 && volume(spec) > kRowsOfRead * elements(spec, x) &&
+         tile.lines * kLineBytes <= target.at(Level::kL2).bytes / 8;
+}
 
 /// Rows, or pieces of them, of a few pages at most, that are read in turns, and little else takes
 /// time: they come half as fast as in the order of memory. Rows of more pages are streams.
@@ -89,6 +123,8 @@ bool is_copied(const ImplTree& tree, NodeId id, int operand, std::vector<bool>& 
 Asked how_asked(const ImplTree& tree, NodeId node, const AskedTile& tile, bool comes_by_itself) {
   const Spec& spec = tree.nodes[node].spec;
   const auto& move = std::get<Move>(tree.nodes[node].kind);
+  if (spec.operand[move.operand].layout.packed())
+    return is_read_again(spec, move, tile, *tree.target) ? Asked::kBeforeReads : Asked::kNot;
   if (move.view && move.placed.level == Level::kL2) {
     // Where a cache holds it, only what is widened gains: f32 takes up to 1.08 times as long.
     if (comes_by_itself && size_of(move.placed.dtype) >= kElementBytes) return Asked::kNot;
@@ -125,27 +161,22 @@ bool comes_late(const Spec& spec, int operand, MicrokernelId id) {
                                           : footprint(spec, x).runs > 1;
 }
 
-bool can_ask(MicrokernelId id) { return id == MicrokernelId::kOuterProduct; }
-
 bool can_ask_next(MicrokernelId id) {
   return id == MicrokernelId::kReduceLanes || id == MicrokernelId::kFoldLanes ||
          id == MicrokernelId::kMap;
 }
 
-namespace {
-
-bool asks(const ImplNode& node) {
+bool BodyAsks::asks(const ImplNode& node) const {
   const auto* select = std::get_if<Select>(&node.kind);
-  return select != nullptr && can_ask(static_cast<MicrokernelId>(select->microkernel));
+  return select != nullptr && may_be_by(static_cast<MicrokernelId>(select->microkernel));
 }
 
-}  // namespace
-
 BodyAsks::BodyAsks(const ImplTree& tree, NodeId body, const AskedTile& tile, Asked asked)
-    : tree_(tree), tile_(tile), known_(tree.nodes.size(), kUnknown) {
+    : tree_(tree), tile_(tile), asked_(asked), known_(tree.nodes.size(), kUnknown) {
   body_work_ = work(body);
   if (body_work_ == 0) return;
-  const u64 least = tile.rows * tile.lines * kLeastCycles * fmas(*tree.target);
+  const u64 least =
+      tile.rows * tile.lines * kLeastCycles * fmas(tree.nodes[body].spec, *tree.target);
   if (asked == Asked::kMeanwhile && body_work_ < least) return;
   const auto deal = [&](bool by_rows) {
     by_rows_ = by_rows;
@@ -158,7 +189,7 @@ BodyAsks::BodyAsks(const ImplTree& tree, NodeId body, const AskedTile& tile, Ask
   const u64 dealt = fewer ? deal(true) : lines;
   worth_it_ =
       dealt * 100 <= whole() * kMostPercent &&
-      (asked == Asked::kInOrder || most_ * (by_rows_ ? tile.lines : tile.rows) <= kMostLines);
+      (asked != Asked::kMeanwhile || most_ * (by_rows_ ? tile.lines : tile.rows) <= kMostLines);
 }
 
 template <class F>

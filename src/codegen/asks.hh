@@ -20,9 +20,10 @@ struct AskedTile {
 /// What reading the whole of an operand reads, if that is such runs.
 std::optional<AskedTile> asked_tile(const Spec& spec, int operand, const View& view);
 
-enum class Asked : u8 { kNot, kMeanwhile, kInOrder };
+enum class Asked : u8 { kNot, kMeanwhile, kInOrder, kBeforeReads };
 /// Of a tile that is moved: copies, and runs apart that are read in L1 as they are, while there is
-/// enough to compute; short rows always, in the order that they have in memory.
+/// enough to compute; short rows always, in the order that they have in memory; panels that tile
+/// registers read again, before the first read of the next ones.
 /// @param comes_by_itself  perhaps, from a cache that is shared.
 Asked how_asked(const ImplTree& tree, NodeId move, const AskedTile& tile, bool comes_by_itself);
 
@@ -36,7 +37,9 @@ std::optional<PlanAsk> result_lines(const Spec& spec, const Move& move, const Pl
 bool comes_late(const Spec& spec, int operand, MicrokernelId id);
 
 /// Can its code ask for lines while it computes?
-bool can_ask(MicrokernelId id);
+inline bool can_ask(MicrokernelId id) {
+  return id == MicrokernelId::kOuterProduct || id == MicrokernelId::kTileProduct;
+}
 
 /// Or for what the next trip reads, while it reads what is in L1?
 bool can_ask_next(MicrokernelId id);
@@ -50,6 +53,10 @@ class BodyAsks {
   /// There are calls that can ask, none asks for so much that asking takes longer than it helps,
   /// and all together for little that is behind the tile.
   bool are_worth_it() const { return worth_it_; }
+  /// Does this code? Few rows in tile registers have no time for short rows.
+  bool may_be_by(MicrokernelId id) const {
+    return can_ask(id) && (id != MicrokernelId::kTileProduct || asked_ != Asked::kInOrder);
+  }
   /// Of one call, without cursor.
   PlanAsk of(NodeId call) const;
   /// Bytes from what the first call at or below a node asks for to what the one behind the last
@@ -62,12 +69,14 @@ class BodyAsks {
   u64 parts_of(NodeId call) const;
   u64 parts(NodeId node);
   u64 work(NodeId node);
+  bool asks(const ImplNode& node) const;
   /// f(child, how often it runs)
   template <class F>
   void each_child(NodeId node, F f) const;
 
   const ImplTree& tree_;
   AskedTile tile_;
+  Asked asked_;
   bool by_rows_ = true, worth_it_ = false;
   u64 body_work_ = 0;
   u64 most_ = 0;  // parts of one call

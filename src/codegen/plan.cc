@@ -421,7 +421,7 @@ class Planner {
     for (int o = 0; o < spec.operand_count; o++)
       if (near_.asks(call, o, places[o], function().cursors))
         call.operand[o].next = loops_.next_trip(places[o].cursor);
-    if (asking_ && can_ask(call.id)) {
+    if (asking_ && asking_->asks.may_be_by(call.id)) {
       call.ask = asking_->asks.of(id);
       call.ask.cursor = asking_->cursor;
       call.ask.bytes = asking_->bytes;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "codegen/x64/emitter.hh"
@@ -40,6 +41,7 @@ class TileProduct {
       adds ? as_.tileloadd(tile, row(out_, at, stride(o, roles_.m))) : as_.tilezero(tile);
     });
     if (use_.lacking() != 0) start_copies();
+    if (call_.ask.rows != 0 && use_.steps() != 0) asks_ = as_.moving_pointer(call_.ask.cursor);
     emit_around(0, 0, 0);
     each_result([&](const Xbyak::Tmm& tile, i64 at) {
       as_.tilestored(row(out_, at, stride(o, roles_.m)), tile);
@@ -95,10 +97,13 @@ class TileProduct {
     as_.advance(a_, a - std::exchange(a_at_, a));
     as_.advance(b_, b - std::exchange(b_at_, b));
     const u64 steps = use_.steps();
-    as_.for_chunks(steps, kUnroll, {{a_, step(roles_.a)}, {b_, step(roles_.b)}}, [&](u64 count) {
+    std::vector<Assembler::Moving> pointers = {{a_, step(roles_.a)}, {b_, step(roles_.b)}};
+    if (asks_) pointers.push_back({*asks_, bytes_of_step()});
+    as_.for_chunks(steps, kUnroll, pointers, [&](u64 count) {
       known_pitch_ = kUnknown;
       for (u64 k = 0; k < count; k++) emit_step(static_cast<i64>(k), false);
     });
+    asks_.reset();  // of the first point only
     known_pitch_ = kUnknown;
     const u64 here = steps >= 2 * kUnroll ? steps % kUnroll : steps;  // from the pointers
     if (use_.rest_bytes() != 0) emit_step(static_cast<i64>(here), true);
@@ -125,7 +130,28 @@ class TileProduct {
         [&](u32 i, u32 j) {
           multiply(tmm(use_.result(i, j)), tmm(use_.a(i, rest)), tmm(use_.b(j, rest)));
           if (i == 0) fetch_ahead(k, j, rest);
+          if (asks_ && !rest) ask_in_step(k, i * use_.column_tiles() + j);
         });
+  }
+
+  // -- Lines of a tile that comes later: each product of a step asks for some, in turns with loads
+
+  /// Of rows of lines, a step asks for whole ones.
+  u32 asked_rows() const { return static_cast<u32>(ceil_div(call_.ask.rows, use_.steps())); }
+  /// To where the next step's begin: perhaps inside of a line, which both ask for.
+  i64 bytes_of_step() const {
+    if (call_.ask.rows > 1) return asked_rows() * call_.ask.pitch;
+    return i64{call_.ask.lines} * kLineBytes / use_.steps();
+  }
+  void ask_in_step(i64 k, u32 product) {
+    const PlanAsk& ask = call_.ask;
+    const u32 products = use_.row_tiles() * use_.column_tiles();
+    const u32 lines = ask.rows > 1 ? asked_rows() * ask.lines
+                                   : static_cast<u32>(ceil_div(u64{ask.lines}, u64{use_.steps()}));
+    const u32 of_row = ask.rows > 1 ? ask.lines : lines;
+    for (u32 i = product * lines / products; i < (product + 1) * lines / products; i++)
+      as_.prefetch(*asks_, ask.bytes + k * bytes_of_step() + i / of_row * ask.pitch +
+                               i64{i % of_row} * kLineBytes);
   }
 
   // -- What is left along k, where its last group lacks elements
@@ -211,11 +237,12 @@ class TileProduct {
   const TileUnit& unit_;
   TileForm form_;
   Reg64 a_, b_, out_, pitch_, room_;
+  std::optional<Reg64> asks_;
   i64 known_pitch_ = kUnknown;  // what pitch_ holds
   i64 a_at_ = 0, b_at_ = 0;     // bytes from where the pointers began
 };
 
-u32 registers(const PlanCall&) { return 6; }
+u32 registers(const PlanCall& call) { return call.ask.rows != 0 ? 7 : 6; }
 u32 room(const PlanCall& call, const Target& target) {
   if (tile_use_of(call.spec, target).lacking() == 0) return 0;
   return target.tiles.rows * target.tiles.row_bytes + kRoomAlignment;
