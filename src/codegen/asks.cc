@@ -70,14 +70,6 @@ namespace {
 
 /// Products of a cycle.
 u64 fmas(const Target& target) { return u64{target.lanes(kElementBytes)} * target.fma_per_cycle; }
-/// The same of whole tile registers, where these multiply.
-u64 fmas(const Spec& spec, const Target& target) {
-  if (!takes_tiles(spec, target)) return fmas(target);
-  const TileUnit& unit = target.tiles;
-  const u64 row = u64{unit.row_bytes} / kElementBytes * most_products(spec, target) *
-                  (unit.row_bytes / kElementBytes);
-  return row * kUnitsPerCycle / static_cast<u64>(unit.product_row);
-}
 
 /// Panels that tile registers read several times: all reads but the first have time to ask for what
 /// comes next, which the first would wait for.
@@ -175,8 +167,7 @@ BodyAsks::BodyAsks(const ImplTree& tree, NodeId body, const AskedTile& tile, Ask
     : tree_(tree), tile_(tile), asked_(asked), known_(tree.nodes.size(), kUnknown) {
   body_work_ = work(body);
   if (body_work_ == 0) return;
-  const u64 least =
-      tile.rows * tile.lines * kLeastCycles * fmas(tree.nodes[body].spec, *tree.target);
+  const u64 least = tile.rows * tile.lines * kLeastCycles * fmas(*tree.target);
   if (asked == Asked::kMeanwhile && body_work_ < least) return;
   const auto deal = [&](bool by_rows) {
     by_rows_ = by_rows;

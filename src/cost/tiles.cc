@@ -127,10 +127,8 @@ i64 cost(const Spec& spec, const Target& t) {
   const bool splits = r.rows > 1 && !begins_at_lines(spec, a);
   // Rows of groups are parts of panels, which begin at lines, unless they are all there is.
   const bool splits_b = is_dense(b) && r.columns * kElementBytes % kLineBytes != 0;
-  // Rows of two registers follow each other; others leave a gap, or reach the next page in one
-  // step.
-  const bool apart_b =
-      b.level != Level::kL1 && (!is_dense(b) || r.columns * kElementBytes > 2 * unit.row_bytes);
+  // Parts of rows: prefetchers follow them less well.
+  const bool apart_b = b.level != Level::kL1 && !is_dense(b);
   // Rows that are copied with zeros behind them; they wait to be read again.
   const bool copies_b = spec.operand[r.b].dtype == Dtype::kBf16;
   const i64 copied_row = unit.store_row + unit.split_row;

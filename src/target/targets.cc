@@ -126,7 +126,7 @@ constexpr Target avx512_amx_target() {
              .least_product = cycles(9),
              .load_row = cycles(1) / 2,
              .split_row = cycles(2),
-             .apart_row = cycles(1) / 2,
+             .apart_row = cycles(1) / 16,
              .store_row = cycles(1)};
   // All of these take two shuffles for vpermw, which is not less than one and a shift.
   t.permutes_words = false;

@@ -48,6 +48,23 @@ TEST_SUITE("actions") {
     CHECK(fits_l1(near));
   }
 
+  TEST_CASE("results that L2 loses between the parts of a sum come again for each but the first") {
+    const Target& target = *fixed_target(Isa::kAvx512);
+    auto own = [&](int columns, u32 part) {
+      const std::string n = std::to_string(columns);
+      Spec spec = testing::spec_of("matmul f32[16,512] f32[512," + n + "] += f32[16," + n + "]");
+      spec.operand[spec.out_index()].level = Level::kL2;
+      const u8 k = unit_dim(spec.operand[0]);
+      Derivation d;
+      REQUIRE(preview(spec, limits_of(target), {ActionKind::kTile, k, {}, {}, part}, {&target}, d));
+      return d.own - static_cast<i64>(512 / part) * target.prices.loop;
+    };
+    CHECK(own(512, 256) == 0);  // a part reads 512 KiB, half of L2
+    const i64 lines = 16 * 4096 / 16, memory = target.at(Level::kMemory).line_units;
+    CHECK(own(4096, 256) == 2 * lines * memory);  // in and out
+    CHECK(own(4096, 128) == 3 * 2 * lines * memory);
+  }
+
   TEST_CASE("limits that are lowered leave room for a few pages") {
     // 4 rows of 96 bytes are 12 lines, and take 32.
     Spec tile = testing::spec_of("matmul f32[4,128] f32[128,24] += f32[4,24]{strides=900,1}");

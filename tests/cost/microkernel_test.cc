@@ -153,6 +153,24 @@ TEST_SUITE("cost") {
     }
   }
 
+  TEST_CASE("traffic: panels wider than two tile registers come more slowly from memory") {
+    Spec spec = lower(*parse("matmul bf16[32,512] bf16[512,256] -> f32[32,256]"))->spec;
+    const u8 v = unit_dim(spec.out()), k = unit_dim(spec.operand[0]);
+    auto units = [&](u8 wide, Level level, const char* target) {
+      Layout panels;
+      for (const auto& [dim, block] : {std::pair{v, u8{0}}, {k, u8{0}}, {v, wide}, {k, u8{2}}})
+        panels.append(dim, block);
+      Operand& b = spec.operand[1];
+      b = dense_operand(spec, b.dtype, level, b.access, b.dims, panels);
+      return step_units(spec, b, *find_target(target));
+    };
+    const i64 two = units(32, Level::kMemory, "avx512_amx");
+    CHECK(units(64, Level::kMemory, "avx512_amx") == two + two / 8);
+    CHECK(units(16, Level::kMemory, "avx512_amx") == two);
+    CHECK(units(64, Level::kL2, "avx512_amx") == units(32, Level::kL2, "avx512_amx"));
+    CHECK(units(64, Level::kMemory, "avx512") == units(32, Level::kMemory, "avx512"));
+  }
+
   TEST_CASE("dot products: lines of columns that share too few sets of L1 come for each vector") {
     const Target& target = *fixed_target(Isa::kAvx2);
     auto cost = [&](const std::string& factor, u64 depth, u64 columns, u64 pitch) {

@@ -134,24 +134,16 @@ class TileProduct {
         });
   }
 
-  // -- Lines of a tile that comes later: each product of a step asks for some, in turns with loads
+  // -- Lines of a tile that comes later, one run: each product of a step asks for some, in turns
+  // with its loads
 
-  /// Of rows of lines, a step asks for whole ones.
-  u32 asked_rows() const { return static_cast<u32>(ceil_div(call_.ask.rows, use_.steps())); }
   /// To where the next step's begin: perhaps inside of a line, which both ask for.
-  i64 bytes_of_step() const {
-    if (call_.ask.rows > 1) return asked_rows() * call_.ask.pitch;
-    return i64{call_.ask.lines} * kLineBytes / use_.steps();
-  }
+  i64 bytes_of_step() const { return i64{call_.ask.lines} * kLineBytes / use_.steps(); }
   void ask_in_step(i64 k, u32 product) {
-    const PlanAsk& ask = call_.ask;
     const u32 products = use_.row_tiles() * use_.column_tiles();
-    const u32 lines = ask.rows > 1 ? asked_rows() * ask.lines
-                                   : static_cast<u32>(ceil_div(u64{ask.lines}, u64{use_.steps()}));
-    const u32 of_row = ask.rows > 1 ? ask.lines : lines;
+    const u32 lines = static_cast<u32>(ceil_div(call_.ask.lines, use_.steps()));
     for (u32 i = product * lines / products; i < (product + 1) * lines / products; i++)
-      as_.prefetch(*asks_, ask.bytes + k * bytes_of_step() + i / of_row * ask.pitch +
-                               i64{i % of_row} * kLineBytes);
+      as_.prefetch(*asks_, call_.ask.bytes + k * bytes_of_step() + i64{i} * kLineBytes);
   }
 
   // -- What is left along k, where its last group lacks elements
