@@ -63,9 +63,12 @@ bool begins_runs(const Spec& spec, const Operand& x, const Footprint& f) {
 
 /// Lines of panels wider than two registers, where tile registers read these: some rows of them in
 /// parts, and others a page a step, which prefetchers follow less well. Products of few rows took
-/// up to 1.4 times as long as with panels of two (Intel).
+/// up to 1.4 times as long as with panels of two (Intel). One or two rows take vectors, and panels
+/// as wide as their register tiles.
 u64 lines_of_wide_panels(const Spec& spec, const Operand& x, const Footprint& f, const Target& t) {
+  constexpr u64 kRowsOfVectors = 2;
   if (t.tiles.count == 0 || lane_group(x) == 1 || x.contig < 2) return 0;
+  if (!contraction_of(spec) || volume(spec) <= kRowsOfVectors * elements(spec, x)) return 0;
   const int lanes = x.layout.count() - 2;
   const u8 block = x.layout.block[lanes];
   const u64 wide = block != 0 ? block : spec.size[x.layout.dim[lanes]];
