@@ -72,7 +72,8 @@ namespace {
 u64 fmas(const Target& target) { return u64{target.lanes(kElementBytes)} * target.fma_per_cycle; }
 
 /// Panels that tile registers read several times: all reads but the first have time to ask for what
-/// comes next, which the first would wait for.
+/// comes next, which the first would wait for. Of half as much again L2 loses a part before it
+/// is read.
 bool is_read_again(const Spec& spec, const Move& move, const AskedTile& tile,
                    const Target& target) {
   constexpr u64 kRowsOfRead = 48;

@@ -107,7 +107,7 @@ struct TileUnit {
   i64 least_product;  // a product of few rows
   i64 load_row;       // from L1
   i64 split_row;      // added for a row that begins inside a line
-  i64 apart_row;      // added for a row from L2 that is not next to the one before
+  i64 apart_row;      // added for a part of a row of panels, not from L1
   i64 store_row;
   friend bool operator==(const TileUnit&, const TileUnit&) = default;
 };
