@@ -328,10 +328,10 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     far_and_near += near;
   }
   const ProductPrice in_groups = rates_.products(spec, true);
-  auto together = [&](bool grouped) {
+  auto together = [&](bool grouped, bool in_tiles) {
     double step = units(work.product(rate, grouped)) / static_cast<double>(lanes);
     auto price = [&](const MemoryWay& way) {
-      if (way.tiles && !tiles) return 1e18;
+      if (way.tiles && !in_tiles) return 1e18;
       if (!way.along_reduced) return units(way.group_units) / way.group;
       if (way.tiles) return units(rates_.group_units(way, spec)) / (way.group * in_groups.products);
       return std::max(units(way.group_units) / (way.group * in_groups.products),
@@ -342,7 +342,8 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     const double most = (io + 2 * p.fast * p.element_c) / p.points;  // that a product can save
     double part = 1, other = 1e18;
     for (const MemoryWay& way : rates_.memory_ways()) {
-      if (units(way.result) >= p.visit) continue;
+      const i64 in_block = way.block ? rates_.block(way, spec).result : 0;
+      if (units(way.result) + static_cast<double>(in_block) >= p.visit) continue;
       other = std::min(other, price(way) - step);
       if (most > 0) part = std::min(part, (price(way) - step) / most);
     }
@@ -355,9 +356,11 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
                                floor_units(p.points * step + all));
     return saturating_add(moved, work.step_units());
   };
-  i64 least = together(false);
+  i64 least = together(false, false);
   if (work.grouping_units() < kInfinite)
-    least = std::min(least, saturating_add(together(true), work.grouping_units()));
+    least = std::min(least, saturating_add(together(true, false), work.grouping_units()));
+  if (tiles && work.tile_grouping_units() < kInfinite)
+    least = std::min(least, saturating_add(together(true, true), work.tile_grouping_units()));
   return std::max(best, least);
 }
 

@@ -2,6 +2,7 @@
 #include "cost/contraction_bound.hh"
 
 #include <algorithm>
+#include <bit>
 
 #include "cost/shared.hh"
 #include "cost/turn.hh"
@@ -61,7 +62,16 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
     repack_ = repack(v_);
     if (!by_fma_ && grouped_ != plain_) regroup_ = repack(v_, true);
   }
-  if (!in_registers_) per_other_ = per_other_result();
+  if (rates.tiles_take(spec)) {
+    regroup_for_tiles_ = kInfinite;
+    for (u8 d = 0; d < spec.rank; d++)
+      if (!has_dim(reduced_, d)) regroup_for_tiles_ = std::min(regroup_for_tiles_, repack(d, true));
+    for (const MemoryWay& way : rates.memory_ways())
+      if (way.block) whole_ = std::max(whole_, rates.block(way, spec).whole);
+  }
+  if (in_registers_) return;
+  per_other_ = per_other_result(false);
+  per_whole_ = whole_ != 0 ? per_other_result(true) : per_other_;
 }
 
 i64 ContractionBound::units() const {
@@ -72,7 +82,7 @@ i64 ContractionBound::units() const {
   }
   i64 c = 0;
   if (v_ == kNoDim) {
-    c = scaled(results_, per_other_);
+    c = others(results_, whole_, kInfinite);
   } else {
     u64 full = columns_ / lanes_, rest = columns_ % lanes_;
     if (full) c = part(full, full * lanes_, true);
@@ -106,7 +116,23 @@ i64 ContractionBound::product(i64 rate, bool grouped) const {
 /// `columns` columns, `vecs` vectors of each row, in all rows.
 i64 ContractionBound::part(u64 vecs, u64 columns, bool first) const {
   i64 in_vectors = vectors(vecs, columns, first);
-  return in_registers_ ? in_vectors : std::min(in_vectors, scaled(rows_ * columns, per_other_));
+  if (in_registers_) return in_vectors;
+  // What is left of a row is in no whole block, unless that has several dimensions as one.
+  const bool rest =
+      columns < lanes_ && std::popcount(static_cast<DimMask>(spec_.all_dims() & ~reduced_)) <= 2;
+  return others(rows_ * columns, rest ? 0 : whole_, in_vectors);
+}
+
+/// Of these results, of which so many may be in whole blocks, or all in vectors for so much.
+i64 ContractionBound::others(u64 results, u64 whole, i64 in_vectors) const {
+  whole = std::min(whole, results);
+  const auto of = [&](u64 n, i64 each) {
+    const i64 share = in_vectors >= kInfinite || n == results
+                          ? in_vectors
+                          : static_cast<i64>(static_cast<__int128>(in_vectors) * n / results);
+    return n == 0 ? 0 : std::min(share, scaled(n, each));
+  };
+  return saturating_add(of(whole, per_whole_), of(results - whole, per_other_));
 }
 
 // What is summed in groups, of columns or of rows of a factor, has been copied to it: mixtures cost
@@ -129,7 +155,7 @@ i64 ContractionBound::vectors(u64 vecs, u64 columns, bool first, bool grouped) c
     if (columns < lanes_) odd = moves_.odd[columns];
   }
   // A tile more or less: other ways for one vector may cost less than a tile of its own.
-  bool whole = scaled(columns / vecs, per_other_) >= (per_vector >> kFraction) + per_tile;
+  bool whole = scaled(columns / vecs, per_whole_) >= (per_vector >> kFraction) + per_tile;
   u64 tiles = first && whole ? ceil_div(all, size) : all / size;
   i64 c = saturating_add(scaled(all, per_vector), saturating_mul(tiles, per_tile));
   if (first) c = std::max<i64>(0, c - loop);
@@ -176,12 +202,14 @@ i64 ContractionBound::steps_of_vectors(u64 vecs, u64 columns) const {
   return in_registers_ ? c : std::min(c, scaled(rows_ * columns, alone_));
 }
 
-/// The cheapest of the ways that cost so much per result. Fixed point.
-i64 ContractionBound::per_other_result() const {
+/// The cheapest of the ways that cost so much per result, which is in a whole block or not. Fixed
+/// point.
+i64 ContractionBound::per_other_result(bool whole) const {
   const bool rounded = out_.dtype != computed_dtype(spec_);
   i64 best = chain_ || rounded || part_may_turn(spec_, target_) ? per_buffered_result() : kInfinite;
   for (const MemoryWay& way : rates_.memory_ways())
-    if (!way.tiles || rates_.tiles_take(spec_)) best = std::min(best, per_result_in_memory(way));
+    if (!way.tiles || rates_.tiles_take(spec_))
+      best = std::min(best, per_result_in_memory(way, whole));
   const i64 products = sums(rates_.rate(results_, 1), true);
   if (products >= best) return best;
   // The only result of its tile.
@@ -199,9 +227,9 @@ i64 ContractionBound::per_lone_result(i64 products) const {
 }
 
 /// By a microkernel that writes to memory.
-i64 ContractionBound::per_result_in_memory(const MemoryWay& way) const {
-  i64 packs = 0;
-  if (way.along_reduced)
+i64 ContractionBound::per_result_in_memory(const MemoryWay& way, bool whole) const {
+  i64 packs = way.tiles ? regroup_for_tiles_ : 0;
+  if (way.along_reduced && !way.tiles)
     for (Ref in : factor_) {
       const Operand& x = spec_.operand[in];
       if (x.free_layout || x.windows != 0 || (x.dims & reduced_) == 0 || v_ == kNoDim ||
@@ -216,6 +244,11 @@ i64 ContractionBound::per_result_in_memory(const MemoryWay& way) const {
   i64 c = saturating_add(saturating_mul(groups, rates_.group_units(way, spec_)), way.result);
   if (way.group > 1 && !by_fma_ && !way.tiles)
     c = std::max(c, saturating_mul(depth_ / way.group, grouped_.units));
+  if (way.block) {
+    const BlockPrice block = rates_.block(way, spec_);
+    c = saturating_add(c, fixed(block.result));
+    if (!whole) c = saturating_add(c, share(fixed(block.odd_run), std::min(results_, block.most)));
+  }
   if (packs != 0) c = saturating_add(c, share(fixed(packs), results_));
   return saturating_add(c, in_memory_);
 }

@@ -27,6 +27,8 @@ class ContractionBound {
   i64 step_units() const;
   /// Of copies of factors without which no groups of neighbours are summed.
   i64 grouping_units() const { return grouped_ != plain_ ? regroup_ : kInfinite; }
+  /// Of copies of factors without which no tile registers take them, whatever columns run along.
+  i64 tile_grouping_units() const { return regroup_for_tiles_; }
   /// Of one product of a vector, where they are summed in groups, or not. Fixed point.
   i64 product(i64 rate, bool grouped) const;
   /// Of visiting one result: storing it, and loading it where it had a value, in tiles as large as
@@ -47,9 +49,10 @@ class ContractionBound {
   i64 vectors(u64 vecs, u64 columns, bool first, bool grouped) const;
   i64 steps_of_vectors(u64 vecs, u64 columns) const;
   i64 share_of(i64 units, u64 columns) const;
-  i64 per_other_result() const;
+  i64 others(u64 results, u64 whole, i64 in_vectors) const;
+  i64 per_other_result(bool whole) const;
   i64 per_lone_result(i64 products) const;
-  i64 per_result_in_memory(const MemoryWay& way) const;
+  i64 per_result_in_memory(const MemoryWay& way, bool whole) const;
   i64 per_buffered_result() const;
   void find_steps();
   i64 repack(u8 along, bool grouped = false) const;
@@ -79,7 +82,9 @@ class ContractionBound {
   ProductPrice plain_, grouped_;  // without groups of neighbours that share lanes, and with them
   u64 results_ = 1, rows_ = 1, columns_ = 1;
   i64 repack_ = 0, regroup_ = 0;  // units of repack(v_)
-  i64 per_other_ = 0;             // fixed point
+  i64 regroup_for_tiles_ = 0;
+  i64 per_other_ = 0, per_whole_ = 0;  // fixed point; of results in whole blocks
+  u64 whole_ = 0;                      // the most that are in such
 };
 
 }  // namespace morello

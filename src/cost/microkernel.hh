@@ -39,6 +39,15 @@ constexpr bool is_relayout(Duty duty) {
          duty == Duty::kQuads;
 }
 
+/// What results cost that are summed in blocks of rows and columns, so many of each at most.
+struct BlockPrice {
+  i64 group = 0;   // of each result, for each started group of its products
+  i64 result = 0;  // of each result
+  /// Of each execution that takes other results than `whole` of them, and the most that it takes.
+  i64 odd_run = 0;
+  u64 whole = 0, most = 1;
+};
+
 /// The admissible rate: what a microkernel costs at least on any Spec of a duty that it computes,
 /// lines aside. Lower bounds are made of these and of nothing else that a microkernel knows, so
 /// what is left out makes them weaker, never wrong. Units; a price that is a fraction is rounded
@@ -57,9 +66,8 @@ struct Rate {
   /// kContract: of each started group of so many products of one result.
   u32 group = 1;
   i64 group_units = 0;
-  /// The same where so many rows and columns of results are summed at once: of each of them. Null:
-  /// group_units.
-  i64 (*block)(u64 rows, u64 columns, const Target&) = nullptr;
+  /// kContract: what is added where blocks of results are summed, in place of group_units.
+  BlockPrice (*block)(u64 rows, u64 columns, const Target&) = nullptr;
   /// kTile: of one step along the reduced dimensions with a tile of rows x vecs vectors; the
   /// registers that such a tile needs besides. Null: nothing.
   i64 (*step)(u64 rows, u64 vecs, const Target&) = nullptr;
@@ -70,7 +78,8 @@ struct Rate {
                                // two neighbours are reduced)
   bool along_reduced = false;  // inputs run along a reduced dimension
   bool adds = false;           // kTile: the results were there before, and are added to
-  bool tiles = false;          // factors of types that tile registers take (target/tiles.hh)
+  bool tiles = false;          // factors of types that tile registers take (target/tiles.hh), one
+                               // of them in groups of neighbours that share lanes
   u8 rank = kMaxDims;          // at most so many dimensions, and stages of a chain
   u8 stages = kMaxStages;
 };

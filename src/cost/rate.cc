@@ -70,10 +70,14 @@ i64 least_units(const Rate& rate, const Spec& leaf, const Target& t) {
       add(points / lanes, vector);
       add(points, element);
       return c;
-    case Duty::kContract:
-      add(results * ceil_div(depth, rate.group),
-          rate.block ? rate.block(rows, columns, t) : rate.group_units);
+    case Duty::kContract: {
+      const BlockPrice block =
+          rate.block ? rate.block(rows, columns, t) : BlockPrice{.group = rate.group_units};
+      add(results * ceil_div(depth, rate.group), block.group);
+      add(results, block.result);
+      if (block.whole < results) add(1, block.odd_run);
       [[fallthrough]];
+    }
     default:
       add(rows, rate.row + (columns % lanes && v != kNoDim ? rate.odd : 0));
       add(rows * vecs, vector);

@@ -169,16 +169,36 @@ bool Rates::tiles_take(const Spec& spec) const {
   return takers(spec.operand[first].dtype, spec.operand[second].dtype, computed_dtype(spec)).tiles;
 }
 
+// In the layout of a copy, dimensions may be one: of up to three either columns or rows run along a
+// single one, of more any results may be a block.
+BlockPrice Rates::block(const MemoryWay& way, const Spec& spec) const {
+  const DimMask kept = static_cast<DimMask>(spec.all_dims() & ~spec.reduced());
+  const u64 results = points_of(spec, kept);
+  BlockPrice least = way.block(results, results, target_);
+  if (std::popcount(kept) > 3) {
+    least.whole = results;
+    return least;
+  }
+  least.group = least.result = kInfinite, least.whole = 0;
+  const auto add = [&](u64 rows, u64 columns) {
+    const BlockPrice one = way.block(rows, columns, target_);
+    least.group = std::min(least.group, one.group);
+    least.result = std::min(least.result, one.result);
+    least.whole = std::max(least.whole, one.whole);
+  };
+  for (int d = 0; d < spec.rank; d++)
+    if (has_dim(kept, d)) {
+      add(results / spec.size[d], spec.size[d]);
+      add(spec.size[d], results / spec.size[d]);
+    }
+  if (kept == 0) add(1, 1);
+  return least;
+}
+
 i64 Rates::group_units(const MemoryWay& way, const Spec& spec) const {
   if (!way.block) return way.group_units;
-  i64 least = kInfinite;
-  u64 results = 1;
-  for (int d = 0; d < spec.rank; d++)
-    if (!has_dim(spec.reduced(), d)) results *= spec.size[d];
-  for (int d = 0; d < spec.rank; d++)
-    if (!has_dim(spec.reduced(), d))
-      least = std::min(least, way.block(results / spec.size[d], spec.size[d], target_));
-  return least >= kInfinite >> kFraction ? kInfinite : least << kFraction;
+  const i64 units = block(way, spec).group;
+  return units >= kInfinite >> kFraction ? kInfinite : units << kFraction;
 }
 
 double Rates::least_product(Dtype a, Dtype b, Dtype sum, u32 lanes) const {

@@ -41,8 +41,8 @@ struct MemoryWay {
   i64 group_units;  // of each started group
   i64 result;       // of each result
   bool along_reduced;
-  bool tiles;  // in tile registers, which take some types only
-  i64 (*block)(u64 rows, u64 columns, const Target&);
+  bool tiles;  // in tile registers, which take some types only, and one factor in groups
+  BlockPrice (*block)(u64 rows, u64 columns, const Target&);
 };
 
 /// The least prices of a chain: on a vector of a tile, and on a result with a register of its own;
@@ -96,7 +96,9 @@ class Rates {
   /// May the factors of the contraction that a Spec begins with come into tile registers?
   bool tiles_take(const Spec& spec) const;
 
-  /// Of one group of products of each result, whatever dimension columns run along. Fixed point.
+  /// What a Spec's results cost in blocks, whatever dimension columns run along. No fixed point.
+  BlockPrice block(const MemoryWay& way, const Spec& spec) const;
+  /// Of one group of products of each result. Fixed point.
   i64 group_units(const MemoryWay& way, const Spec& spec) const;
 
   /// Units of one product of factors of these types, in any way, in any layout; no fixed point.

@@ -163,12 +163,16 @@ i64 cost(const Spec& spec, const Target& t) {
 }
 
 /// Results in one register, or as many as one has.
-i64 block(u64 rows, u64 columns, const Target& t) {
+BlockPrice block(u64 rows, u64 columns, const Target& t) {
   const TileUnit& unit = t.tiles;
-  const u64 of_rows = std::min<u64>(rows, unit.rows);
+  const u64 lanes = unit.row_bytes / kElementBytes;
+  const u64 of_rows = std::min<u64>(rows, unit.rows), of_columns = std::min(columns, lanes);
   const i64 product = std::max(static_cast<i64>(of_rows) * unit.product_row, unit.least_product);
-  const u64 results = of_rows * std::min<u64>(columns, unit.row_bytes / kElementBytes);
-  return product / static_cast<i64>(results);
+  return {.group = product / static_cast<i64>(of_rows * of_columns),
+          .result = unit.store_row / static_cast<i64>(of_columns),
+          .odd_run = 2 * unit.configure,
+          .whole = rows / unit.rows * unit.rows * (columns / lanes * lanes),
+          .most = (unit.count - 2) * unit.rows * lanes};  // one register for each factor
 }
 
 Rate rate(Duty duty, const Target& t) {
@@ -176,7 +180,6 @@ Rate rate(Duty duty, const Target& t) {
   if (duty != Duty::kContract || unit.count == 0) return kNever;
   const u32 lanes = unit.row_bytes / kElementBytes;
   return {.call = t.prices.call,
-          .element = unit.store_row / lanes,
           .group = lanes,
           .group_units = unit.product_row / lanes,
           .block = block,

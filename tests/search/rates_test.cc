@@ -22,21 +22,19 @@
 #include "spec/roles.hh"
 #include "spec/statement.hh"
 #include "table/identity.hh"
+#include "twice_as_fast.hh"
 
 namespace morello {
 namespace {
 
+using testing::against_bounds;
+using testing::kNew;
 using testing::rounds;
+using testing::traffic;
+using testing::TwiceAsFast;
 
 /// One of how many Specs is taken: 1, or where fewer rounds are asked for, 5.
 int rounds_left_out() { return rounds(2) > 1 ? 1 : 5; }
-
-i64 traffic(const Spec& spec, const Target& t) {
-  i64 c = 0;
-  for (int o = 0; o < spec.operand_count; o++)
-    c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
-  return c;
-}
 
 /// What an outer product hides of it at most: all but the price of a stream of lines.
 i64 hidden(const Spec& spec, const Target& t) {
@@ -49,33 +47,6 @@ i64 hidden(const Spec& spec, const Target& t) {
   }
   return c;
 }
-
-constexpr MicrokernelId kNew = static_cast<MicrokernelId>(std::size(kAllMicrokernels) + 1);
-
-/// Another microkernel, in half of its time, lines aside.
-template <MicrokernelId Id>
-struct TwiceAsFast {
-  static bool applies(const Spec& s, const Target& t) { return microkernel(Id).applies(s, t); }
-  static u32 registers(const Spec& s, const Target& t) { return microkernel(Id).registers(s, t); }
-  static i64 cost(const Spec& s, const Target& t) {
-    const i64 cost = microkernel(Id).cost(s, t), lines = std::min(traffic(s, t), cost);
-    return lines + (cost - lines) / 2;
-  }
-  static i64 step(u64 rows, u64 vecs, const Target& t) {
-    return microkernel(Id).rate(Duty::kTile, t).step(rows, vecs, t) / 2;
-  }
-  static Rate rate(Duty duty, const Target& t) {
-    Rate r = microkernel(Id).rate(duty, t);
-    for (i64* price : {&r.call, &r.row, &r.vector, &r.odd, &r.element, &r.vector_ops,
-                       &r.element_ops, &r.together_ops, &r.group_units})
-      *price /= 2;
-    if (r.step) r.step = step;
-    // By vectors, so that bounds are seen to count these too.
-    if (Id == MicrokernelId::kTranspose) r.vector = 8 * std::exchange(r.element, 0);
-    return r;
-  }
-  static constexpr Microkernel kernel = {kNew, applies, registers, cost, whole, rate};
-};
 
 /// Says nothing about what it costs at least.
 constexpr Microkernel kSilent = {kNew, TwiceAsFast<MicrokernelId::kOuterProduct>::applies,
@@ -235,28 +206,6 @@ std::string against_brute_force(const Spec& user_spec, const Target& t, Microker
     if (bounds.of(s, l) > a.cost || bounds.quick(s, l) > bounds.of(s, l))
       wrong = describe(s) + ": bounds " + std::to_string(bounds.quick(s, l)) + ", " +
               std::to_string(bounds.of(s, l)) + ", cost " + std::to_string(a.cost);
-  });
-  return wrong;
-}
-
-/// The same for Specs that brute force takes too long for: every pair that is solved with 70% of
-/// the bounds.
-std::string against_bounds(const Spec& user_spec, const Target& t, Microkernels kernels) {
-  const ActionContext context{.target = &t, .microkernels = kernels};
-  SpecProblem problem(context, 70);
-  BestFirst<SpecProblem> search(problem);
-  BestFirst<SpecProblem>::Worker worker(search);
-  worker.set_check([&] { return search.counts().expanded < 3000; });
-  Spec spec = user_spec;
-  spec.serial = true;
-  BestFirst<SpecProblem>::Solution solution;
-  search.solve(spec, limits_of(t), worker, solution);
-  Bounds bounds(t, kernels);
-  std::string wrong;
-  search.each_solved([&](const Spec& s, const Limits& l, const auto& solved) {
-    if (bounds.of(s, l) > solved.cost)
-      wrong = describe(s) + ": bound " + std::to_string(bounds.of(s, l)) + ", cost " +
-              std::to_string(solved.cost);
   });
   return wrong;
 }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Tile registers: no bound is above a cost, and what products of few rows or columns take to
+// search.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "../support/scale.hh"
+#include "search/synthesize.hh"
+#include "spec/statement.hh"
+#include "twice_as_fast.hh"
+
+namespace morello {
+namespace {
+
+/// Products of sizes around those of tile registers, in any layout, some with a batch, windows, or
+/// steps behind the sums.
+std::string random_product(std::mt19937_64& rng) {
+  constexpr std::array kTypes = {std::array{"bf16", "bf16", "f32"}, std::array{"i8", "i8", "i32"},
+                                 std::array{"u8", "i8", "i32"}, std::array{"u8", "u8", "i32"}};
+  constexpr std::array kSizes = {1, 2, 5, 15, 16, 17, 31, 32, 33, 40, 64, 100, 200};
+  const auto& [a, b, sum] = kTypes[rng() % kTypes.size()];
+  const auto size = [&] { return std::to_string(kSizes[rng() % kSizes.size()]); };
+  const std::string m = size(), k = size(), n = size(), h = std::to_string(1 + rng() % 4);
+  const char* layout = std::array{"", "{0,1}", "{*}"}[rng() % 3];
+  const std::string to = rng() % 2 ? " -> " : " += ";
+  const auto of = [](const char* type, const std::string& sizes) {
+    return type + ('[' + sizes) + ']';
+  };
+  switch (rng() % 6) {
+    case 0:
+      return "einsum \"hmk,hkn->hmn\" " + of(a, h + ',' + m + ',' + k) + ' ' +
+             of(b, h + ',' + k + ',' + n) + to + of(sum, h + ',' + m + ',' + n);
+    case 1:  // results in any order
+      return "einsum \"mk,kn->nm\" " + of(a, m + ',' + k) + ' ' + of(b, k + ',' + n) + layout + to +
+             of(sum, n + ',' + m);
+    case 2:
+      return "conv2d " + of(a, "1,9,17," + h) + ' ' + of(b, h + ",3," + h + ",17") + " nhwc -> " +
+             of(sum, "1," + std::to_string(10 - std::stoi(h)) + ",15,17");
+    case 3:
+      return "matmul " + of(a, m + ',' + k) + ' ' + of(b, k + ',' + n) + layout + " + " +
+             of(sum, n) + " -> relu -> " + of(sum, m + ',' + n);
+    default:
+      return "matmul " + of(a, m + ',' + k) + ' ' + of(b, k + ',' + n) + layout + to +
+             of(sum, m + ',' + n);
+  }
+}
+
+TEST_SUITE("search") {
+  TEST_CASE("tile registers: no pair costs less than its bound, however fast they are") {
+    const u64 seed = 20261130;
+    const Target target = with_machine(*find_target("avx512_amx"), 0, 0, 1);
+    std::vector<const Microkernel*> faster(microkernels().begin(), microkernels().end());
+    faster.push_back(&testing::TwiceAsFast<MicrokernelId::kTileProduct>::kernel);
+    for (int i = 0, n = testing::rounds(60); i < n; i++) {
+      std::mt19937_64 rng(seed + static_cast<u64>(i));
+      const std::string text = random_product(rng);
+      const Result<Statement> statement = parse(text);
+      REQUIRE_MESSAGE(statement.ok(), text << ": " << statement.error().message);
+      const Spec spec = lower(*statement)->spec;
+      for (const Microkernels kernels : {microkernels(), Microkernels(faster)}) {
+        const std::string wrong = testing::against_bounds(spec, target, kernels);
+        CHECK_MESSAGE(wrong == "",
+                      "seed " << seed + static_cast<u64>(i) << ": " << text << ": " << wrong);
+      }
+    }
+  }
+
+  // Where blocks are smaller than registers, or depths smaller than groups, what is searched is
+  // what vectors do: bounds that took tile registers to be free cost ten and more times as much.
+  TEST_CASE("tile registers: small products are searched as without them") {
+    const Target without = with_machine(*find_target("avx512_bf16"), 0, 0, 1);
+    const Target with = with_machine(*find_target("avx512_amx"), 0, 0, 1);
+    for (const char* text :
+         {"matmul u8[33,63] u8[63,40]{0,1} += i32[33,40]", "matmul i8[9,15] u8[15,18] -> i32[9,18]",
+          "matmul u8[2,29] i8[29,16] -> i32[2,16]",
+          "matmul bf16[37,24] bf16[24,2]{0,1} -> f32[37,2]"}) {
+      const Spec spec = lower(*parse(text))->spec;
+      SearchStats fewer, more;
+      REQUIRE(synthesize(spec, without, {}, &fewer).ok());
+      REQUIRE(synthesize(spec, with, {}, &more).ok());
+      CAPTURE(text);
+      CHECK(more.expanded <= 8 * fewer.expanded);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace morello
