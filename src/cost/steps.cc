@@ -16,7 +16,7 @@ int last_reduction(const Spec& spec) {
   return s;
 }
 
-/// Is it a step on what the stage before has?
+/// Is it a step on what the stage before has, of which nothing but the last one's result is stored?
 bool is_step(const Spec& spec, int s) {
   const Stage& stage = spec.stage[s];
   if (stage.op == Op::kKeep || stage.dtype != spec.stage[s - 1].dtype) return false;
@@ -27,7 +27,8 @@ bool is_step(const Spec& spec, int s) {
     else if (in != kNoRef && in != kConstant)
       return false;
   }
-  return reads_previous && (s + 1 == spec.stage_count) == (stage.out == spec.out_index());
+  const bool last = s + 1 == spec.stage_count;
+  return reads_previous && stage.out == (last ? static_cast<Ref>(spec.out_index()) : kNoRef);
 }
 
 }  // namespace

@@ -276,6 +276,7 @@ TEST_CASE("graphs with several outputs that people write") {
       "x f32[9,50]; m = mean x axis=1; k = reshape m shape=9,1; v = sub x k -> square -> mean "
       "axis=1; m, v",
       "x f32[9,50]; p = softmax x axis=1; l = logsumexp x axis=1; p, l",
+      "s = matmul f32[5,2] f32[2,4] -> mean axis=1 -> exp; m = max s 0.25; m, s",
       "y = matmul f32[9,13] f32[13,20]; z = gelu y; y, z",
       "y = matmul f32[9,13] f32[13,20] + f32[20]; z = gelu y; z -> bf16[9,20], y -> f32[9,20]",
       "y = matmul bf16[9,13] bf16[13,20]; z = relu y; y -> bf16[9,20], z -> bf16[9,20]",
