@@ -71,6 +71,13 @@ bool is_narrow_factor(const Spec& spec, int operand);
 bool is_multiplied_wide(const Spec& spec, int operand, const Target& target);
 /// Rows of two vectors at least: what is narrower may be summed along the reduced dimension.
 bool has_wide_rows(const Spec& spec, const Target& target);
+/// Of a factor in vectors along the results: do these have fewer elements than lanes? Sums along
+/// the reduced dimension leave none unused.
+inline bool leaves_lanes(const Spec& spec, const Operand& x, const Target& target) {
+  const u8 v = unit_dim(spec.out());
+  return v != kNoDim && contraction_of(spec) && x.windows == 0 && has_dim(x.dims, v) &&
+         spec.size[v] < computed_lanes(spec, target);
+}
 /// Would parts of rows of groups, of which tile registers load several, begin inside of lines?
 /// Panels begin at lines, and are taken where they leave little room unused. Prices, which see the
 /// parts, do not know.
@@ -130,11 +137,13 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
   };
   order(LayoutOption::kSame);
   // Only where microkernels read it better than as it is: rows by broadcasts, at any stride;
-  // columns in vectors, unless both factors have them.
+  // columns in vectors, unless both factors have them, or there are fewer than lanes.
   const Operand& x = spec.operand[operand];
   u8 unit = unit_dim(x), v = unit_dim(spec.out());
   bool all = !context.restricts(Restriction::kLayouts);
-  if (all || unit != v || unit == kNoDim || both_have(spec, v)) order(LayoutOption::kReducedFast);
+  if (all || unit != v || unit == kNoDim || both_have(spec, v) ||
+      leaves_lanes(spec, x, *context.target))
+    order(LayoutOption::kReducedFast);
   if (all || !has_dim(spec.reduced(), unit) || has_dim(x.dims, v))
     order(LayoutOption::kReducedSlow);
   const u32 lanes = computed_lanes(spec, *context.target);

@@ -328,8 +328,10 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     far_and_near += near;
   }
   const ProductPrice in_groups = rates_.products(spec, true);
-  auto together = [&](bool grouped, bool in_tiles) {
-    double step = units(work.product(rate, grouped)) / static_cast<double>(lanes);
+  const i64 widened = chain ? 0 : work.widening_units();
+  auto together = [&](bool grouped, bool in_tiles, bool narrow) {
+    double step = units(work.product(rate, grouped, narrow)) / static_cast<double>(lanes);
+    if (!narrow) step += static_cast<double>(widened) / p.points;
     auto price = [&](const MemoryWay& way) {
       if (way.tiles && !in_tiles) return 1e18;
       if (!way.along_reduced) return units(way.group_units) / way.group;
@@ -356,11 +358,16 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
                                floor_units(p.points * step + all));
     return saturating_add(moved, work.step_units());
   };
-  i64 least = together(false, false);
-  if (work.grouping_units() < kInfinite)
-    least = std::min(least, saturating_add(together(true, false), work.grouping_units()));
-  if (tiles && work.tile_grouping_units() < kInfinite)
-    least = std::min(least, saturating_add(together(true, true), work.tile_grouping_units()));
+  i64 least = kInfinite;
+  for (const bool narrow : {false, true}) {
+    if (narrow && widened == 0) continue;
+    least = std::min(least, together(false, false, narrow));
+    if (work.grouping_units() < kInfinite)
+      least = std::min(least, saturating_add(together(true, false, narrow), work.grouping_units()));
+    if (tiles && work.tile_grouping_units() < kInfinite)
+      least =
+          std::min(least, saturating_add(together(true, true, narrow), work.tile_grouping_units()));
+  }
   return std::max(best, least);
 }
 

@@ -56,6 +56,7 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
     uses = static_cast<u64>(saturating_mul(uses, static_cast<i64>(rows_)));
     plain_ = rates.products(spec, false, uses);
     grouped_ = rates.products(spec, true, uses);
+    if (v_ != kNoDim) find_widening(uses);
   }
   if (chain_) find_steps();
   if (v_ != kNoDim && rates.tiles_along()) {
@@ -108,9 +109,34 @@ double ContractionBound::visit(u64 row) const {
   return std::min(vector / static_cast<double>(lanes_), lone);
 }
 
-i64 ContractionBound::product(i64 rate, bool grouped) const {
-  const ProductPrice& least = grouped ? grouped_ : plain_;
+i64 ContractionBound::product(i64 rate, bool grouped, bool narrow) const {
+  const ProductPrice& least = narrow ? in_vectors_of_[grouped][true] : grouped ? grouped_ : plain_;
   return std::max(rate / static_cast<i64>(least.products), least.units);
+}
+
+/// What is read by broadcasts is widened in each tile, or in a copy before.
+void ContractionBound::find_widening(u64 uses) {
+  const u64 vecs = ceil_div(columns_, lanes_);
+  for (const bool grouped : {false, true})
+    for (const bool narrow : {false, true})
+      in_vectors_of_[grouped][narrow] = rates_.products(spec_, grouped, uses, vecs, narrow);
+  if (in_vectors_of_[0][0] == in_vectors_of_[0][1] && in_vectors_of_[1][0] == in_vectors_of_[1][1])
+    return;
+  const Dtype sum = computed_dtype(spec_);
+  for (Ref in : factor_) {
+    if (!is_operand(in) || has_dim(spec_.operand[in].dims, v_)) continue;
+    const Operand& x = spec_.operand[in];
+    if (x.dtype != sum && x.windows == 0)
+      widening_ = scaled(elements(spec_, x), rates_.widened(x.dtype, sum));
+  }
+}
+
+/// Of all products of a vector along v_. Fixed point.
+i64 ContractionBound::sums_of_vectors(i64 rate, bool grouped, bool narrow) const {
+  if (by_fma_) return saturating_mul(depth_, rate);
+  const ProductPrice& least = in_vectors_of_[grouped][narrow];
+  return std::max(saturating_mul(ceil_div(depth_, least.products), rate),
+                  saturating_mul(depth_, least.units));
 }
 
 /// `columns` columns, `vecs` vectors of each row, in all rows.
@@ -138,14 +164,18 @@ i64 ContractionBound::others(u64 results, u64 whole, i64 in_vectors) const {
 // What is summed in groups, of columns or of rows of a factor, has been copied to it: mixtures cost
 // no less than the cheaper of the two.
 i64 ContractionBound::vectors(u64 vecs, u64 columns, bool first) const {
-  const i64 plain = vectors(vecs, columns, first, false);
-  if (by_fma_ || grouped_ == plain_) return plain;
-  return std::min(plain, vectors(vecs, columns, first, true));
+  i64 least = kInfinite;
+  for (const bool grouped : {false, true})
+    for (const bool narrow : {false, true}) {
+      if ((grouped && (by_fma_ || grouped_ == plain_)) || (narrow && widening_ == 0)) continue;
+      least = std::min(least, vectors(vecs, columns, first, grouped, narrow));
+    }
+  return least;
 }
 
-i64 ContractionBound::vectors(u64 vecs, u64 columns, bool first, bool grouped) const {
+i64 ContractionBound::vectors(u64 vecs, u64 columns, bool first, bool grouped, bool narrow) const {
   u64 row = ceil_div(columns_, lanes_), all = rows_ * vecs, size = rates_.largest(rows_, row);
-  i64 per_vector = sums(rates_.rate(rows_, row), grouped);
+  i64 per_vector = sums_of_vectors(rates_.rate(rows_, row), grouped, narrow);
   i64 loop = 0, per_tile = 0, odd = 0;
   if (!in_registers_) {
     per_vector = saturating_add(per_vector, fixed(moves_.vector));
@@ -161,6 +191,7 @@ i64 ContractionBound::vectors(u64 vecs, u64 columns, bool first, bool grouped) c
   if (first) c = std::max<i64>(0, c - loop);
   c = std::max<i64>(0, saturating_add(c, saturating_mul(rows_, odd)));
   c = saturating_add(c, share_of(grouped ? regroup_ : repack_, columns));
+  if (!narrow) c = saturating_add(c, share_of(widening_, columns));
   return saturating_add(c, steps_of_vectors(vecs, columns));
 }
 

@@ -30,7 +30,10 @@ class ContractionBound {
   /// Of copies of factors without which no tile registers take them, whatever columns run along.
   i64 tile_grouping_units() const { return regroup_for_tiles_; }
   /// Of one product of a vector, where they are summed in groups, or not. Fixed point.
-  i64 product(i64 rate, bool grouped) const;
+  /// @param narrow  the factor that is read by broadcasts is widened whenever it is read.
+  i64 product(i64 rate, bool grouped, bool narrow) const;
+  /// Of a copy of that factor in which it is widened.
+  i64 widening_units() const { return widening_; }
   /// Of visiting one result: storing it, and loading it where it had a value, in tiles as large as
   /// any with so many vectors in a row. Not where microkernels write to memory.
   double visit(u64 row) const;
@@ -46,7 +49,9 @@ class ContractionBound {
   }
   i64 part(u64 vecs, u64 columns, bool first) const;
   i64 vectors(u64 vecs, u64 columns, bool first) const;
-  i64 vectors(u64 vecs, u64 columns, bool first, bool grouped) const;
+  i64 vectors(u64 vecs, u64 columns, bool first, bool grouped, bool narrow) const;
+  i64 sums_of_vectors(i64 rate, bool grouped, bool narrow) const;
+  void find_widening(u64 uses);
   i64 steps_of_vectors(u64 vecs, u64 columns) const;
   i64 share_of(i64 units, u64 columns) const;
   i64 others(u64 results, u64 whole, i64 in_vectors) const;
@@ -83,6 +88,8 @@ class ContractionBound {
   u64 results_ = 1, rows_ = 1, columns_ = 1;
   i64 repack_ = 0, regroup_ = 0;  // units of repack(v_)
   i64 regroup_for_tiles_ = 0;
+  i64 widening_ = 0;
+  std::array<std::array<ProductPrice, 2>, 2> in_vectors_of_;  // [grouped][narrow], along v_
   i64 per_other_ = 0, per_whole_ = 0;  // fixed point; of results in whole blocks
   u64 whole_ = 0;                      // the most that are in such
 };

@@ -59,12 +59,12 @@ i64 rounding_units(Dtype to, Dtype held, const Target& t) {
   return to == Dtype::kBf16 ? t.prices.narrow_bf16 : t.prices.narrow;
 }
 
-/// On Zen 4, of 8 lanes or 16: bf16 0.3 cycles, or 0.7 and 1 without an order.
+}  // namespace
+
+// On Zen 4, of 8 lanes or 16: bf16 0.3 cycles, or 0.7 and 1 without an order.
 i64 widening_units(Dtype from, Dtype held, const Target& t) {
   return from == Dtype::kBf16 && held == Dtype::kF32 ? t.prices.widen_bf16 : t.prices.widen;
 }
-
-}  // namespace
 
 i64 conversion_units(const Spec& spec, const Target& t) {
   i64 units = 0;

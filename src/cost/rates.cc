@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cost/held.hh"
 #include "cost/recipe.hh"
 #include "cost/shared.hh"
 #include "spec/roles.hh"
@@ -114,37 +115,66 @@ void Rates::find_takers() {
 
 // The best register tile, as if all registers were there.
 void Rates::find_products() const {
+  const i64 fma = (kUnitsPerCycle << kFraction) / target_.fma_per_cycle;
+  const i64 stored = (kUnitsPerCycle << kFraction) / target_.stores_per_cycle;
   for (const Dot& dot : dots()) {
     auto& of_dot = product_.emplace_back();
-    for (bool widens : {false, true}) {
-      i64 best = kInfinite;
-      of_dot[widens].push_back(best);
-      for (u64 rows = 1; rows <= registers_; rows++) {
-        for (u64 vecs = 1; rows * vecs <= registers_; vecs++) {
-          const u64 sums = rows * vecs;
-          const u64 row = dot.corrects ? vecs : 0;
-          if (sums + row + dot.spare + outer_product_registers(rows, vecs, false, target_) >
-              registers_)
-            continue;
-          // Dot products add up a few results in several chains.
-          Dot in_chains = dot;
-          const u32 latency = dot.latency ? dot.latency : target_.fma_latency;
-          in_chains.latency = static_cast<u8>(latency / dot_chains(sums));
-          const i64 step = dot_step(in_chains, rows, vecs, false, widens, target_) << kFraction;
-          best = std::min(best, step / static_cast<i64>(sums * dot.group));
-        }
-        // A copy of the factor may be widened instead, and stored at least.
-        const i64 fma = (kUnitsPerCycle << kFraction) / target_.fma_per_cycle;
-        const i64 stored = (kUnitsPerCycle << kFraction) / target_.stores_per_cycle;
-        const i64 copied = fma + stored / static_cast<i64>(rows);
-        const bool is_fma = dot.form == DotForm::kFma;
-        of_dot[widens].push_back(!is_fma ? best : widens ? std::min(best, copied) : 0);
+    for (bool narrow : {false, true})
+      for (bool widens : {false, true}) {
+        std::vector<i64>& least = of_dot[widens][narrow];
+        least.assign(rate_.size(), kInfinite);
+        for (u64 rows = 1; rows <= registers_; rows++)
+          for (u64 vecs = 1; vecs <= registers_; vecs++) {
+            const i64 best =
+                std::min(least[tile_index(rows - 1, vecs)], least[tile_index(rows, vecs - 1)]);
+            least[tile_index(rows, vecs)] =
+                std::min(best, product_units(dot, rows, vecs, narrow, widens));
+          }
+        if (dot.form != DotForm::kFma) continue;
+        for (u64 rows = 1; rows <= registers_; rows++)
+          for (u64 vecs = 1; vecs <= registers_; vecs++) {
+            i64& one = least[tile_index(rows, vecs)];
+            // Rates of microkernels have FMAs of what is not widened, or was, in a copy, and
+            // stored.
+            const i64 other = narrow ? of_dot[false][true][tile_index(rows, vecs)] : 0;
+            const i64 of_row = rows < registers_ ? stored / static_cast<i64>(rows) : 0;  // or more
+            if (widens)
+              one = std::min(one, std::max(other, fma + of_row));
+            else if (!narrow)
+              one = 0;
+          }
       }
-    }
   }
 }
 
-ProductPrice Rates::products(const Spec& spec, bool grouped, u64 rows) const {
+/// Of a product of each lane in one tile.
+i64 Rates::product_units(const Dot& dot, u64 rows, u64 vecs, bool narrow, bool widens) const {
+  const u64 sums = rows * vecs, row = dot.corrects ? vecs : 0;
+  if (sums + row + dot.spare + outer_product_registers(rows, vecs, false, target_) > registers_)
+    return kInfinite;
+  // Dot products add up a few results in several chains.
+  Dot in_chains = dot;
+  const u32 latency = dot.latency ? dot.latency : target_.fma_latency;
+  in_chains.latency = static_cast<u8>(latency / dot_chains(sums));
+  const bool widens_rows = narrow && !dot.whole;
+  const i64 step = dot_step(in_chains, rows, vecs, widens_rows, widens, target_) << kFraction;
+  return step / static_cast<i64>(sums * dot.group);
+}
+
+i64 Rates::widened(Dtype from, Dtype to) const {
+  const i64 units = widening_units(from, to, target_);
+  const u64 lanes = target_.lanes(kElementBytes);
+  const Form form{target_.prices.op[0] + units, target_.prices.scalar_op[0] + units};
+  i64 least = (cell(Duty::kMap, form, lanes, lanes) << kFraction) / static_cast<i64>(lanes);
+  for (Duty duty : {Duty::kRelayout, Duty::kNarrowRelayout})
+    for (const Rate& way : ways(duty))
+      least = std::min(least, (way.element << kFraction) +
+                                  (way.vector << kFraction) / static_cast<i64>(target_.lanes(1)));
+  return least;
+}
+
+ProductPrice Rates::products(const Spec& spec, bool grouped, u64 rows, u64 vecs,
+                             bool narrow) const {
   const auto [first, second] = factors_of(spec);
   if (!is_operand(first) || !is_operand(second)) return {lane_elements(Dtype::kI8), 0};
   const Operand &a = spec.operand[first], &b = spec.operand[second];
@@ -152,13 +182,13 @@ ProductPrice Rates::products(const Spec& spec, bool grouped, u64 rows) const {
   const u8 v = unit_dim(spec.out());
   auto widens = [&](const Operand& x) { return x.dtype != sum && has_dim(x.dims, v); };
   const bool widened = widens(a) || widens(b);
-  const size_t most = static_cast<size_t>(std::min(rows, registers_));
   std::call_once(found_, [&] { find_products(); });
   const Takers& t = takers(a.dtype, b.dtype, sum);
   ProductPrice price{t.products[grouped], kInfinite};
   for (u32 left = t.rows[grouped]; left != 0; left &= left - 1) {
     const size_t i = static_cast<size_t>(std::countr_zero(left));
-    price.units = std::min(price.units, product_[i][widened && dots()[i].group == 1][most]);
+    const auto& of_dot = product_[i][widened && dots()[i].group == 1][narrow];
+    price.units = std::min(price.units, of_dot[tile_index(rows, vecs)]);
   }
   return price;
 }
@@ -212,9 +242,9 @@ double Rates::least_product(Dtype a, Dtype b, Dtype sum, u32 lanes) const {
     const Takers& t = takers(a, b, sum);
     for (u32 left = t.rows[0] | t.rows[1]; left != 0; left &= left - 1) {
       const size_t i = static_cast<size_t>(std::countr_zero(left));
-      for (const std::vector<i64>& of_dot : product_[i])
-        vector = std::min(
-            vector, std::max(units(of_dot.back()), dots()[i].form == DotForm::kFma ? fma : 0));
+      for (const auto& of_dot : product_[i])
+        vector = std::min(vector, std::max(units(of_dot[false].back()),
+                                           dots()[i].form == DotForm::kFma ? fma : 0));
     }
     together = std::max(t.products[0], t.products[1]);
   }

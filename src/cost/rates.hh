@@ -91,7 +91,12 @@ class Rates {
   /// from.
   /// @param grouped  neighbours along the reduced dimension may share lanes, or not at all.
   /// @param rows     products that use each element of the factor that is read in vectors.
-  ProductPrice products(const Spec& spec, bool grouped, u64 rows = ~u64{0}) const;
+  /// @param vecs     vectors of a row of results.
+  /// @param narrow   the other factor is not widened before; else it may be.
+  ProductPrice products(const Spec& spec, bool grouped, u64 rows = ~u64{0}, u64 vecs = ~u64{0},
+                        bool narrow = false) const;
+  /// Of an element that is copied to a wider type. Fixed point.
+  i64 widened(Dtype from, Dtype to) const;
 
   /// May the factors of the contraction that a Spec begins with come into tile registers?
   bool tiles_take(const Spec& spec) const;
@@ -153,6 +158,7 @@ class Rates {
   void find_moves(const Target& target);
   void find_takers();
   void find_products() const;
+  i64 product_units(const Dot& dot, u64 rows, u64 vecs, bool narrow, bool widens) const;
 
   std::array<std::vector<Rate>, kDuties> ways_;  // those of a lower row price first
   std::array<i64, kDuties> call_{};
@@ -171,10 +177,11 @@ class Rates {
   static constexpr size_t kTypes = std::size(kAllDtypes) + 1;  // numbers begin at 1
   std::array<std::array<std::array<Takers, 2>, kTypes>, kTypes> takers_;
   /// Units of each of dots(), fixed point: with a factor that is widened when it is read in
-  /// vectors, or not; with tiles of at most so many rows. Found when it is first asked for:
-  /// searches in f32 never do.
+  /// vectors, or not; with one that is when it is read by broadcasts, or not; with tiles of at most
+  /// so many rows and vectors (tile_index()). Found when it is first asked for: searches in f32
+  /// never do.
   mutable std::once_flag found_;
-  mutable std::vector<std::array<std::vector<i64>, 2>> product_;
+  mutable std::vector<std::array<std::array<std::vector<i64>, 2>, 2>> product_;
   /// Recipes are added up once: bounds ask for each stage of each Spec.
   std::array<std::array<OpPrice, kTypes>, static_cast<size_t>(Op::kDecay) + 1> ops_{};
   i64 loop_;

@@ -39,7 +39,8 @@ TEST_SUITE("cost") {
     CHECK_FALSE(has_result_steps(spec_of("reduce_sum f32[4,60] axis=1 + f32[4]")));
     CHECK_FALSE(has_result_steps(spec_of("softmax f32[4,60] axis=1")));
     // What is between is stored as well.
-    CHECK_FALSE(has_result_steps(spec_of("m = reduce_max f32[4,60] axis=1 -> neg; n = exp m; m, n")));
+    CHECK_FALSE(
+        has_result_steps(spec_of("m = reduce_max f32[4,60] axis=1 -> neg; n = exp m; m, n")));
     CHECK(has_result_steps(spec_of("mean f32[4,60] axis=1 -> silu -> bf16[4]")));
   }
 

@@ -57,16 +57,21 @@ struct TwiceAsFast {
 /// What of the pairs that are solved for a Spec with 70% of the bounds costs less than its bound,
 /// or
 /// "".
-inline std::string against_bounds(const Spec& user_spec, const Target& t, Microkernels kernels) {
+/// @param full  L2 has no room.
+/// @param most  pairs to expand.
+inline std::string against_bounds(const Spec& user_spec, const Target& t, Microkernels kernels,
+                                  bool full = false, u64 most = 3000) {
   const ActionContext context{.target = &t, .microkernels = kernels};
   SpecProblem problem(context, 70);
   BestFirst<SpecProblem> search(problem);
   BestFirst<SpecProblem>::Worker worker(search);
-  worker.set_check([&] { return search.counts().expanded < 3000; });
+  worker.set_check([&] { return search.counts().expanded < most; });
   Spec spec = user_spec;
   spec.serial = true;
   BestFirst<SpecProblem>::Solution solution;
-  search.solve(spec, limits_of(t), worker, solution);
+  Limits limits = limits_of(t);
+  if (full) limits.at(Level::kL2) = 0;
+  search.solve(spec, limits, worker, solution);
   Bounds bounds(t, kernels);
   std::string wrong;
   search.each_solved([&](const Spec& s, const Limits& l, const auto& solved) {
