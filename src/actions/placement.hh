@@ -71,12 +71,13 @@ bool is_narrow_factor(const Spec& spec, int operand);
 bool is_multiplied_wide(const Spec& spec, int operand, const Target& target);
 /// Rows of two vectors at least: what is narrower may be summed along the reduced dimension.
 bool has_wide_rows(const Spec& spec, const Target& target);
-/// Of a factor in vectors along the results: do these have fewer elements than lanes? Sums along
-/// the reduced dimension leave none unused.
+/// Of a factor in vectors along the results: have these fewer elements than lanes, or are they a
+/// vector and a few more? Sums along the reduced dimension leave no lanes unused.
 inline bool leaves_lanes(const Spec& spec, const Operand& x, const Target& target) {
   const u8 v = unit_dim(spec.out());
-  return v != kNoDim && contraction_of(spec) && x.windows == 0 && has_dim(x.dims, v) &&
-         spec.size[v] < computed_lanes(spec, target);
+  if (v == kNoDim || !contraction_of(spec) || x.windows != 0 || !has_dim(x.dims, v)) return false;
+  const u32 lanes = computed_lanes(spec, target), columns = spec.size[v];
+  return columns < lanes || (columns > lanes && columns <= lanes + lanes / 4);
 }
 /// Would parts of rows of groups, of which tile registers load several, begin inside of lines?
 /// Panels begin at lines, and are taken where they leave little room unused. Prices, which see the

@@ -2,15 +2,20 @@
 // What searches lose by what is not listed: each restriction against the search without it.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+#include <random>
 #include <string>
 
 #include "../support/lowered.hh"
+#include "../support/scale.hh"
 #include "actions/action.hh"
 #include "search/synthesize.hh"
 
 namespace morello {
 namespace {
 
+using testing::rounds;
 using testing::spec_of;
 
 /// What a search loses by restrictions (bits of Restriction). True: it looks at less.
@@ -34,17 +39,27 @@ bool costs_at_most(const char* text, const Target& target, u32 restrictions, dou
 
 TEST_SUITE("search") {
   TEST_CASE("restrictions of the actions cost next to nothing") {
-    for (const char* text :
-         {"matmul f32[24,24] f32[24,24] -> f32[24,24]",
-          "matmul f32[17,31] f32[31,47] -> f32[17,47]",
-          "matmul f32[100,20] f32[20,50] -> f32[100,50]",
-          "matmul f32[40,33] f32[33,70]{0,1} -> f32[40,70]",
-          "matmul f32[33,40]{0,1} f32[40,48] -> f32[33,48]",
-          "matmul f32[4,20,24] f32[4,24,33] -> f32[4,20,33]",
-          "matmul f32[32,48] f32[48,64] + bias f32[64] -> relu -> f32[32,64]",
-          "matmul f32[24,32] f32[32,48]{*} -> f32[24,48]",
-          "matmul f32[1,300] f32[300,200] -> f32[1,200]", "transpose f32[60,100] -> f32[100,60]",
-          "add f32[100,30] f32[30] -> f32[100,30]", "move f32[48,64] -> f32[48,64]{0,1}"})
+    for (const char* text : {"matmul f32[24,24] f32[24,24] -> f32[24,24]",
+                             "matmul f32[17,31] f32[31,47] -> f32[17,47]",
+                             "matmul f32[100,20] f32[20,50] -> f32[100,50]",
+                             "matmul f32[40,33] f32[33,70]{0,1} -> f32[40,70]",
+                             "matmul f32[33,40]{0,1} f32[40,48] -> f32[33,48]",
+                             "matmul f32[4,20,24] f32[4,24,33] -> f32[4,20,33]",
+                             "matmul f32[32,48] f32[48,64] + bias f32[64] -> relu -> f32[32,64]",
+                             "matmul f32[24,32] f32[32,48]{*} -> f32[24,48]",
+                             "matmul f32[60,200] f32[200,3] -> f32[60,3]",
+                             "matmul f32[30,100] f32[100,5]{*} -> f32[30,5]",
+                             "matmul f32[60,200] f32[200,10] -> f32[60,10]",
+                             "matmul f32[60,200] f32[200,12]{*} -> f32[60,12]",
+                             "matmul f32[60,200] f32[200,18] -> f32[60,18]",
+                             "matmul f32[200,3] f32[3,60] -> f32[200,60]",
+                             "matmul f32[200,60]{0,1} f32[60,3] -> f32[200,3]",
+                             "matmul f32[40,60] f32[60,3] + f32[3] -> relu -> f32[40,3]",
+                             "matmul f32[5,40,60] f32[5,60,3] -> f32[5,40,3]",
+                             "matmul f32[1,300] f32[300,200] -> f32[1,200]",
+                             "transpose f32[60,100] -> f32[100,60]",
+                             "add f32[100,30] f32[30] -> f32[100,30]",
+                             "move f32[48,64] -> f32[48,64]{0,1}"})
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
         for (u32 r = 0; r < static_cast<u32>(kFirstNarrow); r++) {
           const auto restriction = static_cast<Restriction>(r);
@@ -52,6 +67,33 @@ TEST_SUITE("search") {
               restriction == Restriction::kBatch || restriction == Restriction::kFewRemainders;
           costs_at_most(text, *fixed_target(isa), 1u << r, loses ? 0.2 : 0);
         }
+  }
+
+  // The caller may bring it into either. Where neither is as good for all columns (57 are 56 and
+  // one more), a layout for both parts would be.
+  TEST_CASE("a free layout costs what rows or columns cost, if not less") {
+    const u64 seed = 20261202;
+    for (int i = 0, n = rounds(100); i < n; i++) {
+      std::mt19937_64 rng(seed + static_cast<u64>(i));
+      const auto size = [&] { return std::to_string(1 + rng() % (u64{2} << rng() % 7)); };
+      constexpr std::array kTypes = {std::array{"f32", "f32", "f32"},
+                                     std::array{"bf16", "bf16", "f32"},
+                                     std::array{"u8", "i8", "i32"}, std::array{"f32", "i8", "f32"}};
+      const auto& [a, b, sum] = kTypes[rng() % kTypes.size()];
+      const std::string m = '[' + size(), k = size(), columns = size() + ']';
+      for (const Target* target : {&fixed_targets().front(), find_target("avx512_bf16")}) {
+        const auto cost = [&](const char* layout) {
+          const std::string text = "matmul " + (a + m) + ',' + k + "] " + b + '[' + k + ',' +
+                                   columns + layout + " -> " + sum + m + ',' + columns;
+          const Result<ImplTree> tree = synthesize(spec_of(text), *target, {}, nullptr);
+          REQUIRE_MESSAGE(tree.ok(), text);
+          return static_cast<double>(tree->nodes[0].cost);
+        };
+        INFO("seed " << seed + static_cast<u64>(i) << ": " << a << m << ',' << k << ',' << columns
+                     << " on " << target->name);
+        CHECK(cost("{*}") <= 1.06 * std::min(cost(""), cost("{0,1}")));
+      }
+    }
   }
 
   TEST_CASE("narrow factors, and matrices by vectors: what their restrictions cost") {
