@@ -329,6 +329,7 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   }
   const ProductPrice in_groups = rates_.products(spec, true);
   const i64 widened = chain ? 0 : work.widening_units();
+  const double depth = static_cast<double>(points_of(spec, spec.reduced()));
   auto together = [&](bool grouped, bool in_tiles, bool narrow) {
     double step = units(work.product(rate, grouped, narrow)) / static_cast<double>(lanes);
     if (!narrow) step += static_cast<double>(widened) / p.points;
@@ -345,9 +346,11 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     double part = 1, other = 1e18;
     for (const MemoryWay& way : rates_.memory_ways()) {
       const i64 in_block = way.block ? rates_.block(way, spec).result : 0;
-      if (units(way.result) + static_cast<double>(in_block) >= p.visit) continue;
-      other = std::min(other, price(way) - step);
-      if (most > 0) part = std::min(part, (price(way) - step) / most);
+      const double result = units(way.result) + static_cast<double>(in_block);
+      if (result >= p.visit) continue;
+      const double more = price(way) - step + result / depth;  // of each product
+      other = std::min(other, more);
+      if (most > 0) part = std::min(part, more / most);
     }
     // One tile has no loop, of many each but one.
     const double loop = static_cast<double>(target_.prices.loop);

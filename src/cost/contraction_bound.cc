@@ -71,8 +71,9 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
       if (way.block) whole_ = std::max(whole_, rates.block(way, spec).whole);
   }
   if (in_registers_) return;
-  per_other_ = per_other_result(false);
-  per_whole_ = whole_ != 0 ? per_other_result(true) : per_other_;
+  per_other_ = per_other_result(false, false);
+  per_apart_ = per_other_result(false, true);
+  per_whole_ = whole_ != 0 ? per_other_result(true, false) : per_other_;
 }
 
 i64 ContractionBound::units() const {
@@ -83,7 +84,7 @@ i64 ContractionBound::units() const {
   }
   i64 c = 0;
   if (v_ == kNoDim) {
-    c = others(results_, whole_, kInfinite);
+    c = others(results_, whole_, true, kInfinite);
   } else {
     u64 full = columns_ / lanes_, rest = columns_ % lanes_;
     if (full) c = part(full, full * lanes_, true);
@@ -146,11 +147,13 @@ i64 ContractionBound::part(u64 vecs, u64 columns, bool first) const {
   // What is left of a row is in no whole block, unless that has several dimensions as one.
   const bool rest =
       columns < lanes_ && std::popcount(static_cast<DimMask>(spec_.all_dims() & ~reduced_)) <= 2;
-  return others(rows_ * columns, rest ? 0 : whole_, in_vectors);
+  // Fewer than four that are left of rows are next to nothing of the same kind.
+  return others(rows_ * columns, rest ? 0 : whole_, !first && columns < 4, in_vectors);
 }
 
 /// Of these results, of which so many may be in whole blocks, or all in vectors for so much.
-i64 ContractionBound::others(u64 results, u64 whole, i64 in_vectors) const {
+/// @param apart  none follows three others in memory, unless it is in a buffer.
+i64 ContractionBound::others(u64 results, u64 whole, bool apart, i64 in_vectors) const {
   whole = std::min(whole, results);
   const auto of = [&](u64 n, i64 each) {
     const i64 share = in_vectors >= kInfinite || n == results
@@ -158,7 +161,8 @@ i64 ContractionBound::others(u64 results, u64 whole, i64 in_vectors) const {
                           : static_cast<i64>(static_cast<__int128>(in_vectors) * n / results);
     return n == 0 ? 0 : std::min(share, scaled(n, each));
   };
-  return saturating_add(of(whole, per_whole_), of(results - whole, per_other_));
+  return saturating_add(of(whole, per_whole_),
+                        of(results - whole, apart ? per_apart_ : per_other_));
 }
 
 // What is summed in groups, of columns or of rows of a factor, has been copied to it: mixtures cost
@@ -235,12 +239,13 @@ i64 ContractionBound::steps_of_vectors(u64 vecs, u64 columns) const {
 
 /// The cheapest of the ways that cost so much per result, which is in a whole block or not. Fixed
 /// point.
-i64 ContractionBound::per_other_result(bool whole) const {
+i64 ContractionBound::per_other_result(bool whole, bool apart) const {
   const bool rounded = out_.dtype != computed_dtype(spec_);
-  i64 best = chain_ || rounded || part_may_turn(spec_, target_) ? per_buffered_result() : kInfinite;
+  const bool buffered = chain_ || rounded || part_may_turn(spec_, target_);
+  i64 best = buffered ? per_buffered_result() : kInfinite;
   for (const MemoryWay& way : rates_.memory_ways())
     if (!way.tiles || rates_.tiles_take(spec_))
-      best = std::min(best, per_result_in_memory(way, whole));
+      best = std::min(best, per_result_in_memory(way, whole, apart && !buffered));
   const i64 products = sums(rates_.rate(results_, 1), true);
   if (products >= best) return best;
   // The only result of its tile.
@@ -258,7 +263,7 @@ i64 ContractionBound::per_lone_result(i64 products) const {
 }
 
 /// By a microkernel that writes to memory.
-i64 ContractionBound::per_result_in_memory(const MemoryWay& way, bool whole) const {
+i64 ContractionBound::per_result_in_memory(const MemoryWay& way, bool whole, bool apart) const {
   i64 packs = way.tiles ? regroup_for_tiles_ : 0;
   if (way.along_reduced && !way.tiles)
     for (Ref in : factor_) {
@@ -280,6 +285,7 @@ i64 ContractionBound::per_result_in_memory(const MemoryWay& way, bool whole) con
     c = saturating_add(c, fixed(block.result));
     if (!whole) c = saturating_add(c, share(fixed(block.odd_run), std::min(results_, block.most)));
   }
+  if (apart) c = saturating_add(c, way.joined);
   if (packs != 0) c = saturating_add(c, share(fixed(packs), results_));
   return saturating_add(c, in_memory_);
 }

@@ -71,12 +71,16 @@ Rates::Rates(const Target& target, Microkernels kernels)
   for (const Rate& way : ways(Duty::kContract)) {
     fuses_ |= way.stages > 1;
     const i64 result = (way.element << kFraction) + (way.vector << kFraction) / most;
-    const MemoryWay one{
-        way.group, way.group_units << kFraction, result, way.along_reduced, way.tiles, way.block};
+    const i64 joined = way.joined << kFraction;
+    const MemoryWay one{way.group,         way.group_units << kFraction,
+                        result - joined,   joined,
+                        way.along_reduced, way.tiles,
+                        way.block};
     const auto is_no_better = [&](const MemoryWay& known) {
       return known.group == one.group && known.along_reduced == one.along_reduced &&
              known.tiles == one.tiles && known.block == one.block &&
-             known.group_units <= one.group_units && known.result <= one.result;
+             known.group_units <= one.group_units && known.result <= one.result &&
+             known.result + known.joined <= one.result + one.joined;
     };
     if (std::none_of(memory_ways_.begin(), memory_ways_.end(), is_no_better))
       memory_ways_.push_back(one);

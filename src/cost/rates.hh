@@ -39,7 +39,8 @@ struct TileMoves {
 struct MemoryWay {
   u32 group;        // products
   i64 group_units;  // of each started group
-  i64 result;       // of each result
+  i64 result;       // of each result, that follows others in memory
+  i64 joined;       // so much less than of one that does not
   bool along_reduced;
   bool tiles;  // in tile registers, which take some types only, and one factor in groups
   BlockPrice (*block)(u64 rows, u64 columns, const Target&);

@@ -28,6 +28,7 @@ class DotProduct {
     sums_ = call.first_free + std::max(dot_.spare, last_dot_.spare);
     held_ = sums_ + results_ * chains_;
     other_ = held_ + std::min(roles_.rows, roles_.columns);
+    width_ = code_.is_f32() ? std::min(as.lanes(), as.lanes_of(roles_.depth).width) : as.lanes();
   }
 
   void emit() {
@@ -50,14 +51,27 @@ class DotProduct {
     // What is left of a vector of groups, one element per lane.
     for (; rest >= lanes; rest -= lanes, here += lanes) step(last_, 0, here, as_.lanes_of(lanes));
     if (tail.count != 0) step(last_, 0, here, tail);
-    for (u32 i = 0; i < roles_.rows; i++)
-      for (u32 j = 0; j < roles_.columns; j++) finish(i, j);
+    for (u32 r = 0, n = 0; r < results_; r += n) {
+      n = width_ < 4 ? 1 : adjoining(r);
+      n == 1 ? finish(r) : finish_together(r, n);
+    }
   }
 
  private:
   Dtype type(int operand) const { return call_.spec.operand[operand].dtype; }
   u32 accumulator(u32 i, u32 j, u32 chain) const {
     return sums_ + chain * results_ + i * roles_.columns + j;
+  }
+  /// Bytes from the output's pointer to result `r`, in the order of accumulators.
+  i64 out_at(u32 r) const {
+    const int o = call_.spec.out_index();
+    return r / roles_.columns * stride(o, roles_.m) + r % roles_.columns * stride(o, roles_.v);
+  }
+  /// So many results from `r` on follow one another in memory, up to four.
+  u32 adjoining(u32 r) const {
+    u32 n = 1;
+    while (n < 4 && r + n < results_ && out_at(r + n) == out_at(r) + i64{n} * kElementBytes) n++;
+    return n;
   }
   i64 stride(int operand, u8 dim) const {
     return dim == kNoDim ? 0 : call_.operand[operand].stride[dim];
@@ -129,18 +143,20 @@ class DotProduct {
     }
   }
 
-  void finish(u32 i, u32 j) {
-    u32 sum = accumulator(i, j, 0);
-    u32 width = std::min(as_.lanes(), as_.lanes_of(roles_.depth).width);
-    if (!code_.is_f32()) width = as_.lanes();
-    for (u32 c = 1; c < chains_; c++)
-      as_.binary(Op::kAdd, sum_, as_.vec(sum, width), as_.vec(sum, width),
-                 as_.vec(accumulator(i, j, c), width));
-    emit_reduced_lanes(as_, Op::kAdd, sum_, sum, width, other_, 0);
+  void add_chains(u32 r) {
+    for (u32 c = 1; c < chains_; c++) add(sums_ + r, sums_ + r, sums_ + c * results_ + r, width_);
+  }
+  void add(u32 to, u32 x, u32 y, u32 width) {
+    as_.binary(Op::kAdd, sum_, as_.vec(to, width), as_.vec(x, width), as_.vec(y, width));
+  }
+
+  void finish(u32 r) {
+    const u32 sum = sums_ + r;
+    add_chains(r);
+    emit_reduced_lanes(as_, Op::kAdd, sum_, sum, width_, other_, 0);
     Assembler::Vec x = as_.vec(sum, 1);
     Assembler::Reg64 out = out_pointer();
-    const int o = call_.spec.out_index();
-    i64 at = i * stride(o, roles_.m) + j * stride(o, roles_.v);
+    const i64 at = out_at(r);
     if (call_.spec.out().access == Access::kInOut) {
       if (sum_ == Dtype::kF32) {
         as_.vaddss(x, x, as_.at(out, at));
@@ -150,6 +166,40 @@ class DotProduct {
       }
     }
     as_.vmovss(as_.at(out, at), x);
+  }
+
+  /// Up to four results: sums of pairs of their lanes, side by side, then of pairs of those. What
+  /// is left are the same four in each quarter of a vector.
+  void finish_together(u32 r, u32 n) {
+    for (u32 i = 0; i < n; i++) add_chains(r + i);
+    const auto vec = [&](u32 index) { return as_.vec(index, width_); };
+    const u32 first = sums_ + r, third = sums_ + r + (n > 2 ? 2 : 0);
+    const auto pair = [&](u32 x, u32 y) {
+      as_.vunpckhps(vec(other_), vec(x), vec(y));
+      as_.vunpcklps(vec(x), vec(x), vec(y));
+      add(x, x, other_, width_);
+    };
+    pair(first, first + 1);
+    if (n > 2) pair(third, sums_ + r + n - 1);
+    as_.vunpckhpd(vec(other_), vec(first), vec(third));
+    as_.vunpcklpd(vec(first), vec(first), vec(third));
+    add(first, first, other_, width_);
+    emit_added_quarters(as_, sum_, first, width_, other_);
+    const Assembler::Reg64 out = out_pointer();
+    const i64 at = out_at(r);
+    const Assembler::Vec x = as_.vec(first, 4), had = as_.vec(other_, 4);
+    if (call_.spec.out().access == Access::kInOut) {
+      if (n == 4) {
+        as_.vmovups(had, as_.at(out, at));
+      } else {
+        as_.vmovsd(had, as_.at(out, at));
+        if (n == 3) as_.vinsertps(had, had, as_.at(out, at + 8), 0x20);
+      }
+      add(first, first, other_, 4);
+    }
+    if (n == 4) return as_.vmovups(as_.at(out, at), x);
+    as_.vmovlps(as_.at(out, at), x);
+    if (n == 3) as_.vextractps(as_.at(out, at + 8), x, 2);
   }
 
   Assembler::Reg64 out_pointer() {
@@ -165,6 +215,7 @@ class DotProduct {
   const Dot &dot_, &last_dot_;
   DotCode code_, last_;  // of whole vectors of groups; of what is left
   u32 results_, chains_, sums_, held_, other_;
+  u32 width_ = 0;  // lanes of the accumulators that have sums
   bool hold_b_, out_taken_ = false;
   Assembler::Reg64 a_, b_, out_;
 };

@@ -319,23 +319,33 @@ void emit_binary(Vectors& as, Op op, Dtype held, u32 width, u32 to, u32 a, u32 b
     as.binary(op, held, as.vec(to, width), as.vec(a, width), as.vec(b, width));
 }
 
+namespace {
+
+/// Calls combine(lanes left) for halves of a vector, the upper one of which is in `spare`.
+template <class Combine>
+void halve_to_quarter(Vectors& as, u32 index, u32 width, u32 spare, Combine combine) {
+  if (width > 8) {
+    as.vextractf32x8(as.vec(spare, 8), Xbyak::Zmm(static_cast<int>(index)), 1);
+    combine(8);
+  }
+  if (width > 4) {
+    if (index < 16 && spare < 16)
+      as.vextractf128(as.vec(spare, 4), Xbyak::Ymm(static_cast<int>(index)), 1);
+    else
+      as.vextractf32x4(as.vec(spare, 4), Xbyak::Ymm(static_cast<int>(index)), 1);
+    combine(4);
+  }
+}
+
+}  // namespace
+
 void emit_reduced_lanes(Vectors& as, Op op, Dtype held, u32 index, u32 width, u32 spare,
                         u32 temporaries) {
   auto combine = [&](u32 left) {
     emit_binary(as, op, held, left, index, index, spare, temporaries);
   };
-  if (width > 8) {
-    as.vextractf32x8(as.vec(spare, 8), Xbyak::Zmm(static_cast<int>(index)), 1);
-    combine(8);
-  }
+  halve_to_quarter(as, index, width, spare, combine);
   const Vec v = as.vec(index, 4), s = as.vec(spare, 4);
-  if (width > 4) {
-    if (index < 16 && spare < 16)
-      as.vextractf128(s, Xbyak::Ymm(static_cast<int>(index)), 1);
-    else
-      as.vextractf32x4(s, Xbyak::Ymm(static_cast<int>(index)), 1);
-    combine(4);
-  }
   if (width > 2) {
     as.vmovhlps(s, v, v);
     combine(4);
@@ -344,6 +354,12 @@ void emit_reduced_lanes(Vectors& as, Op op, Dtype held, u32 index, u32 width, u3
     as.vmovshdup(s, v);
     combine(4);
   }
+}
+
+void emit_added_quarters(Vectors& as, Dtype held, u32 index, u32 width, u32 spare) {
+  halve_to_quarter(as, index, width, spare, [&](u32 left) {
+    as.binary(Op::kAdd, held, as.vec(index, left), as.vec(index, left), as.vec(spare, left));
+  });
 }
 
 }  // namespace morello::x64

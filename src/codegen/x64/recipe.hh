@@ -51,6 +51,8 @@ void emit_binary(Vectors& as, Op op, Dtype held, u32 width, u32 to, u32 a, u32 b
 /// Combines all elements of vector `index` (of `width`) into element 0.
 void emit_reduced_lanes(Vectors& as, Op op, Dtype held, u32 index, u32 width, u32 spare,
                         u32 temporaries);
+/// Adds the quarters of 4 elements of vector `index` (of `width`, 4 at least), in the first one.
+void emit_added_quarters(Vectors& as, Dtype held, u32 index, u32 width, u32 spare);
 
 }  // namespace morello::x64
 
