@@ -84,7 +84,7 @@ i64 ContractionBound::units() const {
   }
   i64 c = 0;
   if (v_ == kNoDim) {
-    c = others(results_, whole_, true, kInfinite);
+    c = others(results_, whole_, per_apart_, kInfinite);
   } else {
     u64 full = columns_ / lanes_, rest = columns_ % lanes_;
     if (full) c = part(full, full * lanes_, true);
@@ -147,22 +147,27 @@ i64 ContractionBound::part(u64 vecs, u64 columns, bool first) const {
   // What is left of a row is in no whole block, unless that has several dimensions as one.
   const bool rest =
       columns < lanes_ && std::popcount(static_cast<DimMask>(spec_.all_dims() & ~reduced_)) <= 2;
-  // Fewer than four that are left of rows are next to nothing of the same kind.
-  return others(rows_ * columns, rest ? 0 : whole_, !first && columns < 4, in_vectors);
+  // Fewer than four that are left of rows are apart, unless a whole vector is computed as they are.
+  if (!first && columns < 4 && per_apart_ != per_other_) {
+    const i64 vector = vectors(1, lanes_, false);
+    const i64 more = std::max<i64>(0, scaled(rows_ * lanes_, per_other_) - vector);
+    in_vectors = std::min(in_vectors, saturating_add(scaled(rows_ * columns, per_other_), more));
+    return others(rows_ * columns, rest ? 0 : whole_, per_apart_, in_vectors);
+  }
+  return others(rows_ * columns, rest ? 0 : whole_, per_other_, in_vectors);
 }
 
-/// Of these results, of which so many may be in whole blocks, or all in vectors for so much.
-/// @param apart  none follows three others in memory, unless it is in a buffer.
-i64 ContractionBound::others(u64 results, u64 whole, bool apart, i64 in_vectors) const {
+/// Of these results, of which so many may be in whole blocks; the rest cost `each`, or all are in
+/// vectors.
+i64 ContractionBound::others(u64 results, u64 whole, i64 each, i64 in_vectors) const {
   whole = std::min(whole, results);
-  const auto of = [&](u64 n, i64 each) {
+  const auto of = [&](u64 n, i64 price) {
     const i64 share = in_vectors >= kInfinite || n == results
                           ? in_vectors
                           : static_cast<i64>(static_cast<__int128>(in_vectors) * n / results);
-    return n == 0 ? 0 : std::min(share, scaled(n, each));
+    return n == 0 ? 0 : std::min(share, scaled(n, price));
   };
-  return saturating_add(of(whole, per_whole_),
-                        of(results - whole, apart ? per_apart_ : per_other_));
+  return saturating_add(of(whole, per_whole_), of(results - whole, each));
 }
 
 // What is summed in groups, of columns or of rows of a factor, has been copied to it: mixtures cost

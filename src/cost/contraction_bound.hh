@@ -54,7 +54,7 @@ class ContractionBound {
   void find_widening(u64 uses);
   i64 steps_of_vectors(u64 vecs, u64 columns) const;
   i64 share_of(i64 units, u64 columns) const;
-  i64 others(u64 results, u64 whole, bool apart, i64 in_vectors) const;
+  i64 others(u64 results, u64 whole, i64 each, i64 in_vectors) const;
   i64 per_other_result(bool whole, bool apart) const;
   i64 per_lone_result(i64 products) const;
   i64 per_result_in_memory(const MemoryWay& way, bool whole, bool apart) const;
@@ -90,7 +90,7 @@ class ContractionBound {
   i64 regroup_for_tiles_ = 0;
   i64 widening_ = 0;
   std::array<std::array<ProductPrice, 2>, 2> in_vectors_of_;  // [grouped][narrow], along v_
-  // Fixed point; of results in whole blocks, and of others that are apart in memory.
+  // Fixed point; of results in whole blocks, and of such that do not follow others in memory.
   i64 per_other_ = 0, per_whole_ = 0, per_apart_ = 0;
   u64 whole_ = 0;  // the most that are in whole blocks
 };
