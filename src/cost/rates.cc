@@ -2,6 +2,7 @@
 #include "cost/rates.hh"
 
 #include <algorithm>
+#include <utility>
 
 #include "cost/held.hh"
 #include "cost/recipe.hh"
@@ -121,8 +122,9 @@ void Rates::find_takers() {
 void Rates::find_products() const {
   const i64 fma = (kUnitsPerCycle << kFraction) / target_.fma_per_cycle;
   const i64 stored = (kUnitsPerCycle << kFraction) / target_.stores_per_cycle;
+  decltype(product_) all;  // whoever comes after one that had no memory begins again
   for (const Dot& dot : dots()) {
-    auto& of_dot = product_.emplace_back();
+    auto& of_dot = all.emplace_back();
     for (bool narrow : {false, true})
       for (bool widens : {false, true}) {
         std::vector<i64>& least = of_dot[widens][narrow];
@@ -149,6 +151,7 @@ void Rates::find_products() const {
           }
       }
   }
+  product_ = std::move(all);
 }
 
 /// Of a product of each lane in one tile.

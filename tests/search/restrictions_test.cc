@@ -79,7 +79,8 @@ TEST_SUITE("search") {
       constexpr std::array kTypes = {std::array{"f32", "f32", "f32"},
                                      std::array{"bf16", "bf16", "f32"},
                                      std::array{"u8", "i8", "i32"}, std::array{"f32", "i8", "f32"}};
-      const auto& [a, b, sum] = kTypes[rng() % kTypes.size()];
+      const auto& types = kTypes[rng() % kTypes.size()];
+      const std::string a = types[0], b = types[1], sum = types[2];
       const std::string m = '[' + size(), k = size(), columns = size() + ']';
       for (const Target* target : {&fixed_targets().front(), find_target("avx512_bf16")}) {
         const auto cost = [&](const char* layout) {
