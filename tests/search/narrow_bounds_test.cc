@@ -64,8 +64,10 @@ std::string wrong_bounds(const std::string& text, std::string_view target, u64 l
   for (int o = 0; o < spec.operand_count; o++) {
     Operand& x = spec.operand[o];
     const bool in = x.access == Access::kIn;
-    if ((nearer >> o & 1) != 0 && !x.free_layout && footprint(spec, x).bytes <= (in ? l2 : l1) / 2)
-      x.level = in ? Level::kL2 : Level::kL1;
+    if ((nearer >> o & 1) == 0 || x.free_layout || footprint(spec, x).bytes > (in ? l2 : l1) / 2)
+      continue;
+    x.level = in ? Level::kL2 : Level::kL1;
+    forget_pitch(x);
   }
   const Target t = with_machine(*find_target(target), l1, l2, 1);
   const std::string wrong =
