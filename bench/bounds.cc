@@ -40,11 +40,6 @@ std::string kind_of(const Spec& spec) {
   return "";
 }
 
-const std::vector<std::string> kTargets = [] {
-  std::vector<std::string> names;
-  for (const Target& target : fixed_targets()) names.emplace_back(target.name);
-  return names;
-}();
 using Ratios = std::map<std::string, std::vector<double>>;
 
 void print(const char* title, Ratios& ratios) {
@@ -61,7 +56,9 @@ int run(int argc, char** argv) {
   uint32_t percent = 100;
   CLI::App app("Compares costs with lower bounds; see bench/README.md");
   app.add_option("FILES", files, "problem files, one Spec a line")->required();
-  app.add_option("--isa", isa)->check(CLI::IsMember(kTargets));
+  std::vector<std::string> targets;
+  for (const Target& target : fixed_targets()) targets.emplace_back(target.name);
+  app.add_option("--isa", isa)->check(CLI::IsMember(targets));
   app.add_option("--percent", percent, "of the bounds, to solve more")->check(CLI::Range(1, 100));
   CLI11_PARSE(app, argc, argv);
   const Target target = with_machine(*find_target(isa), 0, 0, 1);

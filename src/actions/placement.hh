@@ -138,7 +138,7 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
   };
   order(LayoutOption::kSame);
   // Only where microkernels read it better than as it is: rows by broadcasts, at any stride;
-  // columns in vectors, unless both factors have them, or there are fewer than lanes.
+  // columns in vectors, unless both factors have them, or they leave lanes unused.
   const Operand& x = spec.operand[operand];
   u8 unit = unit_dim(x), v = unit_dim(spec.out());
   bool all = !context.restricts(Restriction::kLayouts);

@@ -327,7 +327,9 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     }
     far_and_near += near;
   }
-  const ProductPrice in_groups = rates_.products(spec, true);
+  const ProductPrice in_groups = Rates::sums_by_fma(spec, factors_of(spec))
+                                     ? ProductPrice{}
+                                     : rates_.products(spec)[true][false];
   const i64 widened = chain ? 0 : work.widening_units();
   const double depth = static_cast<double>(points_of(spec, spec.reduced()));
   auto together = [&](bool grouped, bool in_tiles, bool narrow) {

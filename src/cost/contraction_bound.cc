@@ -54,9 +54,11 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
         uses = std::max(uses,
                         points_of(spec, static_cast<DimMask>(reduced_ & ~spec.operand[in].dims)));
     uses = static_cast<u64>(saturating_mul(uses, static_cast<i64>(rows_)));
-    plain_ = rates.products(spec, false, uses);
-    grouped_ = rates.products(spec, true, uses);
-    if (v_ != kNoDim) find_widening(uses);
+    const ProductPrices any = rates.products(spec, uses);
+    plain_ = any[false][false], grouped_ = any[true][false];
+    along_ = v_ == kNoDim ? any : rates.products(spec, uses, ceil_div(columns_, lanes_));
+    if (v_ != kNoDim && (along_[0][0] != along_[0][1] || along_[1][0] != along_[1][1]))
+      find_widening();
   }
   if (chain_) find_steps();
   if (v_ != kNoDim && rates.tiles_along()) {
@@ -71,20 +73,19 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
       if (way.block) whole_ = std::max(whole_, rates.block(way, spec).whole);
   }
   if (in_registers_) return;
-  per_other_ = per_other_result(false, false);
-  per_apart_ = per_other_result(false, true);
-  per_whole_ = whole_ != 0 ? per_other_result(true, false) : per_other_;
+  per_other_ = per_other_result(false);
+  per_whole_ = whole_ != 0 ? per_other_result(true) : per_other_;
 }
 
 i64 ContractionBound::units() const {
   const i64 call = rates_.call(Duty::kTile);
   if (in_registers_ && v_ == kNoDim) {
-    const i64 one = saturating_add(sums(rates_.rate(results_, 1), true), on_lone_);
+    const i64 one = saturating_add(sums(rates_.rate(results_, 1), grouped_), on_lone_);
     return saturating_add(scaled(results_, one), call);
   }
   i64 c = 0;
   if (v_ == kNoDim) {
-    c = others(results_, whole_, per_apart_, kInfinite);
+    c = others(results_, whole_, kInfinite);
   } else {
     u64 full = columns_ / lanes_, rest = columns_ % lanes_;
     if (full) c = part(full, full * lanes_, true);
@@ -111,18 +112,12 @@ double ContractionBound::visit(u64 row) const {
 }
 
 i64 ContractionBound::product(i64 rate, bool grouped, bool narrow) const {
-  const ProductPrice& least = narrow ? in_vectors_of_[grouped][true] : grouped ? grouped_ : plain_;
+  const ProductPrice& least = narrow ? along_[grouped][true] : grouped ? grouped_ : plain_;
   return std::max(rate / static_cast<i64>(least.products), least.units);
 }
 
 /// What is read by broadcasts is widened in each tile, or in a copy before.
-void ContractionBound::find_widening(u64 uses) {
-  const u64 vecs = ceil_div(columns_, lanes_);
-  for (const bool grouped : {false, true})
-    for (const bool narrow : {false, true})
-      in_vectors_of_[grouped][narrow] = rates_.products(spec_, grouped, uses, vecs, narrow);
-  if (in_vectors_of_[0][0] == in_vectors_of_[0][1] && in_vectors_of_[1][0] == in_vectors_of_[1][1])
-    return;
+void ContractionBound::find_widening() {
   const Dtype sum = computed_dtype(spec_);
   for (Ref in : factor_) {
     if (!is_operand(in) || has_dim(spec_.operand[in].dims, v_)) continue;
@@ -132,14 +127,6 @@ void ContractionBound::find_widening(u64 uses) {
   }
 }
 
-/// Of all products of a vector along v_. Fixed point.
-i64 ContractionBound::sums_of_vectors(i64 rate, bool grouped, bool narrow) const {
-  if (by_fma_) return saturating_mul(depth_, rate);
-  const ProductPrice& least = in_vectors_of_[grouped][narrow];
-  return std::max(saturating_mul(ceil_div(depth_, least.products), rate),
-                  saturating_mul(depth_, least.units));
-}
-
 /// `columns` columns, `vecs` vectors of each row, in all rows.
 i64 ContractionBound::part(u64 vecs, u64 columns, bool first) const {
   i64 in_vectors = vectors(vecs, columns, first);
@@ -147,61 +134,61 @@ i64 ContractionBound::part(u64 vecs, u64 columns, bool first) const {
   // What is left of a row is in no whole block, unless that has several dimensions as one.
   const bool rest =
       columns < lanes_ && std::popcount(static_cast<DimMask>(spec_.all_dims() & ~reduced_)) <= 2;
-  // Fewer than four that are left of rows are apart, unless a whole vector is computed as they are.
-  if (!first && columns < 4 && per_apart_ != per_other_) {
-    const i64 vector = vectors(1, lanes_, false);
-    const i64 more = std::max<i64>(0, scaled(rows_ * lanes_, per_other_) - vector);
-    in_vectors = std::min(in_vectors, saturating_add(scaled(rows_ * columns, per_other_), more));
-    return others(rows_ * columns, rest ? 0 : whole_, per_apart_, in_vectors);
-  }
-  return others(rows_ * columns, rest ? 0 : whole_, per_other_, in_vectors);
+  return others(rows_ * columns, rest ? 0 : whole_, in_vectors);
 }
 
-/// Of these results, of which so many may be in whole blocks; the rest cost `each`, or all are in
-/// vectors.
-i64 ContractionBound::others(u64 results, u64 whole, i64 each, i64 in_vectors) const {
+/// Of these results, of which so many may be in whole blocks, or all in vectors for so much.
+i64 ContractionBound::others(u64 results, u64 whole, i64 in_vectors) const {
   whole = std::min(whole, results);
-  const auto of = [&](u64 n, i64 price) {
+  const auto of = [&](u64 n, i64 each) -> i64 {
+    if (n == 0) return 0;
     const i64 share = in_vectors >= kInfinite || n == results
                           ? in_vectors
                           : static_cast<i64>(static_cast<__int128>(in_vectors) * n / results);
-    return n == 0 ? 0 : std::min(share, scaled(n, price));
+    return std::min(share, scaled(n, each));
   };
-  return saturating_add(of(whole, per_whole_), of(results - whole, each));
+  return saturating_add(of(whole, per_whole_), of(results - whole, per_other_));
 }
 
 // What is summed in groups, of columns or of rows of a factor, has been copied to it: mixtures cost
-// no less than the cheaper of the two.
+// no less than the cheaper of the two. So does what is widened in a copy, or not.
 i64 ContractionBound::vectors(u64 vecs, u64 columns, bool first) const {
-  i64 least = kInfinite;
-  for (const bool grouped : {false, true})
-    for (const bool narrow : {false, true}) {
-      if ((grouped && (by_fma_ || grouped_ == plain_)) || (narrow && widening_ == 0)) continue;
-      least = std::min(least, vectors(vecs, columns, first, grouped, narrow));
-    }
-  return least;
-}
-
-i64 ContractionBound::vectors(u64 vecs, u64 columns, bool first, bool grouped, bool narrow) const {
-  u64 row = ceil_div(columns_, lanes_), all = rows_ * vecs, size = rates_.largest(rows_, row);
-  i64 per_vector = sums_of_vectors(rates_.rate(rows_, row), grouped, narrow);
+  const u64 row = ceil_div(columns_, lanes_), all = rows_ * vecs, size = rates_.largest(rows_, row);
+  const i64 rate = rates_.rate(rows_, row);
   i64 loop = 0, per_tile = 0, odd = 0;
   if (!in_registers_) {
-    per_vector = saturating_add(per_vector, fixed(moves_.vector));
     loop = target_.prices.loop;
     per_tile = loop + rates_.call(Duty::kTile) + moves_.calls;
     // A last vector that is not full may cost more to store, or less, as single elements.
     if (columns < lanes_) odd = moves_.odd[columns];
   }
-  // A tile more or less: other ways for one vector may cost less than a tile of its own.
-  bool whole = scaled(columns / vecs, per_whole_) >= (per_vector >> kFraction) + per_tile;
-  u64 tiles = first && whole ? ceil_div(all, size) : all / size;
-  i64 c = saturating_add(scaled(all, per_vector), saturating_mul(tiles, per_tile));
-  if (first) c = std::max<i64>(0, c - loop);
-  c = std::max<i64>(0, saturating_add(c, saturating_mul(rows_, odd)));
-  c = saturating_add(c, share_of(grouped ? regroup_ : repack_, columns));
-  if (!narrow) c = saturating_add(c, share_of(widening_, columns));
-  return saturating_add(c, steps_of_vectors(vecs, columns));
+  const u64 started = ceil_div(all, size), full = all / size;
+  const i64 other = scaled(columns / vecs, per_whole_);
+  const auto cost = [&](const ProductPrice& product, i64 copies) {
+    i64 per_vector = sums(rate, product);
+    if (!in_registers_) per_vector = saturating_add(per_vector, fixed(moves_.vector));
+    // A tile more or less: other ways for one vector may cost less than a tile of its own.
+    const bool whole = other >= (per_vector >> kFraction) + per_tile;
+    const u64 tiles = first && whole ? started : full;
+    i64 c = saturating_add(scaled(all, per_vector), saturating_mul(tiles, per_tile));
+    if (first) c = std::max<i64>(0, c - loop);
+    c = std::max<i64>(0, saturating_add(c, saturating_mul(rows_, odd)));
+    return saturating_add(c, copies);
+  };
+  const bool groups = !by_fma_ && grouped_ != plain_;
+  i64 least = kInfinite;
+  for (const bool grouped : {false, true}) {
+    if (grouped && !groups) continue;
+    const i64 copies = share_of(grouped ? regroup_ : repack_, columns);
+    const ProductPrice& product = along_[grouped][false];
+    if (widening_ == 0) {
+      least = std::min(least, cost(product, copies));
+      continue;
+    }
+    const i64 widened = saturating_add(copies, share_of(widening_, columns));
+    least = std::min({least, cost(product, widened), cost(along_[grouped][true], copies)});
+  }
+  return saturating_add(least, steps_of_vectors(vecs, columns));
 }
 
 /// What `columns` of all columns have of these units.
@@ -244,17 +231,16 @@ i64 ContractionBound::steps_of_vectors(u64 vecs, u64 columns) const {
 
 /// The cheapest of the ways that cost so much per result, which is in a whole block or not. Fixed
 /// point.
-i64 ContractionBound::per_other_result(bool whole, bool apart) const {
+i64 ContractionBound::per_other_result(bool whole) const {
   const bool rounded = out_.dtype != computed_dtype(spec_);
-  const bool buffered = chain_ || rounded || part_may_turn(spec_, target_);
-  i64 best = buffered ? per_buffered_result() : kInfinite;
+  i64 best = chain_ || rounded || part_may_turn(spec_, target_) ? per_buffered_result() : kInfinite;
   for (const MemoryWay& way : rates_.memory_ways())
     if (!way.tiles || rates_.tiles_take(spec_))
-      best = std::min(best, per_result_in_memory(way, whole, apart && !buffered));
-  const i64 products = sums(rates_.rate(results_, 1), true);
+      best = std::min(best, per_result_in_memory(way, whole));
+  const i64 products = sums(rates_.rate(results_, 1), grouped_);
   if (products >= best) return best;
   // The only result of its tile.
-  i64 alone = sums(rates_.rate(1, 1), true);
+  i64 alone = sums(rates_.rate(1, 1), grouped_);
   alone = saturating_add(saturating_add(alone, fixed(moves_.alone)), on_lone_);
   return std::min({best, alone, per_lone_result(products)});
 }
@@ -268,7 +254,7 @@ i64 ContractionBound::per_lone_result(i64 products) const {
 }
 
 /// By a microkernel that writes to memory.
-i64 ContractionBound::per_result_in_memory(const MemoryWay& way, bool whole, bool apart) const {
+i64 ContractionBound::per_result_in_memory(const MemoryWay& way, bool whole) const {
   i64 packs = way.tiles ? regroup_for_tiles_ : 0;
   if (way.along_reduced && !way.tiles)
     for (Ref in : factor_) {
@@ -290,7 +276,6 @@ i64 ContractionBound::per_result_in_memory(const MemoryWay& way, bool whole, boo
     c = saturating_add(c, fixed(block.result));
     if (!whole) c = saturating_add(c, share(fixed(block.odd_run), std::min(results_, block.most)));
   }
-  if (apart) c = saturating_add(c, way.joined);
   if (packs != 0) c = saturating_add(c, share(fixed(packs), results_));
   return saturating_add(c, in_memory_);
 }
@@ -304,7 +289,7 @@ i64 ContractionBound::per_buffered_result() const {
   for (u8 d = 0; d < spec_.rank; d++) {
     if (d == v_ || has_dim(reduced_, d)) continue;
     u64 size = spec_.size[d], row = ceil_div(size, lanes_);
-    i64 c = sums(rates_.rate(results_ / size, row), true);
+    i64 c = sums(rates_.rate(results_ / size, row), grouped_);
     c = saturating_add(c, fixed(visit)) / static_cast<i64>(width(d));
     i64 relayout = rates_.tiles_along() ? repack(d) : 0;
     c = saturating_add(c, share(fixed(relayout), results_));

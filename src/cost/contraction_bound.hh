@@ -41,23 +41,20 @@ class ContractionBound {
 
  private:
   /// Fixed-point units of summing all products of a vector in steps that cost so much at least.
-  i64 sums(i64 rate, bool grouped) const {
+  i64 sums(i64 rate, const ProductPrice& least) const {
     if (by_fma_) return saturating_mul(depth_, rate);
-    const ProductPrice& least = grouped ? grouped_ : plain_;
     return std::max(saturating_mul(ceil_div(depth_, least.products), rate),
                     saturating_mul(depth_, least.units));
   }
   i64 part(u64 vecs, u64 columns, bool first) const;
   i64 vectors(u64 vecs, u64 columns, bool first) const;
-  i64 vectors(u64 vecs, u64 columns, bool first, bool grouped, bool narrow) const;
-  i64 sums_of_vectors(i64 rate, bool grouped, bool narrow) const;
-  void find_widening(u64 uses);
+  void find_widening();
   i64 steps_of_vectors(u64 vecs, u64 columns) const;
   i64 share_of(i64 units, u64 columns) const;
-  i64 others(u64 results, u64 whole, i64 each, i64 in_vectors) const;
-  i64 per_other_result(bool whole, bool apart) const;
+  i64 others(u64 results, u64 whole, i64 in_vectors) const;
+  i64 per_other_result(bool whole) const;
   i64 per_lone_result(i64 products) const;
-  i64 per_result_in_memory(const MemoryWay& way, bool whole, bool apart) const;
+  i64 per_result_in_memory(const MemoryWay& way, bool whole) const;
   i64 per_buffered_result() const;
   void find_steps();
   i64 repack(u8 along, bool grouped = false) const;
@@ -89,10 +86,9 @@ class ContractionBound {
   i64 repack_ = 0, regroup_ = 0;  // units of repack(v_)
   i64 regroup_for_tiles_ = 0;
   i64 widening_ = 0;
-  std::array<std::array<ProductPrice, 2>, 2> in_vectors_of_;  // [grouped][narrow], along v_
-  // Fixed point; of results in whole blocks, and of such that do not follow others in memory.
-  i64 per_other_ = 0, per_whole_ = 0, per_apart_ = 0;
-  u64 whole_ = 0;  // the most that are in whole blocks
+  ProductPrices along_;                // of vectors along v_
+  i64 per_other_ = 0, per_whole_ = 0;  // fixed point; of results in whole blocks
+  u64 whole_ = 0;                      // the most that are in such
 };
 
 }  // namespace morello

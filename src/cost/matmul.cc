@@ -208,16 +208,6 @@ u32 dot_product_extra(const Spec& spec, const Target& t) {
   return static_cast<u32>(std::min<u64>(n, 255));
 }
 
-/// Those that follow one another in memory are summed four at a time, where vectors have as many.
-i64 dot_result_units(const Spec& spec, const ContractionRoles& r, const Target& t) {
-  const u64 results = u64{r.rows} * r.columns;
-  if (r.v == kNoDim || r.depth < 4) return saturating_mul(results, t.prices.dot_result);
-  const u64 run = is_dense(spec.out()) || spec.out().contig > 1 ? results : r.columns;
-  i64 c = saturating_mul(run / 4, t.prices.dot_results);
-  c += std::min(static_cast<i64>(run % 4) * t.prices.dot_result, t.prices.dot_results);
-  return saturating_mul(results / run, c);
-}
-
 i64 dot_product_cost(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
   const Dot& dot = *dot_along(spec, *r, t);
@@ -231,7 +221,7 @@ i64 dot_product_cost(const Spec& spec, const Target& t) {
   const bool widens_a = dot.group == 1 && spec.operand[r->a].dtype != sum;
   const bool widens_b = dot.group == 1 && spec.operand[r->b].dtype != sum;
   i64 c = saturating_mul(steps, dot_step(ready, r->rows, r->columns, widens_a, widens_b, t));
-  c = saturating_add(c, dot_result_units(spec, *r, t));
+  c = saturating_add(c, saturating_mul(results, t.prices.dot_result));
   c = saturating_add(c, t.prices.call);
   for (int o = 0; o < 3; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));
   const u64 elements = u64{computed_lanes(spec, t)} * dot.group, turns = r->rows + r->columns;
@@ -262,7 +252,6 @@ Rate dot_product_rate(Duty duty, const Target& t) {
           .element = t.prices.dot_result,
           .group = t.lanes(kElementBytes),
           .group_units = kUnitsPerCycle / t.fma_per_cycle,
-          .joined = t.prices.dot_result - t.prices.dot_results / 4,
           .along_reduced = true,
           .stages = 1};
 }

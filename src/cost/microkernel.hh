@@ -66,8 +66,6 @@ struct Rate {
   /// kContract: of each started group of so many products of one result.
   u32 group = 1;
   i64 group_units = 0;
-  /// kContract: what an element costs less that follows three others in memory, or they it.
-  i64 joined = 0;
   /// kContract: what is added where blocks of results are summed, in place of group_units.
   BlockPrice (*block)(u64 rows, u64 columns, const Target&) = nullptr;
   /// kTile: of one step along the reduced dimensions with a tile of rows x vecs vectors; the

@@ -48,8 +48,7 @@ i64 least_units(const Rate& rate, const Spec& leaf, const Target& t) {
   const u64 vecs = ceil_div(columns, lanes), points = results * depth;
   const Spec each = without_steps(leaf);  // of a reduction: steps are of results
   const i64 vector = std::max(rate.vector, rate.vector_ops * stage_units(each, 0, t) / 16);
-  const i64 element =
-      std::max(rate.element - rate.joined, rate.element_ops * scalar_ops(each, 0, t) / 16);
+  const i64 element = std::max(rate.element, rate.element_ops * scalar_ops(each, 0, t) / 16);
   i64 c = rate.call;
   auto add = [&](u64 times, i64 units) { c = saturating_add(c, saturating_mul(times, units)); };
   switch (duty_of(leaf)) {

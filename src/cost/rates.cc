@@ -2,7 +2,6 @@
 #include "cost/rates.hh"
 
 #include <algorithm>
-#include <utility>
 
 #include "cost/held.hh"
 #include "cost/recipe.hh"
@@ -28,7 +27,10 @@ i64 element_units(const Rate& way, const Form& form) {
 }  // namespace
 
 Rates::Rates(const Target& target, Microkernels kernels)
-    : target_(target), loop_(target.prices.loop), registers_(target.vector_registers) {
+    : target_(target),
+      product_(dots().size()),
+      loop_(target.prices.loop),
+      registers_(target.vector_registers) {
   for (int d = 0; d < kDuties; d++) {
     const Duty duty = static_cast<Duty>(d);
     std::vector<Rate>& ways = ways_[index(duty)];
@@ -72,16 +74,12 @@ Rates::Rates(const Target& target, Microkernels kernels)
   for (const Rate& way : ways(Duty::kContract)) {
     fuses_ |= way.stages > 1;
     const i64 result = (way.element << kFraction) + (way.vector << kFraction) / most;
-    const i64 joined = way.joined << kFraction;
-    const MemoryWay one{way.group,         way.group_units << kFraction,
-                        result - joined,   joined,
-                        way.along_reduced, way.tiles,
-                        way.block};
+    const MemoryWay one{
+        way.group, way.group_units << kFraction, result, way.along_reduced, way.tiles, way.block};
     const auto is_no_better = [&](const MemoryWay& known) {
       return known.group == one.group && known.along_reduced == one.along_reduced &&
              known.tiles == one.tiles && known.block == one.block &&
-             known.group_units <= one.group_units && known.result <= one.result &&
-             known.result + known.joined <= one.result + one.joined;
+             known.group_units <= one.group_units && known.result <= one.result;
     };
     if (std::none_of(memory_ways_.begin(), memory_ways_.end(), is_no_better))
       memory_ways_.push_back(one);
@@ -119,45 +117,48 @@ void Rates::find_takers() {
 }
 
 // The best register tile, as if all registers were there.
-void Rates::find_products() const {
+const Rates::OfDot& Rates::of_dot(size_t i) const {
+  std::call_once(product_[i].found, [&] { product_[i].of = find_products(dots()[i]); });
+  return product_[i].of;
+}
+
+Rates::OfDot Rates::find_products(const Dot& dot) const {
   const i64 fma = (kUnitsPerCycle << kFraction) / target_.fma_per_cycle;
   const i64 stored = (kUnitsPerCycle << kFraction) / target_.stores_per_cycle;
-  decltype(product_) all;  // whoever comes after one that had no memory begins again
-  for (const Dot& dot : dots()) {
-    auto& of_dot = all.emplace_back();
-    for (bool narrow : {false, true})
-      for (bool widens : {false, true}) {
-        std::vector<i64>& least = of_dot[widens][narrow];
-        least.assign(rate_.size(), kInfinite);
-        for (u64 rows = 1; rows <= registers_; rows++)
-          for (u64 vecs = 1; vecs <= registers_; vecs++) {
-            const i64 best =
-                std::min(least[tile_index(rows - 1, vecs)], least[tile_index(rows, vecs - 1)]);
-            least[tile_index(rows, vecs)] =
-                std::min(best, product_units(dot, rows, vecs, narrow, widens));
-          }
-        if (dot.form != DotForm::kFma) continue;
-        for (u64 rows = 1; rows <= registers_; rows++)
-          for (u64 vecs = 1; vecs <= registers_; vecs++) {
-            i64& one = least[tile_index(rows, vecs)];
-            // Rates of microkernels have FMAs of what is not widened, or was, in a copy, and
-            // stored.
-            const i64 other = narrow ? of_dot[false][true][tile_index(rows, vecs)] : 0;
-            const i64 of_row = rows < registers_ ? stored / static_cast<i64>(rows) : 0;  // or more
-            if (widens)
-              one = std::min(one, std::max(other, fma + of_row));
-            else if (!narrow)
-              one = 0;
-          }
+  OfDot of;
+  for (bool narrow : {false, true})
+    for (bool widens : {false, true}) {
+      if (widens && dot.group > 1) continue;  // groups are as they are
+      std::vector<i64>& least = of[widens][narrow];
+      if (narrow && dot.whole) {
+        least = of[widens][false];
+        continue;
       }
-  }
-  product_ = std::move(all);
+      const bool copies = dot.form == DotForm::kFma && widens;
+      const std::vector<i64>& other = of[false][narrow];
+      least.assign(rate_.size(), kInfinite);
+      for (u64 rows = 1; rows <= registers_; rows++) {
+        // A copy may be widened instead, and stored once for all rows: of the most, maybe more.
+        const i64 copied = fma + (rows < registers_ ? stored / static_cast<i64>(rows) : 0);
+        for (u64 vecs = 1; vecs <= registers_; vecs++) {
+          const size_t at = tile_index(rows, vecs);
+          i64 best = std::min(least[tile_index(rows - 1, vecs)], least[tile_index(rows, vecs - 1)]);
+          best = std::min(best, product_units(dot, rows, vecs, narrow, widens));
+          if (copies) best = std::min(best, std::max(other[at], copied));
+          least[at] = best;
+        }
+      }
+      // Rates of microkernels have FMAs of what is not widened, or was.
+      if (dot.form == DotForm::kFma && !widens && !narrow) std::fill(least.begin(), least.end(), 0);
+    }
+  return of;
 }
 
 /// Of a product of each lane in one tile.
 i64 Rates::product_units(const Dot& dot, u64 rows, u64 vecs, bool narrow, bool widens) const {
   const u64 sums = rows * vecs, row = dot.corrects ? vecs : 0;
-  if (sums + row + dot.spare + outer_product_registers(rows, vecs, false, target_) > registers_)
+  if (sums > registers_ ||
+      sums + row + dot.spare + outer_product_registers(rows, vecs, false, target_) > registers_)
     return kInfinite;
   // Dot products add up a few results in several chains.
   Dot in_chains = dot;
@@ -180,24 +181,32 @@ i64 Rates::widened(Dtype from, Dtype to) const {
   return least;
 }
 
-ProductPrice Rates::products(const Spec& spec, bool grouped, u64 rows, u64 vecs,
-                             bool narrow) const {
+ProductPrices Rates::products(const Spec& spec, u64 rows, u64 vecs) const {
   const auto [first, second] = factors_of(spec);
-  if (!is_operand(first) || !is_operand(second)) return {lane_elements(Dtype::kI8), 0};
+  ProductPrices prices;
+  if (!is_operand(first) || !is_operand(second)) {
+    for (auto& of : prices) of.fill({lane_elements(Dtype::kI8), 0});
+    return prices;
+  }
   const Operand &a = spec.operand[first], &b = spec.operand[second];
   const Dtype sum = computed_dtype(spec);
   const u8 v = unit_dim(spec.out());
   auto widens = [&](const Operand& x) { return x.dtype != sum && has_dim(x.dims, v); };
   const bool widened = widens(a) || widens(b);
-  std::call_once(found_, [&] { find_products(); });
   const Takers& t = takers(a.dtype, b.dtype, sum);
-  ProductPrice price{t.products[grouped], kInfinite};
-  for (u32 left = t.rows[grouped]; left != 0; left &= left - 1) {
+  for (bool grouped : {false, true}) prices[grouped].fill({t.products[grouped], kInfinite});
+  const size_t at = tile_index(rows, vecs);
+  for (u32 left = t.rows[true]; left != 0; left &= left - 1) {
     const size_t i = static_cast<size_t>(std::countr_zero(left));
-    const auto& of_dot = product_[i][widened && dots()[i].group == 1][narrow];
-    price.units = std::min(price.units, of_dot[tile_index(rows, vecs)]);
+    const auto& of = of_dot(i)[widened && dots()[i].group == 1];
+    for (bool narrow : {false, true}) {
+      const i64 units = of[narrow][at];
+      for (bool grouped : {false, true})
+        if ((t.rows[grouped] >> i & 1) != 0)
+          prices[grouped][narrow].units = std::min(prices[grouped][narrow].units, units);
+    }
   }
-  return price;
+  return prices;
 }
 
 bool Rates::tiles_take(const Spec& spec) const {
@@ -245,13 +254,13 @@ double Rates::least_product(Dtype a, Dtype b, Dtype sum, u32 lanes) const {
   double vector = is_integer(sum) ? kInfinite : fma;  // any factor may be widened in a copy
   u32 together = 1;                                   // products of a lane in one step
   if (!plain) {
-    std::call_once(found_, [&] { find_products(); });
     const Takers& t = takers(a, b, sum);
     for (u32 left = t.rows[0] | t.rows[1]; left != 0; left &= left - 1) {
       const size_t i = static_cast<size_t>(std::countr_zero(left));
-      for (const auto& of_dot : product_[i])
-        vector = std::min(vector, std::max(units(of_dot[false].back()),
-                                           dots()[i].form == DotForm::kFma ? fma : 0));
+      for (const auto& of : of_dot(i))
+        if (!of[false].empty())
+          vector = std::min(
+              vector, std::max(units(of[false].back()), dots()[i].form == DotForm::kFma ? fma : 0));
     }
     together = std::max(t.products[0], t.products[1]);
   }

@@ -39,8 +39,7 @@ struct TileMoves {
 struct MemoryWay {
   u32 group;        // products
   i64 group_units;  // of each started group
-  i64 result;       // of each result, that follows others in memory
-  i64 joined;       // so much less than of one that does not
+  i64 result;       // of each result
   bool along_reduced;
   bool tiles;  // in tile registers, which take some types only, and one factor in groups
   BlockPrice (*block)(u64 rows, u64 columns, const Target&);
@@ -60,6 +59,9 @@ struct ProductPrice {
   i64 units = 0;     // of one product of each lane of a vector, at least; fixed point
   friend bool operator==(const ProductPrice&, const ProductPrice&) = default;
 };
+/// [grouped][narrow]. Grouped: neighbours along the reduced dimension may share lanes; or not at
+/// all. Narrow: the factor that is read by broadcasts is not widened before; or it may be.
+using ProductPrices = std::array<std::array<ProductPrice, 2>, 2>;
 
 /// Immutable; for one target.
 class Rates {
@@ -90,12 +92,9 @@ class Rates {
   }
   /// What products of the contraction that a Spec begins with cost at least, wherever factors come
   /// from.
-  /// @param grouped  neighbours along the reduced dimension may share lanes, or not at all.
-  /// @param rows     products that use each element of the factor that is read in vectors.
-  /// @param vecs     vectors of a row of results.
-  /// @param narrow   the other factor is not widened before; else it may be.
-  ProductPrice products(const Spec& spec, bool grouped, u64 rows = ~u64{0}, u64 vecs = ~u64{0},
-                        bool narrow = false) const;
+  /// @param rows  products that use each element of the factor that is read in vectors.
+  /// @param vecs  vectors of a row of results.
+  ProductPrices products(const Spec& spec, u64 rows = ~u64{0}, u64 vecs = ~u64{0}) const;
   /// Of an element that is copied to a wider type. Fixed point.
   i64 widened(Dtype from, Dtype to) const;
 
@@ -158,7 +157,6 @@ class Rates {
   void find_tiles(const Target& target);
   void find_moves(const Target& target);
   void find_takers();
-  void find_products() const;
   i64 product_units(const Dot& dot, u64 rows, u64 vecs, bool narrow, bool widens) const;
 
   std::array<std::vector<Rate>, kDuties> ways_;  // those of a lower row price first
@@ -177,12 +175,18 @@ class Rates {
   }
   static constexpr size_t kTypes = std::size(kAllDtypes) + 1;  // numbers begin at 1
   std::array<std::array<std::array<Takers, 2>, kTypes>, kTypes> takers_;
-  /// Units of each of dots(), fixed point: with a factor that is widened when it is read in
-  /// vectors, or not; with one that is when it is read by broadcasts, or not; with tiles of at most
-  /// so many rows and vectors (tile_index()). Found when it is first asked for: searches in f32
-  /// never do.
-  mutable std::once_flag found_;
-  mutable std::vector<std::array<std::array<std::vector<i64>, 2>, 2>> product_;
+  /// Units of one of dots(), fixed point: [widens][narrow], with a factor that is widened when it
+  /// is read in vectors, or not, and one that is when it is read by broadcasts, or not; of tiles of
+  /// at most so many rows and vectors (tile_index()).
+  using OfDot = std::array<std::array<std::vector<i64>, 2>, 2>;
+  const OfDot& of_dot(size_t i) const;
+  OfDot find_products(const Dot& dot) const;
+  /// Found when they are first asked for: searches in f32 never do.
+  struct Product {
+    std::once_flag found;
+    OfDot of;
+  };
+  mutable std::vector<Product> product_;
   /// Recipes are added up once: bounds ask for each stage of each Spec.
   std::array<std::array<OpPrice, kTypes>, static_cast<size_t>(Op::kDecay) + 1> ops_{};
   i64 loop_;

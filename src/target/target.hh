@@ -55,7 +55,6 @@ struct Prices {
   i64 odd_store;        // storing a vector in parts, where there are no masks
   i64 clear;            // filling one vector register
   i64 dot_result;       // horizontal sum and store of one result of a dot product
-  i64 dot_results;      // of up to four that follow one another in memory
   i64 reduced_row;      // the same of a row that is reduced along its vectors
   i64 scalar_step;      // one step of a scalar reduction
   i64 scalar_element;   // one element of a scalar map
@@ -72,9 +71,9 @@ struct Prices {
 /// Calls f("name", price) for every price. One that is missing here does not compile.
 template <class F>
 constexpr void each_field(const Prices& p, F&& f) {
-  const auto& [loop, call, tile_call, map_row, odd_store, clear, dot_result, dot_results,
-               reduced_row, scalar_step, scalar_element, transpose_block, widen, widen_bf16, narrow,
-               narrow_bf16, op, scalar_op] = p;
+  const auto& [loop, call, tile_call, map_row, odd_store, clear, dot_result, reduced_row,
+               scalar_step, scalar_element, transpose_block, widen, widen_bf16, narrow, narrow_bf16,
+               op, scalar_op] = p;
   f("loop", loop);
   f("call", call);
   f("tile_call", tile_call);
@@ -82,7 +81,6 @@ constexpr void each_field(const Prices& p, F&& f) {
   f("odd_store", odd_store);
   f("clear", clear);
   f("dot_result", dot_result);
-  f("dot_results", dot_results);
   f("reduced_row", reduced_row);
   f("scalar_step", scalar_step);
   f("scalar_element", scalar_element);

@@ -42,7 +42,6 @@ constexpr Target generic_core() {
               .odd_store = cycles(3),
               .clear = cycles(1) / 4,
               .dot_result = cycles(8),
-              .dot_results = cycles(24),
               .reduced_row = cycles(12),
               .scalar_step = cycles(4),
               .scalar_element = cycles(2),

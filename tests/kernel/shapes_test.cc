@@ -6,10 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <variant>
 
+#include "impl/impl.hh"
+#include "impl/microkernel_id.hh"
 #include "kernel_case.hh"
 #include "rounds.hh"
+#include "search/synthesize.hh"
 #include "spec/op.hh"
+#include "spec/statement.hh"
 
 namespace morello {
 namespace {
@@ -65,6 +70,49 @@ TEST_CASE("matmuls around the sizes of register tiles") {
           u32 m = rows + static_cast<u32>(dm), n = columns + static_cast<u32>(dn), k = 3 + m % 5;
           check(matmul(m, n, k) + (m % 2 ? " += " : " -> ") + f32({m, n}));
         }
+}
+
+/// Leaves of a microkernel in the program that is made for a Spec.
+int leaves_of(const std::string& text, morello_isa isa, MicrokernelId id) {
+  const Result<Statement> statement = parse(text);
+  REQUIRE_MESSAGE(statement.ok(), text);
+  const Target target = with_machine(*fixed_target(static_cast<Isa>(isa)), 0, 0, 1);
+  const Result<ImplTree> tree = synthesize(lower(*statement)->spec, target, {}, nullptr);
+  REQUIRE_MESSAGE(tree.ok(), text);
+  return static_cast<int>(
+      std::count_if(tree->nodes.begin(), tree->nodes.end(), [&](const ImplNode& n) {
+        const auto* leaf = std::get_if<Select>(&n.kind);
+        return leaf && leaf->microkernel == static_cast<u16>(id);
+      }));
+}
+
+TEST_CASE("dot products: results that follow one another in memory, and such that do not") {
+  int turn = 0;
+  for (morello_isa isa : all_usable_isas()) {
+    int found = 0;
+    for (const auto& [a, b, sum] :
+         {std::array{"f32", "f32", "f32"}, std::array{"bf16", "bf16", "f32"},
+          std::array{"u8", "i8", "i32"}})
+      for (const char* k : {"6", "37", "200"})
+        for (const char* m : {"1", "2", "3"})
+          for (const char* n : {"1", "2", "3", "4", "5", "7"}) {
+            if (++turn % 3 != 0)
+              continue;  // each takes a search; each size meets each of the others
+            const std::string columns = n;
+            const std::string out = sum + ('[' + std::string(m) + ',') + columns + ']';
+            const std::string text = "matmul " + (a + ('[' + std::string(m))) + ',' + k + "] " + b +
+                                     '[' + k + ',' + columns + "]{0,1}" +
+                                     (turn % 2 ? " -> " : " += ") + out +
+                                     (turn % 5 == 0   ? "{strides=9,1}"
+                                      : turn % 5 == 1 ? "{0,1}"
+                                                      : "");
+            std::string wrong;
+            check_kernel({text, isa, 1, static_cast<u64>(turn), Values::kUniform, 0}, false, wrong);
+            CHECK_MESSAGE(wrong == "", wrong);
+            found += leaves_of(text, isa, MicrokernelId::kDotProduct);
+          }
+    CHECK_MESSAGE(found > 20, found << " dot products");
+  }
 }
 
 TEST_CASE("matmuls of larger sizes") {

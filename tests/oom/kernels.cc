@@ -12,6 +12,7 @@ using E = morello_error**;
 constexpr const char* kSmall = "relu f32[3] -> f32[3]";
 constexpr const char* kMatmul = "matmul f32[4,5] f32[5,6] + f32[6] -> relu -> f32[4,6]";
 constexpr const char* kFree = "matmul f32[4,5] f32[5,20]{*} -> f32[4,20]";
+constexpr const char* kNarrow = "matmul bf16[4,5] bf16[5,9] -> f32[4,9]";
 constexpr const char* kTall = "matmul f32[40,7] f32[7,9] -> f32[40,9]";
 constexpr const char* kScratch = "einsum \"mk,kn->nm\" f32[9,7] f32[7,33] -> f32[33,9]";
 
@@ -51,7 +52,7 @@ struct Run {
   explicit Run(const char* text) : spec(spec_of(text)), kernel(kernel_of(text)) {
     for (uint32_t i = 0; i < morello_kernel_operand_count(kernel); i++) {
       bytes.push_back(morello_kernel_operand_size(kernel, i));
-      memory.emplace_back(bytes.back() / sizeof(float));
+      memory.emplace_back(floats_for(bytes.back()));
       for (size_t v = 0; v < memory.back().size(); v++)
         memory.back()[v] = static_cast<float>(v % 7) - 3;
     }
@@ -95,6 +96,7 @@ std::vector<Scenario> kernel_scenarios() {
   all.push_back(synthesis("parallel kernel", kTall, [](O& o) { o.threads = 4; }));
   all.push_back(synthesis("4 threads", kTall, [](O& o) { o.search_threads = 4; }));
   all.push_back(synthesis("4 threads, free layout", kFree, [](O& o) { o.search_threads = 4; }));
+  all.push_back(synthesis("4 threads, bf16", kNarrow, [](O& o) { o.search_threads = 4; }));
   all.push_back(synthesis(
       "memory budget", kMatmul, [](O& o) { o.memory_budget = 1; }, false));
   all.push_back(synthesis(

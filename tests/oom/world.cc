@@ -91,7 +91,7 @@ std::string wrong_result(const morello_spec* spec, const morello_kernel* kernel)
   for (uint32_t i = 0; i < count; i++) {
     morello_tensor tensor{};
     need(morello_spec_operand(spec, i, &tensor) == MORELLO_OK, "operand");
-    const size_t floats = morello_kernel_operand_size(kernel, i) / sizeof(float);
+    const size_t floats = floats_for(morello_kernel_operand_size(kernel, i));
     std::vector<float> values(floats);
     for (size_t v = 0; v < floats; v++) values[v] = static_cast<float>(v % 7) - 3;
     packed.push_back(values);

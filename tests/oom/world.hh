@@ -22,6 +22,8 @@ morello_table* table_of(const std::vector<std::string>& families);
 morello_options default_options();
 /// The whole text of a kernel's Impl tree, plan and code.
 std::string description_of(const morello_kernel* kernel);
+/// How many f32 cover `bytes` of an operand of any element type.
+inline size_t floats_for(size_t bytes) { return (bytes + sizeof(float) - 1) / sizeof(float); }
 /// "", or how a run of the kernel differs from the reference.
 std::string wrong_result(const morello_spec* spec, const morello_kernel* kernel);
 

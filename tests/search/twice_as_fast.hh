@@ -43,7 +43,7 @@ struct TwiceAsFast {
   static Rate rate(Duty duty, const Target& t) {
     Rate r = microkernel(Id).rate(duty, t);
     for (i64* price : {&r.call, &r.row, &r.vector, &r.odd, &r.element, &r.vector_ops,
-                       &r.element_ops, &r.together_ops, &r.joined, &r.group_units})
+                       &r.element_ops, &r.together_ops, &r.group_units})
       *price /= 2;
     if (r.step) r.step = step;
     if (r.block) r.block = block;
@@ -54,7 +54,7 @@ struct TwiceAsFast {
   static constexpr Microkernel kernel = {kNew, applies, registers, cost, whole, rate};
 };
 
-/// What of the pairs that are solved for a Spec with 70% of the bounds costs less than its bound,
+/// What costs less than its bound of the pairs that are solved for a Spec with 70% of the bounds,
 /// or
 /// "".
 /// @param full  L2 has no room.
