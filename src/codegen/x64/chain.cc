@@ -65,34 +65,42 @@ void Chain::hold_constants(u32 free) {
   }
 }
 
+std::optional<Dtype> Chain::read_as(int operand) const {
+  std::optional<Dtype> all;
+  for (int s = 0; s < call_.spec.stage_count; s++) {
+    const Stage& stage = call_.spec.stage[s];
+    const Dtype held = held_in(call_.spec, stage);
+    for (Ref in : stage.in) {
+      if (in != operand) continue;
+      if (all && *all != held) return std::nullopt;
+      all = held;
+    }
+  }
+  return all;
+}
+
 u32 Chain::hold(const Sources& sources, u32 free) {
   holds_ = {};
   const Spec& spec = call_.spec;
-  std::array<std::optional<Dtype>, kMaxOperands> read_as;
   DimMask seconds = 0;  // operands
   bool is_other_free = needs_.other;
   for (int s = 0; s < spec.stage_count; s++) {
     const Stage& stage = spec.stage[s];
-    const Dtype held = held_in(spec, stage);
     is_other_free &= !is_ternary(stage.op) && !accumulates(spec, stage);
     if (is_operand(stage.in[1])) seconds = static_cast<DimMask>(seconds | 1u << stage.in[1]);
-    for (Ref in : stage.in) {
-      if (!is_operand(in) || in == spec.out_index()) continue;
-      if (read_as[in] && *read_as[in] != held) return free;
-      read_as[in] = held;
-    }
   }
   is_other_free &= std::has_single_bit(static_cast<u32>(seconds));
   for (int o = 0; o < spec.out_index(); o++) {
     const auto at = static_cast<size_t>(o);
-    if (!read_as[at] || sources[at].in_register || !sources[at].broadcast) continue;
+    const std::optional<Dtype> held = read_as(o);
+    if (!held || sources[at].in_register || !sources[at].broadcast) continue;
     if (is_other_free && (seconds >> o & 1))
       holds_[at] = other_;
     else if (free < as_.target().vector_registers)
       holds_[at] = free++;
     else
       continue;
-    as_.broadcast(*holds_[at], as_.lanes(), spec.operand[o].dtype, *read_as[at], sources[at].base,
+    as_.broadcast(*holds_[at], as_.lanes(), spec.operand[o].dtype, *held, sources[at].base,
                   sources[at].bytes);
   }
   return free;
@@ -296,6 +304,12 @@ bool Chain::is_fetched(Ref input) const {
   return !sources()[input].in_register || call_.spec.operand[input].dtype != held_;
 }
 
+bool Chain::is_row(Ref operand) const {
+  const Spec& spec = call_.spec;
+  return std::has_single_bit(u32{spec.operand[operand].dims}) &&
+         spec.operand[operand].dims != spec.out().dims;
+}
+
 /// The register that holds an input: its own, or `to` after fetching it.
 u32 Chain::in_register(Ref input, u32 to) {
   if (is_value(input)) return place(stage_of(input));
@@ -304,10 +318,13 @@ u32 Chain::in_register(Ref input, u32 to) {
   const Dtype from = call_.spec.operand[input].dtype;
   if (!is_fetched(input)) return source.index;
   if (const std::optional<u32>& held = holds_[input]) return *held;
+  if (source.held) return *source.held;
   if (source.in_register)
     as_.convert(to, source.index, lanes_.width, from, held_);
   else if (source.broadcast && lanes_.width > 1)
     as_.broadcast(to, lanes_.width, from, held_, source.base, source.bytes);
+  else if (is_row(input))  // memory may end where it does, each time that it is read
+    as_.load_in_parts(to, lanes_, from, held_, source.base, source.bytes);
   else
     as_.load(to, lanes_, from, held_, source.base, source.bytes);
   return to;
@@ -318,7 +335,7 @@ void Chain::with_operand(Ref input, u32 to, F f) {
   if (is_operand(input)) {
     const Source& source = sources()[input];
     const Dtype from = call_.spec.operand[input].dtype;
-    if (!source.in_register && !source.broadcast && as_.folds(lanes_, from, held_))
+    if (!source.in_register && !source.broadcast && !source.held && as_.folds(lanes_, from, held_))
       return f(as_.at(source.base, source.bytes));
   }
   f(as_.vec(in_register(input, to), lanes_.width));

@@ -28,6 +28,7 @@ class Chain {
     bool broadcast = false;
     Assembler::Reg64 base;
     i64 bytes = 0;
+    std::optional<u32> held;  // a register with these elements, as read_as() says
   };
   using Sources = std::array<Source, kMaxOperands>;
 
@@ -38,6 +39,10 @@ class Chain {
   u32 side_by_side(u32 others = 0) const;
   /// Does a vector wait for what functions make of it? Others are as fast alone.
   bool waits() const;
+  /// What the elements of an operand are held as by all stages that read it, if that is one type.
+  std::optional<Dtype> read_as(int operand) const;
+  /// Is an operand one row for all rows of the result?
+  bool is_row(Ref operand) const;
   /// The first register behind those of so many vectors.
   u32 after(u32 vectors) const {
     return shared_ + (vectors > 1 ? 1 + (vectors - 1) * own_registers() : 0);

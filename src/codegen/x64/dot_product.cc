@@ -96,11 +96,12 @@ class DotProduct {
     for (u32 i = 0; i < roles_.rows; i++) fetch_ahead(roles_.a, a_, a_at(i, at), at);
     for (u32 j = 0; j < roles_.columns; j++) fetch_ahead(roles_.b, b_, b_at(j, at), at);
     for (u32 pass = 0; pass < code.passes(group); pass++) {
+      // Memory may end where the last row does.
       auto load_a = [&](u32 index, u32 i) {
-        code.load(index, l, type(roles_.a), a_, a_at(i, at), pass, group);
+        code.load(index, l, type(roles_.a), a_, a_at(i, at), pass, group, i + 1 == roles_.rows);
       };
       auto load_b = [&](u32 index, u32 j) {
-        code.load(index, l, type(roles_.b), b_, b_at(j, at), pass, group);
+        code.load(index, l, type(roles_.b), b_, b_at(j, at), pass, group, j + 1 == roles_.columns);
       };
       u32 few = std::min(roles_.rows, roles_.columns), many = results_ / few;
       for (u32 i = 0; i < few; i++) hold_b_ ? load_b(held_ + i, i) : load_a(held_ + i, i);

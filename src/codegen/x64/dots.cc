@@ -23,9 +23,11 @@ bool DotCode::embeds_a() const {
 }
 
 void DotCode::load(u32 index, Lanes l, Dtype type, const Reg64& base, i64 bytes, u32 pass,
-                   u32 elements) {
-  if (dot_.group == 1) return as_.load(index, l, type, sum_, base, bytes);
-  as_.load(index, l, as_.at(base, bytes));
+                   u32 elements, bool in_parts) {
+  if (dot_.group == 1)
+    return in_parts ? as_.load_in_parts(index, l, type, sum_, base, bytes)
+                    : as_.load(index, l, type, sum_, base, bytes);
+  in_parts ? as_.load_in_parts(index, l, base, bytes) : as_.load(index, l, as_.at(base, bytes));
   make_ready(index, l.width, type, pass, elements);
 }
 

@@ -2,6 +2,7 @@
 // Elementwise chains, copies and fills, in vectors along the output's fastest dimension. With a
 // register tile everything is unrolled; in memory, rows and vectors are loops.
 #include <algorithm>
+#include <optional>
 
 #include "codegen/x64/chain.hh"
 #include "codegen/x64/emitter.hh"
@@ -84,6 +85,23 @@ class MapEmitter {
     if (side_by_side_ == 1 || vectors <= side_by_side_) return;
     chain_.hold_constants(chain_.after(side_by_side_) + static_cast<u32>(spec_.out_index()));
   }
+  /// The last vectors of operands that all rows share, if odd, for they take several instructions.
+  void hold_tails() {
+    const Lanes tail = as_.part(columns_, vecs_ - 1);
+    if (!tail.masked()) return;
+    // hold() takes registers for other operands, from the first on.
+    u32 behind = chain_.after(side_by_side_) + static_cast<u32>(spec_.out_index());
+    for (int o = 0; o < spec_.out_index(); o++) {
+      const std::optional<Dtype> held = chain_.read_as(o);
+      if (!held || !moves_along(o, v_) || !chain_.is_row(static_cast<Ref>(o)) ||
+          --behind >= as_.target().vector_registers)
+        continue;
+      const Dtype from = spec_.operand[o].dtype;
+      as_.load_in_parts(behind, tail, from, *held, pointer_[o],
+                        i64{vecs_ - 1} * as_.lanes() * size_of(from));
+      tail_[static_cast<size_t>(o)] = behind;
+    }
+  }
   void flush() {
     if (waiting_ > 0) chain_.compute(lanes_, std::span(sources_.data(), waiting_));
     waiting_ = 0;
@@ -101,6 +119,7 @@ class MapEmitter {
       s.base = pointer_[o];
       s.bytes =
           bytes[o] + (s.broadcast ? 0 : i64{j} * as_.lanes() * size_of(spec_.operand[o].dtype));
+      s.held = j + 1 == vecs_ ? tail_[static_cast<size_t>(o)] : std::nullopt;
     }
   }
 
@@ -108,6 +127,7 @@ class MapEmitter {
   void emit_tile() {
     for (int o = 0; o < spec_.operand_count; o++)
       if (!call_.operand[o].in_registers) pointer_[o] = as_.pointer(call_.operand[o].cursor);
+    hold_tails();
     emit_tile_rows(spec_.operand[register_operand(spec_)].layout, 0, {}, 0);
     flush();
   }
@@ -135,6 +155,7 @@ class MapEmitter {
     u32 full = columns_ / as_.lanes();
     if (full > kMostVectors && takes_pairs(rows, m)) return emit_pairs(rows, m, full);
     if (full > kMostVectors) return emit_long_rows(rows, m, full);
+    hold_tails();
     as_.for_chunks(rows, std::max(1u, kMostVectors / vecs_), pointers(m, 1), [&](u64 count) {
       for (u64 i = 0; i < count; i++) {
         if (vecs_ > 1 && (side_by_side_ == 1 || !chain_.waits()))
@@ -220,7 +241,7 @@ class MapEmitter {
     place(shared, j, {}, 0);
     for (int o = 0; o < spec_.out_index(); o++) {
       if (!is_shared(o, m)) continue;
-      as_.load(next, l, Dtype::kF32, Dtype::kF32, shared[o].base, shared[o].bytes);
+      as_.load_in_parts(next, l, shared[o].base, shared[o].bytes);
       shared[o].in_register = true;
       shared[o].index = next++;
     }
@@ -268,6 +289,7 @@ class MapEmitter {
   u8 v_;
   u32 columns_, vecs_;
   std::array<Assembler::Reg64, kMaxOperands> pointer_;
+  std::array<std::optional<u32>, kMaxOperands> tail_;  // registers: hold_tails()
   u32 side_by_side_;
   // Vectors that wait to be computed.
   std::array<Chain::Sources, kMostSideBySide> sources_;

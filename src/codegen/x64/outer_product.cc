@@ -38,20 +38,27 @@ class OuterProduct {
     for (u32 j = 0; dot_.corrects && j < vecs_; j++) as_.zero(correction_ + j);
     a_ = pointer(roles_.a);
     b_ = pointer(roles_.b);
-    const u64 chunk = unroll(), groups_of_steps = groups_of_asks(chunk);
+    u64 chunk = unroll();
+    const u64 groups_of_steps = groups_of_asks(chunk);
+    // b's last row may end where its memory ends, in each of the tiles: that step is by itself.
+    const u32 rest = roles_.depth % dot_.group;
+    const bool apart = tail.masked() && rest == 0 && groups_of_steps == 1;
+    const u64 before = steps_ - apart;
+    if (apart && chunk > 1 && steps_ % chunk == 0) chunk /= 2;  // as much code as without it
     std::vector<Assembler::Moving> pointers = {{a_, step_of(roles_.a)}, {b_, step_of(roles_.b)}};
     if (groups_of_steps == 1 && spreads_asks()) {
       pointers.push_back({as_.moving_pointer(call_.ask.cursor), bytes_of_step()});
       asks_ = pointers.back().reg;
     }
     ask_between(groups_of_steps, [&](u64 groups) {
-      as_.for_chunks(steps_ / groups, chunk, pointers, [&](u64 count) {
+      as_.for_chunks(before / groups, chunk, pointers, [&](u64 count) {
         for (u64 k = 0; k < count; k++) emit_step(static_cast<i64>(k), dot_.group);
       });
     });
-    const u64 here = steps_ >= 2 * chunk ? steps_ % chunk : steps_;  // from the pointers
-    if (roles_.depth % dot_.group != 0)
-      emit_step(static_cast<i64>(here), roles_.depth % dot_.group);
+    u64 here = before >= 2 * chunk ? before % chunk : before;  // from the pointers
+    in_parts_ = tail.masked();
+    if (apart) emit_step(static_cast<i64>(here++), dot_.group);
+    if (rest != 0) emit_step(static_cast<i64>(here), rest);
     if (dot_.corrects) correct();
   }
 
@@ -190,7 +197,7 @@ class OuterProduct {
   }
   void load_b(u32 index, u32 j, i64 k) {
     fetch_ahead(j, k);
-    code_.load(index, part(j), type(roles_.b), b_, b_at(j, k), pass_, elements_);
+    code_.load(index, part(j), type(roles_.b), b_, b_at(j, k), pass_, elements_, in_parts_);
     if (!dot_.corrects) return;
     const u32 width = part(j).width;
     code_.add_correction(as_.vec(correction_ + j, width), as_.vec(index, width));
@@ -213,7 +220,7 @@ class OuterProduct {
       if (code_.folds_b(l) && elements_ == dot_.group) {
         fetch_ahead(j, k);
         code_.add(acc, x, as_.at(b_, b_at(j, k)));
-      } else if (fold_tail(l)) {
+      } else if (fold_tail(l) && !in_parts_) {
         fetch_ahead(j, k);
         code_.add(acc | as_.k1, x, as_.at(b_, b_at(j, k)));
       } else {
@@ -261,6 +268,7 @@ class OuterProduct {
   u32 correction_, extra_;  // registers of sums that are subtracted last, and that hold factors
   DotCode code_;
   u32 rows_, vecs_, steps_, tile_, pass_ = 0, elements_ = 1;
+  bool in_parts_ = false;  // the step at hand loads no byte behind b's elements
   Assembler::Reg64 a_, b_;
   std::optional<Assembler::Reg64> asks_;  // of each step
 };

@@ -27,8 +27,8 @@ class VectorProduct {
         loaded_(held_ + 1) {}
 
   void emit() {
-    if (const Lanes tail = as_.part(columns_, vecs_ - 1); tail.masked())
-      as_.set_mask(tail.count, loaded_ + 1);
+    const Lanes tail = as_.part(columns_, vecs_ - 1);
+    if (tail.masked()) as_.set_mask(tail.count, loaded_ + 1);
     streamed_rows_ = offsets(factors_.streamed, spec_.out().dims);
     held_rows_ = offsets(factors_.held, spec_.out().dims);
     a_ = as_.moving_pointer(call_.operand[factors_.streamed].cursor);
@@ -37,16 +37,26 @@ class VectorProduct {
     if (std::popcount(reduced) > 1) {
       const std::vector<i64> a = offsets(factors_.streamed, reduced),
                              b = offsets(factors_.held, reduced);
-      for (size_t k = 0; k < a.size(); k++) step(a[k], b[k]);
+      for (size_t k = 0; k < a.size(); k++) {
+        in_parts_ = k + 1 == a.size();
+        step(a[k], b[k]);
+      }
       return;
     }
     const u8 k = static_cast<u8>(std::countr_zero(reduced));
     const i64 of_a = call_.operand[factors_.streamed].stride[k],
               of_b = call_.operand[factors_.held].stride[k];
-    const u64 unroll = std::max<u64>(1, 16 / (streamed_rows_.size() * vecs_));
-    as_.for_chunks(spec_.size[k], unroll, {{a_, of_a}, {b_, of_b}}, [&](u64 count) {
+    u64 unroll = std::max<u64>(1, 16 / (streamed_rows_.size() * vecs_));
+    // What is held is read by each of many tiles: as outer products read b.
+    const bool apart = tail.masked();
+    const u64 before = spec_.size[k] - apart;
+    if (apart && unroll > 1 && spec_.size[k] % unroll == 0) unroll /= 2;
+    as_.for_chunks(before, unroll, {{a_, of_a}, {b_, of_b}}, [&](u64 count) {
       for (i64 i = 0; i < static_cast<i64>(count); i++) step(i * of_a, i * of_b);
     });
+    const i64 here = static_cast<i64>(before >= 2 * unroll ? before % unroll : before);
+    in_parts_ = true;
+    if (apart) step(here * of_a, here * of_b);
   }
 
  private:
@@ -80,9 +90,10 @@ class VectorProduct {
       const Lanes l = as_.part(columns_, j);
       const i64 in_row = i64{j} * as_.lanes();
       for (size_t row = 0; row < streamed_rows_.size(); row++) {
+        const i64 at_b = b + held_rows_[row] + in_row * size_of(from_b);
         if (row == 0 || held_rows_[row] != held_rows_[row - 1])
-          as_.load(held_, l, from_b, Dtype::kF32, b_,
-                   b + held_rows_[row] + in_row * size_of(from_b));
+          in_parts_ ? as_.load_in_parts(held_, l, from_b, Dtype::kF32, b_, at_b)
+                    : as_.load(held_, l, from_b, Dtype::kF32, b_, at_b);
         const i64 at = a + streamed_rows_[row] + in_row * size_of(from_a);
         const Assembler::Vec sum = as_.vec(first + static_cast<u32>(row) * vecs_ + j, l.width);
         const Assembler::Vec x = as_.vec(held_, l.width);
@@ -102,6 +113,7 @@ class VectorProduct {
   const VectorFactors factors_;
   u8 v_;
   u32 columns_, vecs_, held_, loaded_;
+  bool in_parts_ = false;  // no byte behind what is held is loaded
   std::vector<i64> streamed_rows_, held_rows_;
   Assembler::Reg64 a_, b_;
 };

@@ -48,6 +48,30 @@ void Vectors::load(u32 index, Lanes l, const Address& from) {
     vmaskmovps(v, vec(mask_register_, l.width), from);
 }
 
+/// The upper half ends where the elements end, and is moved from there to its place.
+void Vectors::load_in_parts(u32 index, Lanes l, const Reg64& base, i64 bytes) {
+  if (!l.masked()) return load(index, l, at(base, bytes));
+  const u32 half = l.width / 2;
+  const Vec low = vec(index, 4);
+  if (l.width == 4) {
+    vmovsd(low, at(base, bytes));
+    return vinsertps(low, low, at(base, bytes + 8), 0x20);
+  }
+  vmovups(vec(index, half), at(base, bytes + i64{l.count - half} * 4));
+  if (avx512()) {
+    const Vec v = vec(index, l.width);
+    valignd(v, v, v, static_cast<u8>(l.width + half - l.count));
+    l.width == 16
+        ? vinsertf64x4(Xbyak::Zmm(v.getIdx()), Xbyak::Zmm(v.getIdx()), at(base, bytes), 0)
+        : vinsertf32x4(Xbyak::Ymm(v.getIdx()), Xbyak::Ymm(v.getIdx()), at(base, bytes), 0);
+    return;
+  }
+  const Xbyak::Ymm all(static_cast<int>(index));
+  vpsrldq(low, low, static_cast<u8>(4 * (8 - l.count)));
+  vperm2f128(all, all, all, 0x08);  // to the upper half, zeros below
+  vinsertf128(all, all, at(base, bytes), 0);
+}
+
 void Vectors::store(u32 index, Lanes l, const Reg64& base, i64 bytes, u32 spare) {
   if (l.masked() && avx512()) {
     vmovups(at(base, bytes) | k1, vec(index, l.width));
@@ -90,6 +114,28 @@ void Vectors::load(u32 index, Lanes l, Dtype from, Dtype held, const Reg64& base
     load_bytes(index, l.count * size, base, bytes);
     widen(v, vec(index, 4), from, held);
   }
+}
+
+void Vectors::load_in_parts(u32 index, Lanes l, Dtype from, Dtype held, const Reg64& base,
+                            i64 bytes) {
+  const u32 size = size_of(from), count = l.count * size;
+  if (!l.masked() || (size < 4 && !avx512())) return load(index, l, from, held, base, bytes);
+  if (size == 4) {
+    load_in_parts(index, l, base, bytes);
+    if (from != held) convert(index, index, l.width, from, held);
+    return;
+  }
+  const Vec x = vec(index, 4);
+  if (count <= 16) {
+    load_bytes(index, count, base, bytes);
+  } else {
+    const Xbyak::Ymm both(static_cast<int>(index));
+    vmovups(x, at(base, bytes + count - 16));
+    vpsrldq(x, x, static_cast<u8>(32 - count));
+    valignd(both, both, both, 4);
+    vinserti32x4(both, both, at(base, bytes), 0);
+  }
+  widen(vec(index, l.width), vec(index, std::max(4u, l.width * size / 4)), from, held);
 }
 
 void Vectors::broadcast(u32 index, u32 width, Dtype from, Dtype held, const Reg64& base,

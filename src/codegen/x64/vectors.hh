@@ -46,6 +46,9 @@ class Vectors : public Assembler {
   /// Lanes that do not count become 0.
   /// REQUIRES: set_mask(l.count) if l.masked().
   void load(u32 index, Lanes l, const Address& from);
+  /// The same by instructions that name no byte behind the elements. A masked one that does waits
+  /// some 200 cycles if that byte is in a page that is not there, each time.
+  void load_in_parts(u32 index, Lanes l, const Reg64& base, i64 bytes);
   /// Overwrites `spare` on AVX2 if more than 4 elements are masked.
   void store(u32 index, Lanes l, const Reg64& base, i64 bytes, u32 spare);
 
@@ -56,6 +59,7 @@ class Vectors : public Assembler {
   /// Lanes that do not count become 0.
   /// REQUIRES: set_mask(l.count) if l.masked(), of narrow elements with mask registers only.
   void load(u32 index, Lanes l, Dtype from, Dtype held, const Reg64& base, i64 bytes);
+  void load_in_parts(u32 index, Lanes l, Dtype from, Dtype held, const Reg64& base, i64 bytes);
   /// One element in all lanes.
   void broadcast(u32 index, u32 width, Dtype from, Dtype held, const Reg64& base, i64 bytes);
   /// @param spare  the first of so many registers as narrowing_registers() says; where nothing is
