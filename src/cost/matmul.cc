@@ -67,19 +67,44 @@ i64 outer_product_step(u64 rows, u64 vecs, const Target& t) {
   return std::max({fma, loads, static_cast<i64>(t.fma_latency) * kUnitsPerCycle});
 }
 
-i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, bool widens_a, bool widens_b, const Target& t) {
-  constexpr i64 kPorts = 3;  // of vector arithmetic
+i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, bool widens_a, bool widens_b, bool a_is_ready,
+             const Target& t) {
+  // Of vector arithmetic. Where a vector is a line, Intel's processors have two, and Zen 4 as good
+  // as two.
+  const i64 ports = dot.prepare > 0 && t.vector_bytes == kLineBytes ? 2 : 3;
   const i64 sums = static_cast<i64>((of_a + dot.corrects) * of_b);
   const i64 fma = sums * dot.price * kUnitsPerCycle / (2 * t.fma_per_cycle);
   const i64 loads = static_cast<i64>(of_a + of_b) * kUnitsPerCycle / t.loads_per_cycle;
   const u32 latency = dot.latency ? dot.latency : t.fma_latency;
-  const u64 made_ready = (dot.corrects ? 0 : of_b) + (dot.whole ? of_a : 0);
+  const u64 made_ready = (dot.corrects ? 0 : of_b) + (dot.whole && !a_is_ready ? of_a : 0);
   const i64 ready = static_cast<i64>(made_ready) * dot.prepare;
   const i64 widened = static_cast<i64>((widens_a ? of_a : 0) + (widens_b ? of_b : 0));
-  const i64 work = (sums * dot.instructions + ready) * kUnitsPerCycle / kPorts +
-                   widened * t.prices.widen * t.fma_per_cycle / kPorts;
+  const i64 work =
+      (sums * dot.instructions * dot.passes + ready) * kUnitsPerCycle / (ports * dot.passes) +
+      widened * t.prices.widen * t.fma_per_cycle / ports;
   const i64 pass = std::max({fma, loads, i64{latency} * kUnitsPerCycle, work});
   return pass * dot.passes;
+}
+
+namespace {
+
+/// A store for each vector and pass.
+i64 make_ready_units(const Dot& dot, const ContractionRoles& r, const Target& t) {
+  const u64 vectors = ceil_div(r.depth, u64{t.vector_bytes});
+  return saturating_mul(u64{r.rows} * dot.passes * vectors, kUnitsPerCycle);
+}
+
+}  // namespace
+
+u64 ready_bytes(const Dot& dot, const ContractionRoles& r, const Target& t) {
+  constexpr u64 kMost = 7680;  // a quarter of L1
+  if (!dot.whole || dot.prepare == 0) return 0;
+  const u64 bytes = r.rows * dot.passes * ready_row_bytes(r.depth);
+  if (bytes > kMost) return 0;
+  const u64 vecs = ceil_div(r.columns, t.lanes(kElementBytes)), steps = r.depth / dot.group;
+  const i64 saved = dot_step(dot, r.rows, vecs, false, false, false, t) -
+                    dot_step(dot, r.rows, vecs, false, false, true, t);
+  return saturating_mul(steps, saved) > make_ready_units(dot, r, t) ? bytes : 0;
 }
 
 // Lines are written to L1 beside the loads of a step, in the time of one: registers of 24 x 1
@@ -157,7 +182,8 @@ i64 outer_product_cost(const Spec& spec, const Target& t) {
   u64 vecs = ceil_div(r->columns, computed_lanes(spec, t));
   const bool widens_a = widens(dot, spec.operand[r->a].dtype, sum);
   const bool widens_b = r->group == 1 && widens(dot, spec.operand[r->b].dtype, sum);
-  const i64 step = dot_step(dot, r->rows, vecs, widens_a, widens_b, t);
+  const bool a_is_ready = ready_bytes(dot, *r, t) != 0;
+  const i64 step = dot_step(dot, r->rows, vecs, widens_a, widens_b, a_is_ready, t);
   const u64 steps = ceil_div(r->depth, dot.group);
   const Operand &a = spec.operand[r->a], &b = spec.operand[r->b];
   i64 c = traffic_units(spec, b, t);
@@ -168,6 +194,7 @@ i64 outer_product_cost(const Spec& spec, const Target& t) {
   } else {
     c = saturating_add(c, saturating_mul(steps, step));
   }
+  if (a_is_ready) c = saturating_add(c, make_ready_units(dot, *r, t));
   if (dot.corrects)  // a row is cleared, then subtracted from the others
     c = saturating_add(c, saturating_mul(vecs * (r->rows + 1), t.prices.op[0]));
   c = saturating_add(c, t.prices.call);
@@ -220,7 +247,7 @@ i64 dot_product_cost(const Spec& spec, const Target& t) {
       static_cast<u8>((dot.latency ? dot.latency : t.fma_latency) / dot_chains(results));
   const bool widens_a = dot.group == 1 && spec.operand[r->a].dtype != sum;
   const bool widens_b = dot.group == 1 && spec.operand[r->b].dtype != sum;
-  i64 c = saturating_mul(steps, dot_step(ready, r->rows, r->columns, widens_a, widens_b, t));
+  i64 c = saturating_mul(steps, dot_step(ready, r->rows, r->columns, widens_a, widens_b, false, t));
   c = saturating_add(c, saturating_mul(results, t.prices.dot_result));
   c = saturating_add(c, t.prices.call);
   for (int o = 0; o < 3; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));

@@ -165,8 +165,16 @@ i64 Rates::product_units(const Dot& dot, u64 rows, u64 vecs, bool narrow, bool w
   const u32 latency = dot.latency ? dot.latency : target_.fma_latency;
   in_chains.latency = static_cast<u8>(latency / dot_chains(sums));
   const bool widens_rows = narrow && !dot.whole;
-  const i64 step = dot_step(in_chains, rows, vecs, widens_rows, widens, target_) << kFraction;
-  return step / static_cast<i64>(sums * dot.group);
+  const auto step = [&](bool a_is_ready) {
+    return dot_step(in_chains, rows, vecs, widens_rows, widens, a_is_ready, target_) << kFraction;
+  };
+  i64 units = step(false);
+  if (dot.whole && dot.prepare > 0)  // all rows are made ready before, a vector at a time
+    units = std::min(
+        units, step(true) +
+                   (static_cast<i64>(rows * dot.passes * dot.group) * kUnitsPerCycle << kFraction) /
+                       target_.vector_bytes);
+  return units / static_cast<i64>(sums * dot.group);
 }
 
 i64 Rates::widened(Dtype from, Dtype to) const {

@@ -55,8 +55,16 @@ u32 most_products(const Spec& spec, const Target& target);
 
 /// One step along the lanes of k: vectors of one factor with those of the other. Instructions that
 /// make vectors ready, and those that multiply, share ports.
-i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, bool widens_a, bool widens_b,
+/// @param a_is_ready  before: see ready_bytes().
+i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, bool widens_a, bool widens_b, bool a_is_ready,
              const Target& target);
+
+/// Rows of a that have to be made ready for each pass are, in vectors, before all steps of an outer
+/// product: so many bytes of the stack hold them then. 0: each step does it, a lane at a time, for
+/// that costs no more, or there is not room enough.
+u64 ready_bytes(const Dot& dot, const ContractionRoles& roles, const Target& target);
+/// Of a row, for one pass.
+constexpr u64 ready_row_bytes(u64 depth) { return round_up(depth, 16); }
 
 /// Registers of the outer product besides its tile; units of one step along k.
 u32 outer_product_registers(u64 rows, u64 vecs, bool tail, const Target& target);

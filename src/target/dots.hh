@@ -31,7 +31,7 @@ struct Dot {
   u8 passes;              // over the lanes: what is prepared anew for each
   u8 price;               // of adding the products of a vector, in half FMAs, each pass
   u8 instructions;        // that this takes
-  u8 prepare;             // instructions that make a loaded vector ready, each pass
+  u8 prepare;             // instructions that make a loaded vector ready, for all passes
   u8 spare;               // registers that this needs
   u8 latency;             // cycles of one addition; 0: that of an FMA
   bool whole;             // factors are read a lane at a time, and elements beyond the last are 0

@@ -44,6 +44,11 @@ void DotCode::broadcast_a(u32 index, u32 width, const Reg64& base, i64 bytes, i6
     as_.vmovd(Xbyak::Xmm(to.getIdx()), lane);
     as_.vpbroadcastd(to, Xbyak::Xmm(to.getIdx()));
   }
+  make_a_ready(index, width, pass, elements);
+}
+
+void DotCode::make_a_ready(u32 index, u32 width, u32 pass, u32 elements) {
+  const Vec to = as_.vec(index, width);
   if (dot_.form == DotForm::kFlippedDot)
     return as_.avx512() ? as_.vpxord(to, to, as_.vec(spare_, width))
                         : as_.vpxor(to, to, as_.vec(spare_, width));

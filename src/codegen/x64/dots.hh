@@ -36,6 +36,8 @@ class DotCode {
   /// @param step  bytes from one element to the next.
   void broadcast_a(u32 index, u32 width, const Reg64& base, i64 bytes, i64 step, u32 pass,
                    u32 elements);
+  /// What was loaded of a is made ready for pass `pass`.
+  void make_a_ready(u32 index, u32 width, u32 pass, u32 elements);
   void add(const Vec& sum, const Vec& a, const Xbyak::Operand& b);
   /// What all rows have too much of it. REQUIRES: dot().corrects.
   void add_correction(const Vec& sum, const Vec& b);

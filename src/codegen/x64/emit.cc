@@ -188,6 +188,10 @@ class KernelEmitter {
     if (frame_bytes_ == 0) return;
     as_.sub(as_.rsp, frame_bytes_);
     note_frame(frame + frame_bytes_);
+    // The page that guards a stack's end is not passed over.
+    constexpr u32 kPage = 4096;
+    for (u32 at = kPage; at < frame_bytes_; at += kPage)
+      as_.test(as_.dword[as_.rsp + frame_bytes_ - at], as_.eax);
   }
 
   u32 most_arguments() const {

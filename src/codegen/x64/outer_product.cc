@@ -27,6 +27,7 @@ class OuterProduct {
     extra_ = correction_ + (dot_.corrects ? vecs_ : 0);
     steps_ = roles_.depth / dot_.group;
     tile_ = call.operand[call.spec.out_index()].first_register;
+    is_ready_ = ready_bytes(dot_, roles_, as_.target()) != 0;
   }
 
   void emit() {
@@ -38,6 +39,7 @@ class OuterProduct {
     for (u32 j = 0; dot_.corrects && j < vecs_; j++) as_.zero(correction_ + j);
     a_ = pointer(roles_.a);
     b_ = pointer(roles_.b);
+    if (is_ready_) make_ready();
     u64 chunk = unroll();
     const u64 groups_of_steps = groups_of_asks(chunk);
     // b's last row may end where its memory ends, in each of the tiles: that step is by itself.
@@ -45,7 +47,8 @@ class OuterProduct {
     const bool apart = tail.masked() && rest == 0 && groups_of_steps == 1;
     const u64 before = steps_ - apart;
     if (apart && chunk > 1 && steps_ % chunk == 0) chunk /= 2;  // as much code as without it
-    std::vector<Assembler::Moving> pointers = {{a_, step_of(roles_.a)}, {b_, step_of(roles_.b)}};
+    std::vector<Assembler::Moving> pointers = {{a_, is_ready_ ? 4 : step_of(roles_.a)},
+                                               {b_, step_of(roles_.b)}};
     if (groups_of_steps == 1 && spreads_asks()) {
       pointers.push_back({as_.moving_pointer(call_.ask.cursor), bytes_of_step()});
       asks_ = pointers.back().reg;
@@ -100,8 +103,53 @@ class OuterProduct {
 
   Assembler::Reg64 pointer(int operand) {
     CursorId cursor = call_.operand[operand].cursor;
-    bool moves = steps_ >= 2 * unroll();
+    bool moves = steps_ >= 2 * unroll() || (operand == roles_.a && is_ready_);
     return moves ? as_.moving_pointer(cursor) : as_.pointer(cursor);
+  }
+
+  /// Rows of a as the steps take them, to the stack, where a_ points to then: a run of lanes for
+  /// each row and pass. Behind the elements are zeros, and no byte is read.
+  void make_ready() {
+    const Assembler::Reg64 to = as_.take();
+    as_.lea(to, as_.room());
+    const u32 vector = as_.target().vector_bytes, depth = roles_.depth, whole = depth / vector;
+    const i64 row = stride(roles_.a, roles_.m), ready_row = ready_at(1, 0);
+    const auto part = [&](u32 i, u32 at, i64 behind) {
+      const u32 bytes = at < whole * vector ? vector : std::min(16u, depth - at);
+      const Assembler::Vec v = as_.vec(extra_, bytes == vector ? as_.lanes() : 4);
+      for (u32 pass = 0; pass < dot_.passes; pass++) {
+        const i64 from = i * row + at - behind;
+        bytes == vector ? as_.vmovups(v, as_.at(a_, from))
+                        : as_.load_bytes(extra_, bytes, a_, from);
+        code_.make_a_ready(extra_, static_cast<u32>(v.getBit()) / 32, pass, dot_.group);
+        as_.vmovups(as_.at(to, ready_at(i, pass) + at - behind), v);
+      }
+    };
+    const auto vectors = [&](u32 i, u32 count) {
+      for (u32 j = 0; j < count; j++) part(i, j * vector, 0);
+    };
+    const auto rest = [&](u32 i, i64 behind) {
+      for (u32 at = whole * vector; at < depth; at += 16) part(i, at, behind);
+    };
+    i64 passed = 0;  // by the pointer
+    if (rows_ > whole) {
+      as_.for_chunks(rows_, 1, {{a_, row}, {to, ready_row}}, [&](u64) {
+        vectors(0, whole);
+        rest(0, 0);
+      });
+      if (rows_ > 1) passed = rows_ * ready_row;
+    } else {
+      as_.for_chunks(whole, 1, {{a_, vector}, {to, vector}}, [&](u64) {
+        for (u32 i = 0; i < rows_; i++) vectors(i, 1);
+      });
+      if (whole > 1) passed = i64{whole} * vector;
+      for (u32 i = 0; i < rows_; i++) rest(i, passed);
+    }
+    as_.advance(to, -passed);
+    a_ = to;
+  }
+  i64 ready_at(u32 i, u32 pass) const {
+    return static_cast<i64>((i * dot_.passes + pass) * ready_row_bytes(roles_.depth));
   }
 
   i64 a_at(u32 i, i64 k) const { return i * stride(roles_.a, roles_.m) + k * step_of(roles_.a); }
@@ -192,6 +240,9 @@ class OuterProduct {
   }
 
   void load_a(u32 index, u32 i, i64 k) {
+    if (is_ready_)
+      return as_.vbroadcastss(as_.vec(index, part(0).width),
+                              as_.at(a_, ready_at(i, pass_) + 4 * k));
     code_.broadcast_a(index, part(0).width, a_, a_at(i, k), stride(roles_.a, roles_.k), pass_,
                       elements_);
   }
@@ -268,16 +319,25 @@ class OuterProduct {
   u32 correction_, extra_;  // registers of sums that are subtracted last, and that hold factors
   DotCode code_;
   u32 rows_, vecs_, steps_, tile_, pass_ = 0, elements_ = 1;
-  bool in_parts_ = false;  // the step at hand loads no byte behind b's elements
-  Assembler::Reg64 a_, b_;
+  bool is_ready_;                         // a is on the stack: ready_bytes()
+  bool in_parts_ = false;                 // the step at hand loads no byte behind b's elements
+  Assembler::Reg64 a_, b_;                // of the factors, or of what is ready of a
   std::optional<Assembler::Reg64> asks_;  // of each step
 };
 
-u32 registers(const PlanCall& call) { return call.ask.rows != 0 ? 5 : 3; }
+u32 registers(const PlanCall& call) {
+  const ContractionRoles roles = *contraction_roles(call.spec);
+  const u32 to_stack = size_of(call.spec.operand[roles.a].dtype) == 1;
+  return (call.ask.rows != 0 ? 5 : 3) + to_stack;
+}
+u32 room(const PlanCall& call, const Target& target) {
+  const ContractionRoles roles = *contraction_roles(call.spec);
+  return static_cast<u32>(ready_bytes(*dot_of(call.spec, roles, target), roles, target));
+}
 void emit(Vectors& as, const PlanCall& call) { OuterProduct(as, call).emit(); }
 
 }  // namespace
 
-extern const Emitter kOuterProduct = {MicrokernelId::kOuterProduct, registers, emit};
+extern const Emitter kOuterProduct = {MicrokernelId::kOuterProduct, registers, emit, room};
 
 }  // namespace morello::x64
