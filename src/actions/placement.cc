@@ -145,13 +145,35 @@ Bands bands_of(const Spec& spec, const ActionContext& context) {
   return bands;
 }
 
-bool takes_groups(const Spec& spec, int operand, const Target& target) {
+namespace {
+
+/// How groups of this factor are multiplied; null: they are not.
+const Dot* dot_of_groups(const Spec& spec, int operand, const Target& target) {
   const Stage* product = contraction_of(spec);
   const Dtype type = spec.operand[operand].dtype;
-  if (!product || size_of(type) >= 4) return false;
+  if (!product || size_of(type) >= 4) return nullptr;
   const Ref a = product->in[0] == operand ? product->in[1] : product->in[0];
-  if (!is_operand(a) || (product->in[0] != operand && product->in[1] != operand)) return false;
+  if (!is_operand(a) || (product->in[0] != operand && product->in[1] != operand)) return nullptr;
   return dot_of(target, spec.operand[a].dtype, type, product->dtype, lane_elements(type));
+}
+
+}  // namespace
+
+bool takes_groups(const Spec& spec, int operand, const Target& target) {
+  return dot_of_groups(spec, operand, target);
+}
+
+bool splits_groups(const Spec& spec, int operand, const Target& target) {
+  const bool tiles = takes_tiles(spec, target);
+  if (!tiles) {
+    if (target.vector_bytes != kLineBytes || !spec.operand[operand].free_layout) return false;
+    if (const Dot* dot = dot_of_groups(spec, operand, target); !dot || dot->passes > 1)
+      return false;
+  }
+  constexpr u32 kPanel = 32;  // the least
+  const u32 columns = spec.size[unit_dim(spec.out())];
+  return columns > (tiles ? 2 * kPanel : kPanel) && columns * kElementBytes % kLineBytes != 0 &&
+         3 * round_up(columns, kPanel) <= 4 * columns;
 }
 
 bool is_narrow_factor(const Spec& spec, int operand) {

@@ -79,15 +79,11 @@ inline bool leaves_lanes(const Spec& spec, const Operand& x, const Target& targe
   const u32 lanes = computed_lanes(spec, target), columns = spec.size[v];
   return columns < lanes || (columns > lanes && columns <= lanes + lanes / 4);
 }
-/// Would parts of rows of groups, of which tile registers load several, begin inside of lines?
+/// Would parts of rows of groups, of which tile registers load several, begin inside of lines? Or,
+/// of a free layout, vectors that are lines, and are loaded about as often as they are multiplied?
 /// Panels begin at lines, and are taken where they leave little room unused. Prices, which see the
 /// parts, do not know.
-inline bool splits_groups(const Spec& spec, const Target& target) {
-  constexpr u32 kMostColumns = 64, kPanel = 32;  // taken at once; of the least panel
-  const u32 columns = spec.size[unit_dim(spec.out())];
-  return takes_tiles(spec, target) && columns > kMostColumns &&
-         columns * kElementBytes % kLineBytes != 0 && 3 * round_up(columns, kPanel) <= 4 * columns;
-}
+bool splits_groups(const Spec& spec, int operand, const Target& target);
 /// Is the copy of an input listed? Panels are made of rows that fall into the same cache sets
 /// (Restriction::kFewPanels). Of a narrow factor (Restriction::kNarrowCopies), what is read by
 /// broadcasts is widened; what is read in vectors is grouped, or widened where it is used; grouped
@@ -168,7 +164,7 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
   const bool whole = context.restricts(Restriction::kWholeTiles);
   if (along_vectors) vector_panels(LayoutOption::kPanels);
   if (along_vectors && takes_groups(spec, operand, *context.target)) {
-    if (!splits_groups(spec, *context.target)) order(LayoutOption::kGrouped);
+    if (!splits_groups(spec, operand, *context.target)) order(LayoutOption::kGrouped);
     vector_panels(LayoutOption::kGroupedPanels);
   }
   // What results in a buffer would meet in vectors.

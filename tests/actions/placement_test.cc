@@ -77,6 +77,30 @@ TEST_SUITE("actions") {
     CHECK(preview(tile, limits, {ActionKind::kView, 2, {}, {}, 0}, {&target}, d));
   }
 
+  TEST_CASE("free groups are rows only where vectors of them begin at lines, or are prepared") {
+    const auto rows = [](const std::string& text, const std::string& target) {
+      const ActionContext context{find_target(target)};
+      const Spec spec = testing::spec_of(text);
+      ActionList actions;
+      list_actions(spec, limits_of(*context.target), context, actions);
+      const auto is = [&](LayoutOption option) {
+        return std::any_of(actions.begin(), actions.end(),
+                           [&](const Action& a) { return a.option == option; });
+      };
+      CHECK(is(LayoutOption::kGroupedPanels));
+      return is(LayoutOption::kGrouped);
+    };
+    const std::string odd = "matmul u8[48,80] i8[80,1425]{*}",
+                      even = "matmul u8[48,80] i8[80,1424]{*}";
+    CHECK(rows(even, "avx512_vnni"));
+    CHECK_FALSE(rows(odd, "avx512_vnni"));
+    CHECK(rows("matmul u8[48,80] i8[80,40]{*}", "avx512_vnni"));  // panels would be too wide
+    CHECK_FALSE(rows("matmul u8[48,80] i8[80,50]{*}", "avx512_vnni"));
+    CHECK(rows(odd, "avx512"));     // each vector is prepared twice
+    CHECK(rows(odd, "avx2_vnni"));  // vectors are half of a line
+    CHECK_FALSE(rows("matmul bf16[48,80] bf16[80,301]{*}", "avx512_bf16"));
+  }
+
   TEST_CASE("results of convolutions along short rows are turned, those of long rows are not") {
     const auto turned = [](const std::string& text, Isa isa) {
       const ActionContext context{fixed_target(isa)};
