@@ -84,6 +84,8 @@ inline bool leaves_lanes(const Spec& spec, const Operand& x, const Target& targe
 /// Panels begin at lines, and are taken where they leave little room unused. Prices, which see the
 /// parts, do not know.
 bool splits_groups(const Spec& spec, int operand, const Target& target);
+/// The same of rows without groups of a free layout.
+bool splits_rows(const Spec& spec, int operand);
 /// Is the copy of an input listed? Panels are made of rows that fall into the same cache sets
 /// (Restriction::kFewPanels). Of a narrow factor (Restriction::kNarrowCopies), what is read by
 /// broadcasts is widened; what is read in vectors is grouped, or widened where it is used; grouped
@@ -132,7 +134,8 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
   auto order = [&](LayoutOption option) {
     if (layout_of(spec, operand, option, 0).valid) add(option, 0u);
   };
-  order(LayoutOption::kSame);
+  const bool split = splits_rows(spec, operand);
+  if (!split || unit_dim(spec.operand[operand]) != unit_dim(spec.out())) order(LayoutOption::kSame);
   // Only where microkernels read it better than as it is: rows by broadcasts, at any stride;
   // columns in vectors, unless both factors have them, or they leave lanes unused.
   const Operand& x = spec.operand[operand];
@@ -141,7 +144,7 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
   if (all || unit != v || unit == kNoDim || both_have(spec, v) ||
       leaves_lanes(spec, x, *context.target))
     order(LayoutOption::kReducedFast);
-  if (all || !has_dim(spec.reduced(), unit) || has_dim(x.dims, v))
+  if ((all || !has_dim(spec.reduced(), unit) || has_dim(x.dims, v)) && !split)
     order(LayoutOption::kReducedSlow);
   const u32 lanes = computed_lanes(spec, *context.target);
   bool along_vectors = v != kNoDim && has_dim(spec.operand[operand].dims, v);

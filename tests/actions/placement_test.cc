@@ -101,6 +101,30 @@ TEST_SUITE("actions") {
     CHECK_FALSE(rows("matmul bf16[48,80] bf16[80,301]{*}", "avx512_bf16"));
   }
 
+  TEST_CASE("free layouts are rows only where these begin at lines, or panels are too wide") {
+    const auto rows = [](const std::string& text, Isa isa) {
+      const ActionContext context{fixed_target(isa)};
+      const Spec spec = testing::spec_of(text);
+      ActionList actions;
+      list_actions(spec, limits_of(*context.target), context, actions);
+      bool found = false, panels = false;
+      for (const Action& a : actions) {
+        if (a.kind != ActionKind::kChoose) continue;
+        const Layout layout = layout_of(spec, 1, a.option, a.size).layout;
+        found |= !layout.packed() && layout.fastest() == unit_dim(spec.out());
+        panels |= a.option == LayoutOption::kPanels;
+      }
+      CHECK(panels);
+      return found;
+    };
+    for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+      CHECK(rows("matmul f32[1,300] f32[300,304]{*}", isa));
+      CHECK_FALSE(rows("matmul f32[1,300] f32[300,301]{*}", isa));
+      CHECK(rows("matmul f32[1,300] f32[300,65]{*}", isa));  // panels would be half as wide again
+      CHECK_FALSE(rows("matmul f32[40,300] bf16[300,301]{*}", isa));
+    }
+  }
+
   TEST_CASE("results of convolutions along short rows are turned, those of long rows are not") {
     const auto turned = [](const std::string& text, Isa isa) {
       const ActionContext context{fixed_target(isa)};
