@@ -60,7 +60,7 @@ void Vectors::ready_narrowing(u32 index) {
 
 /// Returns false if there are too few elements for it.
 bool Vectors::widen_by_order(u32 index, Lanes l, const Reg64& base, i64 bytes) {
-  const Vec v = vec(index, l.width), order = vec(*widening_, l.width);
+  const Vec v = vec(index, l.width);
   if (!folds(l) && !(avx512() && l.masked())) return false;
   const Address from = at(base, bytes);
   if (!avx512()) {
@@ -68,9 +68,12 @@ bool Vectors::widen_by_order(u32 index, Lanes l, const Reg64& base, i64 bytes) {
       vbroadcasti128(Xbyak::Ymm(static_cast<int>(index)), from);
     else
       vmovq(v, from);
-    vpshufb(v, v, order);
+    widening_ ? vpshufb(v, v, vec(*widening_, l.width))
+              : vpshufb(v, v, table_constant(widening_bytes()));
     return true;
   }
+  if (!widening_) return false;
+  const Vec order = vec(*widening_, l.width);
   const Vec packed = vec(index, std::max(4u, l.width / 2));
   if (l.masked())
     vmovdqu16(packed | k1 | T_z, from);

@@ -104,7 +104,7 @@ void Vectors::load(u32 index, Lanes l, Dtype from, Dtype held, const Reg64& base
   if (size == 4) {
     load(index, l, at(base, bytes));
     if (from != held) convert(index, index, l.width, from, held);
-  } else if (is_bf16(from, held) && widening_ && widen_by_order(index, l, base, bytes)) {
+  } else if (is_bf16(from, held) && widen_by_order(index, l, base, bytes)) {
     return;
   } else if (folds(l)) {
     widen(v, at(base, bytes), from, held);

@@ -33,7 +33,7 @@ class Vectors : public Assembler {
   /// Elements of vector `j` along a dimension of `size`.
   Lanes part(u32 size, u32 j) const;
   /// Bytes of bf16 are brought to where they belong by an order in register `index`, until
-  /// forget_orders(). cost/held.hh says where that is better.
+  /// forget_orders(). cost/held.hh says where that is better. Without, AVX2 has it in memory.
   void ready_widening(u32 index);
   void ready_narrowing(u32 index);
   void forget_orders() { widening_.reset(), narrowing_.reset(); }
