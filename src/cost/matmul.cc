@@ -71,7 +71,7 @@ i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, bool widens_a, bool widens_b, b
              const Target& t) {
   // Of vector arithmetic. Where a vector is a line, Intel's processors have two, and Zen 4 as good
   // as two.
-  const i64 ports = dot.prepare > 0 && t.vector_bytes == kLineBytes ? 2 : 3;
+  const i64 ports = t.vector_bytes == kLineBytes ? 2 : 3;
   const i64 sums = static_cast<i64>((of_a + dot.corrects) * of_b);
   const i64 fma = sums * dot.price * kUnitsPerCycle / (2 * t.fma_per_cycle);
   const i64 loads = static_cast<i64>(of_a + of_b) * kUnitsPerCycle / t.loads_per_cycle;
