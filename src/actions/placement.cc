@@ -176,14 +176,15 @@ bool splits_groups(const Spec& spec, int operand, const Target& target) {
          3 * round_up(columns, kPanel) <= 4 * columns;
 }
 
-bool splits_rows(const Spec& spec, int operand) {
+bool splits_rows(const Spec& spec, int operand, const Target& target) {
   const Operand& x = spec.operand[operand];
   const u8 v = unit_dim(spec.out());
   if (!x.free_layout || x.windows != 0 || v == kNoDim || !has_dim(x.dims, v)) return false;
   constexpr u32 kPanel = 32;  // the least
   const u32 columns = spec.size[v];
   return columns > kPanel && columns * size_of(x.dtype) % kLineBytes != 0 &&
-         8 * round_up(columns, kPanel) <= 9 * columns;
+         8 * round_up(columns, kPanel) <= 9 * columns &&
+         layout_of(spec, operand, LayoutOption::kPanels, 2 * computed_lanes(spec, target)).valid;
 }
 
 bool is_narrow_factor(const Spec& spec, int operand) {

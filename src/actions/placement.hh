@@ -85,7 +85,7 @@ inline bool leaves_lanes(const Spec& spec, const Operand& x, const Target& targe
 /// parts, do not know.
 bool splits_groups(const Spec& spec, int operand, const Target& target);
 /// The same of rows without groups of a free layout.
-bool splits_rows(const Spec& spec, int operand);
+bool splits_rows(const Spec& spec, int operand, const Target& target);
 /// Is the copy of an input listed? Panels are made of rows that fall into the same cache sets
 /// (Restriction::kFewPanels). Of a narrow factor (Restriction::kNarrowCopies), what is read by
 /// broadcasts is widened; what is read in vectors is grouped, or widened where it is used; grouped
@@ -134,7 +134,7 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
   auto order = [&](LayoutOption option) {
     if (layout_of(spec, operand, option, 0).valid) add(option, 0u);
   };
-  const bool split = splits_rows(spec, operand);
+  const bool split = splits_rows(spec, operand, *context.target);
   if (!split || unit_dim(spec.operand[operand]) != unit_dim(spec.out())) order(LayoutOption::kSame);
   // Only where microkernels read it better than as it is: rows by broadcasts, at any stride;
   // columns in vectors, unless both factors have them, or they leave lanes unused.

@@ -122,6 +122,13 @@ TEST_SUITE("actions") {
       CHECK_FALSE(rows("matmul f32[1,300] f32[300,301]{*}", isa));
       CHECK(rows("matmul f32[1,300] f32[300,65]{*}", isa));  // panels would be half as wide again
       CHECK_FALSE(rows("matmul f32[40,300] bf16[300,301]{*}", isa));
+      // What is not summed has no panels.
+      const ActionContext context{fixed_target(isa)};
+      const Spec scaled = testing::spec_of("einsum \"ab,a->ab\" f32[13,57]{*} f32[13]");
+      ActionList actions;
+      list_actions(scaled, limits_of(*context.target), context, actions);
+      CHECK(std::any_of(actions.begin(), actions.end(),
+                        [](const Action& a) { return a.kind == ActionKind::kChoose; }));
     }
   }
 
