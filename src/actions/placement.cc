@@ -157,6 +157,14 @@ const Dot* dot_of_groups(const Spec& spec, int operand, const Target& target) {
   return dot_of(target, spec.operand[a].dtype, type, product->dtype, lane_elements(type));
 }
 
+/// Of rows of more than `most` columns, of so many bytes each, which would begin inside of lines:
+/// are panels at most a `part`th wider?
+bool prefers_panels(u32 columns, u32 bytes, u32 most, u32 part) {
+  constexpr u32 kPanel = 32;  // columns of the least
+  return columns > most && columns * bytes % kLineBytes != 0 &&
+         part * round_up(columns, kPanel) <= (part + 1) * columns;
+}
+
 }  // namespace
 
 bool takes_groups(const Spec& spec, int operand, const Target& target) {
@@ -170,20 +178,14 @@ bool splits_groups(const Spec& spec, int operand, const Target& target) {
     if (const Dot* dot = dot_of_groups(spec, operand, target); !dot || dot->passes > 1)
       return false;
   }
-  constexpr u32 kPanel = 32;  // the least
-  const u32 columns = spec.size[unit_dim(spec.out())];
-  return columns > (tiles ? 2 * kPanel : kPanel) && columns * kElementBytes % kLineBytes != 0 &&
-         3 * round_up(columns, kPanel) <= 4 * columns;
+  return prefers_panels(spec.size[unit_dim(spec.out())], kElementBytes, tiles ? 64 : 32, 3);
 }
 
 bool splits_rows(const Spec& spec, int operand, const Target& target) {
   const Operand& x = spec.operand[operand];
   const u8 v = unit_dim(spec.out());
   if (!x.free_layout || x.windows != 0 || v == kNoDim || !has_dim(x.dims, v)) return false;
-  constexpr u32 kPanel = 32;  // the least
-  const u32 columns = spec.size[v];
-  return columns > kPanel && columns * size_of(x.dtype) % kLineBytes != 0 &&
-         8 * round_up(columns, kPanel) <= 9 * columns &&
+  return prefers_panels(spec.size[v], size_of(x.dtype), 32, 8) &&
          layout_of(spec, operand, LayoutOption::kPanels, 2 * computed_lanes(spec, target)).valid;
 }
 

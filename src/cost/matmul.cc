@@ -69,9 +69,7 @@ i64 outer_product_step(u64 rows, u64 vecs, const Target& t) {
 
 i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, bool widens_a, bool widens_b, bool a_is_ready,
              const Target& t) {
-  // Of vector arithmetic. Where a vector is a line, Intel's processors have two, and Zen 4 as good
-  // as two.
-  const i64 ports = t.vector_bytes == kLineBytes ? 2 : 3;
+  const i64 ports = t.vector_per_cycle;
   const i64 sums = static_cast<i64>((of_a + dot.corrects) * of_b);
   const i64 fma = sums * dot.price * kUnitsPerCycle / (2 * t.fma_per_cycle);
   const i64 loads = static_cast<i64>(of_a + of_b) * kUnitsPerCycle / t.loads_per_cycle;
@@ -97,7 +95,7 @@ i64 make_ready_units(const Dot& dot, const ContractionRoles& r, const Target& t)
 }  // namespace
 
 u64 ready_bytes(const Dot& dot, const ContractionRoles& r, const Target& t) {
-  constexpr u64 kMost = 7680;  // a quarter of L1
+  constexpr u64 kMost = 7680;  // less than a quarter of any L1, and little of any stack
   if (!dot.whole || dot.prepare == 0) return 0;
   const u64 bytes = r.rows * dot.passes * ready_row_bytes(r.depth);
   if (bytes > kMost) return 0;

@@ -143,7 +143,8 @@ struct Target {
   // shuffle. Without mask registers, bytes of a half.
   bool permutes_words;
   u32 fma_per_cycle;
-  u32 fma_latency;  // cycles
+  u32 fma_latency;       // cycles
+  u32 vector_per_cycle;  // arithmetic of any kind, FMAs among it
   u32 loads_per_cycle;
   u32 stores_per_cycle;
   std::array<LevelModel, kLevels> level;  // indexed by Level
@@ -161,8 +162,8 @@ struct Target {
 template <class F>
 constexpr void each_field(const Target& t, F&& f) {
   const auto& [name, number, machine, required, vector_bytes, vector_registers, has_masks,
-               permutes_words, fma_per_cycle, fma_latency, loads_per_cycle, stores_per_cycle, level,
-               processors, parallel_units, prices, tiles] = t;
+               permutes_words, fma_per_cycle, fma_latency, vector_per_cycle, loads_per_cycle,
+               stores_per_cycle, level, processors, parallel_units, prices, tiles] = t;
   f("name", name);
   f("number", number);
   f("machine", machine);
@@ -173,6 +174,7 @@ constexpr void each_field(const Target& t, F&& f) {
   f("permutes_words", permutes_words);
   f("fma_per_cycle", fma_per_cycle);
   f("fma_latency", fma_latency);
+  f("vector_per_cycle", vector_per_cycle);
   f("loads_per_cycle", loads_per_cycle);
   f("stores_per_cycle", stores_per_cycle);
   f("level", level);

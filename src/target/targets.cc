@@ -23,6 +23,7 @@ constexpr Target generic_core() {
   t.permutes_words = true;
   t.fma_per_cycle = 2;
   t.fma_latency = 4;
+  t.vector_per_cycle = 3;
   t.loads_per_cycle = 2;
   t.stores_per_cycle = 1;
   t.level[static_cast<int>(Level::kL1)] = {u64{32} << 10, 0, 0, 0};
@@ -81,6 +82,8 @@ constexpr Target avx512_target() {
   t.prices.op = {cycles(1) / 2, cycles(7), cycles(10)};
   t.level[static_cast<int>(Level::kL2)].stream_units = cycles(1) / 2;
   t.has_masks = true;
+  // Of whole lines Intel's processors have two, and Zen 4 as good as two.
+  t.vector_per_cycle = 2;
   return t;
 }
 
@@ -161,8 +164,9 @@ constexpr bool targets_are_complete() {
   for (const Target& t : kTargets)
     if (t.name.empty() || t.machine.empty() || t.required == kNoFeatures || t.vector_bytes == 0 ||
         t.vector_registers == 0 || t.fma_per_cycle == 0 || t.fma_latency == 0 ||
-        t.loads_per_cycle == 0 || t.stores_per_cycle == 0 || t.processors == 0 ||
-        t.tiles.count > kMostTiles || t.tiles.row_bytes > 255 || t.tiles.rows > 255)
+        t.vector_per_cycle == 0 || t.loads_per_cycle == 0 || t.stores_per_cycle == 0 ||
+        t.processors == 0 || t.tiles.count > kMostTiles || t.tiles.row_bytes > 255 ||
+        t.tiles.rows > 255)
       return false;
   return true;
 }

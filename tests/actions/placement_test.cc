@@ -22,6 +22,12 @@ Spec product(int pitch) {
                           ",1} -> f32[8,16]");
 }
 
+ActionList actions_of(const Spec& spec, const Target* target) {
+  ActionList actions;
+  list_actions(spec, limits_of(*target), {target}, actions);
+  return actions;
+}
+
 bool fits_l1(const Spec& spec) {
   const Target& target = *fixed_target(Isa::kAvx2);
   Derivation d;
@@ -79,10 +85,7 @@ TEST_SUITE("actions") {
 
   TEST_CASE("free groups are rows only where vectors of them begin at lines, or are prepared") {
     const auto rows = [](const std::string& text, const std::string& target) {
-      const ActionContext context{find_target(target)};
-      const Spec spec = testing::spec_of(text);
-      ActionList actions;
-      list_actions(spec, limits_of(*context.target), context, actions);
+      const ActionList actions = actions_of(testing::spec_of(text), find_target(target));
       const auto is = [&](LayoutOption option) {
         return std::any_of(actions.begin(), actions.end(),
                            [&](const Action& a) { return a.option == option; });
@@ -103,12 +106,9 @@ TEST_SUITE("actions") {
 
   TEST_CASE("free layouts are rows only where these begin at lines, or panels are too wide") {
     const auto rows = [](const std::string& text, Isa isa) {
-      const ActionContext context{fixed_target(isa)};
       const Spec spec = testing::spec_of(text);
-      ActionList actions;
-      list_actions(spec, limits_of(*context.target), context, actions);
       bool found = false, panels = false;
-      for (const Action& a : actions) {
+      for (const Action& a : actions_of(spec, fixed_target(isa))) {
         if (a.kind != ActionKind::kChoose) continue;
         const Layout layout = layout_of(spec, 1, a.option, a.size).layout;
         found |= !layout.packed() && layout.fastest() == unit_dim(spec.out());
@@ -123,10 +123,8 @@ TEST_SUITE("actions") {
       CHECK(rows("matmul f32[1,300] f32[300,65]{*}", isa));  // panels would be half as wide again
       CHECK_FALSE(rows("matmul f32[40,300] bf16[300,301]{*}", isa));
       // What is not summed has no panels.
-      const ActionContext context{fixed_target(isa)};
-      const Spec scaled = testing::spec_of("einsum \"ab,a->ab\" f32[13,57]{*} f32[13]");
-      ActionList actions;
-      list_actions(scaled, limits_of(*context.target), context, actions);
+      const ActionList actions = actions_of(
+          testing::spec_of("einsum \"ab,a->ab\" f32[13,57]{*} f32[13]"), fixed_target(isa));
       CHECK(std::any_of(actions.begin(), actions.end(),
                         [](const Action& a) { return a.kind == ActionKind::kChoose; }));
     }
@@ -134,10 +132,8 @@ TEST_SUITE("actions") {
 
   TEST_CASE("results of convolutions along short rows are turned, those of long rows are not") {
     const auto turned = [](const std::string& text, Isa isa) {
-      const ActionContext context{fixed_target(isa)};
       const Spec spec = testing::spec_of(text);
-      ActionList actions;
-      list_actions(spec, limits_of(*context.target), context, actions);
+      const ActionList actions = actions_of(spec, fixed_target(isa));
       const auto turns = [](const Action& a) { return a.option == LayoutOption::kTurned; };
       const bool listed = std::any_of(actions.begin(), actions.end(), turns);
       if (listed) {
@@ -145,7 +141,7 @@ TEST_SUITE("actions") {
         CHECK(layout.fastest() == turned_dim(spec));
         CHECK(layout.count() == spec.out().layout.count());
       }
-      CHECK(listed == may_turn(spec, *context.target));
+      CHECK(listed == may_turn(spec, *fixed_target(isa)));
       return listed;
     };
     for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {

@@ -140,6 +140,7 @@ TEST_SUITE("table") {
     changes([](Target& t) { t.has_masks = !t.has_masks; });
     changes([](Target& t) { t.fma_per_cycle++; });
     changes([](Target& t) { t.fma_latency++; });
+    changes([](Target& t) { t.vector_per_cycle++; });
     changes([](Target& t) { t.loads_per_cycle++; });
     changes([](Target& t) { t.stores_per_cycle++; });
     changes([](Target& t) { t.parallel_units++; });

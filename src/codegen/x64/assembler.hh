@@ -79,6 +79,15 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
   };
   template <class F>
   void for_chunks(u64 total, u64 unroll, const std::vector<Moving>& pointers, F body);
+  /// So many of them are from where `pointers` are then to what is behind the last one.
+  static u64 behind_chunks(u64 total, u64 unroll) {
+    return total >= 2 * unroll ? total % unroll : total;
+  }
+  /// How many to unroll of `total` whose last one comes behind the chunks: as much code as if it
+  /// did not.
+  static u64 unroll_but_last(u64 total, u64 unroll) {
+    return unroll > 1 && total % unroll == 0 ? unroll / 2 : unroll;
+  }
 
   // -- Vector registers
   Vec vec(u32 index, u32 width);

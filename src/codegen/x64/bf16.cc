@@ -58,7 +58,7 @@ void Vectors::ready_narrowing(u32 index) {
   narrowing_ = index;
 }
 
-/// Returns false if there are too few elements for it.
+/// Returns false if there are too few elements for it, or, with mask registers, no order is ready.
 bool Vectors::widen_by_order(u32 index, Lanes l, const Reg64& base, i64 bytes) {
   const Vec v = vec(index, l.width);
   if (!folds(l) && !(avx512() && l.masked())) return false;

@@ -47,7 +47,7 @@ class DotProduct {
     as_.for_chunks(full, unroll, {{a_, a_bytes}, {b_, b_bytes}}, [&](u64 count) {
       for (u32 i = 0; i < count; i++) step(code_, i % chains_, i * vector, as_.lanes_of(lanes));
     });
-    u32 here = (full >= 2 * unroll ? full % unroll : full) * vector;
+    u32 here = static_cast<u32>(Assembler::behind_chunks(full, unroll)) * vector;
     // What is left of a vector of groups, one element per lane.
     for (; rest >= lanes; rest -= lanes, here += lanes) step(last_, 0, here, as_.lanes_of(lanes));
     if (tail.count != 0) step(last_, 0, here, tail);

@@ -31,7 +31,7 @@ class DotCode {
   /// What pass `pass` multiplies of a vector of `type`: a's or b's.
   /// @param in_parts  none behind the elements: Vectors::load_in_parts().
   void load(u32 index, Lanes l, Dtype type, const Reg64& base, i64 bytes, u32 pass, u32 elements,
-            bool in_parts = false);
+            bool in_parts);
   /// The same of one lane of a, or one element, in all lanes.
   /// @param step  bytes from one element to the next.
   void broadcast_a(u32 index, u32 width, const Reg64& base, i64 bytes, i64 step, u32 pass,

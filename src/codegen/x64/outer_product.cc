@@ -46,7 +46,7 @@ class OuterProduct {
     const u32 rest = roles_.depth % dot_.group;
     const bool apart = tail.masked() && rest == 0 && groups_of_steps == 1;
     const u64 before = steps_ - apart;
-    if (apart && chunk > 1 && steps_ % chunk == 0) chunk /= 2;  // as much code as without it
+    if (apart) chunk = Assembler::unroll_but_last(steps_, chunk);
     std::vector<Assembler::Moving> pointers = {{a_, is_ready_ ? 4 : step_of(roles_.a)},
                                                {b_, step_of(roles_.b)}};
     if (groups_of_steps == 1 && spreads_asks()) {
@@ -58,7 +58,7 @@ class OuterProduct {
         for (u64 k = 0; k < count; k++) emit_step(static_cast<i64>(k), dot_.group);
       });
     });
-    u64 here = before >= 2 * chunk ? before % chunk : before;  // from the pointers
+    u64 here = Assembler::behind_chunks(before, chunk);
     in_parts_ = tail.masked();
     if (apart) emit_step(static_cast<i64>(here++), dot_.group);
     if (rest != 0) emit_step(static_cast<i64>(here), rest);

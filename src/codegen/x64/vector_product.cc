@@ -50,11 +50,11 @@ class VectorProduct {
     // What is held is read by each of many tiles: as outer products read b.
     const bool apart = tail.masked();
     const u64 before = spec_.size[k] - apart;
-    if (apart && unroll > 1 && spec_.size[k] % unroll == 0) unroll /= 2;
+    if (apart) unroll = Assembler::unroll_but_last(spec_.size[k], unroll);
     as_.for_chunks(before, unroll, {{a_, of_a}, {b_, of_b}}, [&](u64 count) {
       for (i64 i = 0; i < static_cast<i64>(count); i++) step(i * of_a, i * of_b);
     });
-    const i64 here = static_cast<i64>(before >= 2 * unroll ? before % unroll : before);
+    const i64 here = static_cast<i64>(Assembler::behind_chunks(before, unroll));
     in_parts_ = true;
     if (apart) step(here * of_a, here * of_b);
   }
