@@ -92,6 +92,13 @@ i64 make_ready_units(const Dot& dot, const ContractionRoles& r, const Target& t)
   return saturating_mul(u64{r.rows} * dot.passes * vectors, kUnitsPerCycle);
 }
 
+/// Of a last group that is not whole each row's lane is shifted, or, where no group is before it,
+/// made of single elements. What is ready needs neither.
+i64 last_group_units(const Dot& dot, const ContractionRoles& r, bool a_is_ready) {
+  if (!dot.whole || a_is_ready || r.depth % dot.group == 0) return 0;
+  return saturating_mul(u64{r.rows} * (r.depth > dot.group ? 1 : 3), kUnitsPerCycle);
+}
+
 }  // namespace
 
 u64 ready_bytes(const Dot& dot, const ContractionRoles& r, const Target& t) {
@@ -192,6 +199,7 @@ i64 outer_product_cost(const Spec& spec, const Target& t) {
   } else {
     c = saturating_add(c, saturating_mul(steps, step));
   }
+  c = saturating_add(c, last_group_units(dot, *r, a_is_ready));
   if (a_is_ready) c = saturating_add(c, make_ready_units(dot, *r, t));
   if (dot.corrects)  // a row is cleared, then subtracted from the others
     c = saturating_add(c, saturating_mul(vecs * (r->rows + 1), t.prices.op[0]));

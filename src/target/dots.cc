@@ -34,6 +34,7 @@ bool takes(const Dot& dot, Dtype a, Dtype b, Dtype sum) {
 constexpr Features kNone = kNoFeatures;
 constexpr Features kVnni = features(Feature::kAvx512Vnni), kSmallVnni = features(Feature::kAvxVnni);
 constexpr Features kBf16 = features(Feature::kAvx512Bf16);
+constexpr Features kBf16Tiles = kBf16 | features(Feature::kAmxTile, Feature::kAmxBf16);
 
 // Of those that take the factors, the last one is used.
 //   form, required, group, passes, price, instructions, prepare, spare, latency, whole, corrects
@@ -49,6 +50,8 @@ constexpr Dot kDots[] = {
     {DotForm::kFlippedDot, kSmallVnni, 4, 1, 2, 1, 1, 1, 5, true, true},
     {DotForm::kFlippedDot, kVnni, 4, 1, 2, 1, 1, 1, 5, true, true},
     {DotForm::kPairsDot, kBf16, 2, 1, 2, 1, 0, 0, 6, true},
+    // CPUs with tile registers begin one in two cycles: less than half as many products as by FMAs.
+    {DotForm::kPairsDot, kBf16Tiles, 2, 1, 7, 1, 0, 0, 6, true},
 };
 
 constexpr bool singles_come_first() {

@@ -32,19 +32,40 @@ void DotCode::load(u32 index, Lanes l, Dtype type, const Reg64& base, i64 bytes,
 }
 
 void DotCode::broadcast_a(u32 index, u32 width, const Reg64& base, i64 bytes, i64 step, u32 pass,
-                          u32 elements) {
+                          u32 elements, bool others_before) {
   if (!dot_.whole) return as_.broadcast(index, width, a_, sum_, base, bytes + pass * step);
   const Vec to = as_.vec(index, width);
   if (elements == dot_.group && dot_.form == DotForm::kFlippedDot && as_.avx512())
     return as_.vpxord(to, as_.vec(spare_, width), as_.at(as_.ptr_b, base, bytes));
   if (elements == dot_.group) {
     as_.vbroadcastss(to, as_.at(base, bytes));
+  } else if (others_before) {
+    return broadcast_last_of_a(index, width, base, bytes, pass, elements);
   } else {
     const Xbyak::Reg32 lane = as_.load_lane(elements * size_of(a_), base, bytes);
     as_.vmovd(Xbyak::Xmm(to.getIdx()), lane);
     as_.vpbroadcastd(to, Xbyak::Xmm(to.getIdx()));
   }
   make_a_ready(index, width, pass, elements);
+}
+
+// The lane that ends with the elements, shifted down: in its place are zeros then.
+void DotCode::broadcast_last_of_a(u32 index, u32 width, const Reg64& base, i64 bytes, u32 pass,
+                                  u32 elements) {
+  const Vec to = as_.vec(index, width);
+  const u32 absent = (dot_.group - elements) * size_of(a_);
+  const u8 shift = static_cast<u8>(8 * absent);
+  if (dot_.form == DotForm::kHalves) {  // the one element is the upper half as it is
+    as_.vbroadcastss(to, as_.at(base, bytes - absent));
+    return make_ready(index, width, a_, 1, dot_.group);
+  }
+  if (as_.avx512()) {
+    as_.vpsrld(to, as_.at(as_.ptr_b, base, bytes - absent), shift);
+  } else {
+    as_.vbroadcastss(to, as_.at(base, bytes - absent));
+    as_.vpsrld(to, to, shift);
+  }
+  make_a_ready(index, width, pass, dot_.group);
 }
 
 void DotCode::make_a_ready(u32 index, u32 width, u32 pass, u32 elements) {

@@ -33,9 +33,10 @@ class DotCode {
   void load(u32 index, Lanes l, Dtype type, const Reg64& base, i64 bytes, u32 pass, u32 elements,
             bool in_parts);
   /// The same of one lane of a, or one element, in all lanes.
-  /// @param step  bytes from one element to the next.
+  /// @param step           bytes from one element to the next.
+  /// @param others_before  a whole group of a's row is before these elements.
   void broadcast_a(u32 index, u32 width, const Reg64& base, i64 bytes, i64 step, u32 pass,
-                   u32 elements);
+                   u32 elements, bool others_before);
   /// What was loaded of a is made ready for pass `pass`.
   void make_a_ready(u32 index, u32 width, u32 pass, u32 elements);
   void add(const Vec& sum, const Vec& a, const Xbyak::Operand& b);
@@ -45,6 +46,8 @@ class DotCode {
   void add_embedded(const Vec& sum, const Vec& b, const Assembler::Address& a);
 
  private:
+  void broadcast_last_of_a(u32 index, u32 width, const Reg64& base, i64 bytes, u32 pass,
+                           u32 elements);
   void make_ready(u32 index, u32 width, Dtype type, u32 pass, u32 elements);
 
   Vectors& as_;

@@ -244,7 +244,7 @@ class OuterProduct {
       return as_.vbroadcastss(as_.vec(index, part(0).width),
                               as_.at(a_, ready_at(i, pass_) + 4 * k));
     code_.broadcast_a(index, part(0).width, a_, a_at(i, k), stride(roles_.a, roles_.k), pass_,
-                      elements_);
+                      elements_, steps_ > 0);
   }
   void load_b(u32 index, u32 j, i64 k) {
     fetch_ahead(j, k);
