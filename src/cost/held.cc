@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cost/held.hh"
 
+#include "support/number.hh"
+
 namespace morello {
 
 bool is_convertible(const Spec& spec) {
@@ -20,26 +22,42 @@ bool is_convertible(const Spec& spec) {
   return true;
 }
 
+namespace {
+
+bool is_fill(const Spec& spec) { return head_of(spec).op == Op::kFill; }
+
+}  // namespace
+
 bool moves_narrow(const Spec& spec) {
-  if (!is_single(spec) || head_of(spec).op != Op::kCopy || spec.operand_count != 2) return false;
-  const Operand &in = spec.operand[source_of(spec)], &out = spec.out();
-  return in.dtype == out.dtype && size_of(out.dtype) < 4 && in.level != Level::kRegister &&
-         out.level != Level::kRegister && !rounds_lanes(spec, head_of(spec)) &&
-         held_in(spec, head_of(spec)) == out.dtype && out.access == Access::kOut;
+  const Operand& out = spec.out();
+  if (!is_single(spec) || size_of(out.dtype) >= 4 || out.level == Level::kRegister ||
+      out.access != Access::kOut || rounds_lanes(spec, head_of(spec)))
+    return false;
+  if (is_fill(spec)) return spec.operand_count == 1;
+  if (head_of(spec).op != Op::kCopy || spec.operand_count != 2) return false;
+  const Operand& in = spec.operand[source_of(spec)];
+  return in.dtype == out.dtype && in.level != Level::kRegister &&
+         held_in(spec, head_of(spec)) == out.dtype;
 }
 
 bool moves_rows(const Spec& spec) {
   if (!moves_narrow(spec)) return false;
-  const Operand& in = spec.operand[source_of(spec)];
   const u8 v = unit_dim(spec.out());
-  return v != kNoDim && unit_dim(in) == v && spec.size[v] * u64{size_of(in.dtype)} >= 4;
+  if (v == kNoDim || spec.size[v] * u64{size_of(spec.out().dtype)} < 4) return false;
+  return is_fill(spec) || unit_dim(spec.operand[source_of(spec)]) == v;
 }
 
-Spec copy_of_lanes(const Spec& spec) {
+Spec move_of_lanes(const Spec& spec) {
   Spec lanes = spec;
   const u8 v = unit_dim(spec.out());
-  lanes.size[v] = spec.size[v] * size_of(spec.out().dtype) / 4;
-  for (int o = 0; o < 2; o++) lanes.operand[o].dtype = Dtype::kI32;
+  const u32 bytes = size_of(spec.out().dtype);
+  lanes.size[v] = spec.size[v] * bytes / 4;
+  if (Stage& fill = lanes.stage[0]; is_fill(spec)) {
+    const double number = number_of_bits(computed_in(fill.dtype), fill.constant);
+    const u32 element = bits_of_number(spec.out().dtype, number);
+    fill.constant = element * (bytes == 1 ? 0x01010101u : 0x00010001u);
+  }
+  for (int o = 0; o < lanes.operand_count; o++) lanes.operand[o].dtype = Dtype::kI32;
   for (int s = 0; s < lanes.stage_count; s++) lanes.stage[s].dtype = Dtype::kI32;
   return lanes;
 }

@@ -35,8 +35,8 @@ bool is_convertible(const Spec& spec);
 /// An operand is loaded or stored as it is.
 constexpr bool is_plain(Dtype memory, Dtype held) { return memory == held && size_of(held) == 4; }
 
-/// Does a copy leave narrow elements as they are? Where they are next to each other on both sides,
-/// they need not become lanes.
+/// Does a copy leave narrow elements as they are, or are they all the same? Where they are next to
+/// each other on both sides, they need not become lanes.
 bool moves_narrow(const Spec& spec);
 /// The same for a leaf whose rows move whole: vectors of them have as many elements as there is
 /// room for.
@@ -44,11 +44,11 @@ bool moves_rows(const Spec& spec);
 /// Elements of a vector of results.
 inline u32 moved_lanes(const Spec& spec, const Target& target) {
   if (!moves_narrow(spec)) return computed_lanes(spec, target);
-  return target.lanes(size_of(spec.operand[source_of(spec)].dtype));
+  return target.lanes(size_of(spec.out().dtype));
 }
-/// The copy as one of i32, without what is left of a row.
+/// The copy, or fill, as one of i32, without what is left of a row.
 /// REQUIRES: moves_rows(spec).
-Spec copy_of_lanes(const Spec& spec);
+Spec move_of_lanes(const Spec& spec);
 /// Bytes of a row that are left.
 inline u32 left_of_row(const Spec& spec) {
   return spec.size[unit_dim(spec.out())] * size_of(spec.out().dtype) % 4;

@@ -57,7 +57,7 @@ bool map_applies(const Spec& spec, const Target&) {
 }
 
 u32 map_extra(const Spec& spec, const Target& t) {
-  return map_registers(moves_rows(spec) ? copy_of_lanes(spec) : spec, t, false).count();
+  return map_registers(moves_rows(spec) ? move_of_lanes(spec) : spec, t, false).count();
 }
 
 Portions map_portions(const Spec& spec) { return fastest(spec, 2); }

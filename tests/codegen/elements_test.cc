@@ -3,6 +3,7 @@
 // trees, against evaluate(), bit by bit.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <set>
 
 #include "cost/held.hh"
@@ -10,6 +11,7 @@
 #include "harness.hh"
 #include "search/synthesize.hh"
 #include "spec/statement.hh"
+#include "support/number.hh"
 
 namespace morello::testing {
 namespace {
@@ -45,6 +47,21 @@ TypedProblem copy_of(Dtype dtype, u32 m, u32 n, u32 gap, u8 before) {
   }
   Random random(m * n);
   p.fill(random);
+  return p;
+}
+
+/// Rows of one number.
+TypedProblem fill_of(Dtype dtype, u32 m, u32 n, u32 gap, double number) {
+  TypedProblem p = copy_of(dtype, m, n, gap, 1);
+  Spec& s = p.spec;
+  s.operand_count = 1;
+  s.operand[0] = s.operand[1];
+  s.operand[1] = {};
+  const Dtype computed = computed_in(dtype);
+  s.stage[0] = {
+      .op = Op::kFill, .dtype = computed, .out = 0, .constant = bits_of_number(computed, number)};
+  p.views[0] = p.views[1];
+  p.data[0] = p.data[1];
   return p;
 }
 
@@ -112,6 +129,25 @@ TEST_SUITE("codegen") {
         check(tree, p);
       }
     }
+  }
+
+  TEST_CASE("element types: fills of rows of every length") {
+    for (Dtype dtype : kAllDtypes)
+      for (double number : {0.0, 1.0, 3.3, -101.0, -HUGE_VAL, std::nan("")})
+        for (u32 n : {2u, 3u, 4u, 5u, 7u, 8u, 15u, 16u, 17u, 33u, 63u, 64u, 70u, 131u, 1001u})
+          for (u32 gap : {0u, 1u})
+            for (const Target* target : targets()) {
+              if (is_integer(dtype) && !std::isfinite(number)) continue;
+              CAPTURE(number);
+              const TypedProblem p = fill_of(dtype, 3, n, gap, number);
+              REQUIRE(microkernel(MicrokernelId::kMap).applies(p.spec, *target));
+              CHECK(moves_rows(p.spec) == (size_of(dtype) < 4 && n * size_of(dtype) >= 4));
+              ImplTree tree;
+              tree.target = target;
+              tree.nodes.push_back(
+                  {p.spec, Select{static_cast<u16>(MicrokernelId::kMap)}, {}, 0, {}});
+              check(tree, p);
+            }
   }
 
   TEST_CASE("element types: transposes") {

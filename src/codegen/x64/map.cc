@@ -161,7 +161,7 @@ class MapEmitter {
         if (vecs_ > 1 && (side_by_side_ == 1 || !chain_.waits()))
           hold(along(m, i));  // not for vectors of several rows
         for (u32 j = 0; j < vecs_; j++) compute(j, as_.part(columns_, j), along(m, i), 0);
-        copy_left(columns_, along(m, i));
+        move_left(columns_, along(m, i));
       }
       flush();
     });
@@ -180,7 +180,7 @@ class MapEmitter {
       u32 passed = chunks >= 2 * kMostVectors ? chunks : 0;
       for (u32 j = chunks; j < vecs_; j++) compute(j - passed, as_.part(columns_, j), {}, 0);
       flush();
-      copy_left(columns_ - passed * as_.lanes(), {});
+      move_left(columns_ - passed * as_.lanes(), {});
       if (rows > 1 && passed)
         for (const auto& p : pointers(v_, as_.lanes())) as_.advance(p.reg, -p.step * i64{passed});
     });
@@ -261,12 +261,16 @@ class MapEmitter {
   }
 
   /// What is left of a row, so many columns on.
-  void copy_left(u32 column, const std::array<i64, kMaxOperands>& bytes) {
+  void move_left(u32 column, const std::array<i64, kMaxOperands>& bytes) {
     if (left_ == 0) return;
     flush();
     const i64 from = i64{column} * 4;
-    as_.load_bytes(call_.first_free, left_, pointer_[0], bytes[0] + from);
-    as_.store_bytes(call_.first_free, left_, pointer_[1], bytes[1] + from);
+    const int out = spec_.out_index();
+    if (out == 0)
+      as_.fill(call_.first_free, as_.lanes(), head_of(spec_).constant);
+    else
+      as_.load_bytes(call_.first_free, left_, pointer_[0], bytes[0] + from);
+    as_.store_bytes(call_.first_free, left_, pointer_[out], bytes[out] + from);
   }
 
   std::array<i64, kMaxOperands> along(u8 dim, u64 i) const {
@@ -310,8 +314,9 @@ u32 registers(const PlanCall& call) {
 void emit(Vectors& as, const PlanCall& call) {
   if (!moves_rows(call.spec)) return MapEmitter(as, call, 0).emit();
   PlanCall lanes = call;
-  lanes.spec = copy_of_lanes(call.spec);
-  for (int o = 0; o < 2; o++) lanes.operand[o].stride[unit_dim(call.spec.out())] = 4;
+  lanes.spec = move_of_lanes(call.spec);
+  for (int o = 0; o < lanes.spec.operand_count; o++)
+    lanes.operand[o].stride[unit_dim(call.spec.out())] = 4;
   MapEmitter(as, lanes, left_of_row(call.spec)).emit();
 }
 
