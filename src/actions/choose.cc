@@ -30,6 +30,13 @@ const Operand* like_factor(const Spec& spec, int operand) {
   return nullptr;
 }
 
+Operand chosen(const Spec& spec, const Action& a) {
+  const Operand& x = spec.operand[a.arg];
+  const Factor factor = free_factor(spec, a.arg);
+  Layout layout = layout_of(factor.product, factor.operand, a.option, a.size).layout;
+  return dense_operand(spec, x.dtype, x.level, x.access, x.dims, layout, x.windows);
+}
+
 void list_choose(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   int o = 0;
   while (o < spec.operand_count && !spec.operand[o].free_layout) o++;
@@ -42,15 +49,9 @@ void list_choose(const Spec& spec, const Limits&, const ActionContext& context, 
     if (windows && option != LayoutOption::kSame) return;
     if (like && layout_of(factor.product, factor.operand, option, panel).layout != like->layout)
       return;
-    out.add({ActionKind::kChoose, static_cast<u8>(o), {}, option, panel});
+    const Action a{ActionKind::kChoose, static_cast<u8>(o), {}, option, panel};
+    if (!lacks_groups(spec, o, chosen(spec, a), context)) out.add(a);
   });
-}
-
-Operand chosen(const Spec& spec, const Action& a) {
-  const Operand& x = spec.operand[a.arg];
-  const Factor factor = free_factor(spec, a.arg);
-  Layout layout = layout_of(factor.product, factor.operand, a.option, a.size).layout;
-  return dense_operand(spec, x.dtype, x.level, x.access, x.dims, layout, x.windows);
 }
 
 bool derive_choose(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,

@@ -56,8 +56,11 @@ void clamp_limits(const Spec& spec, Limits& limits) {
     }
   }
   if (const int o = bordered_operand(spec); o >= 0) {
-    const Operand padded = padded_operand(spec, o, Level::kL1);
-    const u64 lines = footprint(with_borders_inside(spec, o), padded).lines;
+    const Spec whole = with_borders_inside(spec, o);
+    u64 lines = footprint(whole, padded_operand(spec, o, Level::kL1)).lines;
+    if (const LayoutChoice groups = layout_of(spec, o, LayoutOption::kGrouped, 0); groups.valid)
+      lines = std::max(lines,
+                       footprint(whole, padded_operand(spec, o, Level::kL1, groups.layout)).lines);
     l1 += 2 * lines;  // there it may come nearer
     l2 += 2 * lines;
   }

@@ -101,7 +101,8 @@ void list_views(const Spec& spec, const Limits&, const ActionContext& context, A
     if (is_best_widened(spec, o, context)) continue;
     if (spec.operand[o].level == Level::kL2 &&
         (!comes_near(spec, o, context) || waits(spec, o, context) ||
-         narrow.keeps_away(o, Level::kL1, false) || waits_for_copy(spec, o, context)))
+         narrow.keeps_away(o, Level::kL1, false) || waits_for_copy(spec, o, context) ||
+         lacks_groups(spec, o, spec.operand[o], context)))
       continue;
     out.add({ActionKind::kView, o, {}, {}, 0});
   }
@@ -173,7 +174,9 @@ void list_packs(const Spec& spec, const Limits&, const ActionContext& context, A
         if (option == LayoutOption::kSame && !has_plain_windows(spec, x)) return;
         if (kWidens && option >= LayoutOption::kGrouped) return;  // lanes have one element each
         if (!is_listed_copy(spec, o, level, option, kWidens, context)) return;
-        out.add({kKind, o, level, option, panel});
+        const Action a{kKind, o, level, option, panel};
+        if (!kWidens && lacks_groups(spec, o, packed(spec, a), context)) return;
+        out.add(a);
       });
     }
   }

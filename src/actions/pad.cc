@@ -8,7 +8,10 @@ namespace morello {
 namespace {
 
 Operand padded_at(const Spec& spec, const Action& a) {
-  return padded_operand(spec, a.arg, a.level);
+  const Layout& same = spec.operand[a.arg].layout;
+  return padded_operand(
+      spec, a.arg, a.level,
+      a.option == LayoutOption::kSame ? same : layout_of(spec, a.arg, a.option, a.size).layout);
 }
 
 u64 lines_of(const Spec& spec, const Action& a) {
@@ -22,16 +25,22 @@ void list_pad(const Spec& spec, const Limits&, const ActionContext& context, Act
   if (context.has_few() && reader_of(spec, operand).op == Op::kMulAdd &&
       divides_places(spec, context))
     return;
-  Action a{ActionKind::kPad, static_cast<u8>(operand), Level::kL1, {}, 0};
-  // Where L2 would not keep a copy of all, bands come first.
-  const u64 lines = lines_of(spec, a);
-  const bool waits = lines * kLineBytes > room_for_band(Level::kL2, *context.target) &&
-                     bands_of(spec, context).count > 0;
-  each_level(lines, context, [&](Level level) {
-    if (waits && level != Level::kL1) return;
-    a.level = level;
-    out.add(a);
-  });
+  const bool groups = pads_groups(spec, operand, *context.target);
+  const bool prefers = groups && lacks_groups(spec, operand, spec.operand[operand], context);
+  const bool has_bands = bands_of(spec, context).count > 0;
+  for (LayoutOption option : {LayoutOption::kSame, LayoutOption::kGrouped}) {
+    const bool grouped = option == LayoutOption::kGrouped;
+    if (context.has_few() ? grouped != prefers : grouped && !groups) continue;
+    Action a{ActionKind::kPad, static_cast<u8>(operand), Level::kL1, option, 0};
+    // Where L2 would not keep a copy of all, bands come first.
+    const u64 lines = lines_of(spec, a);
+    const bool waits = lines * kLineBytes > room_for_band(Level::kL2, *context.target) && has_bands;
+    each_level(lines, context, [&](Level level) {
+      if (waits && level != Level::kL1) return;
+      a.level = level;
+      out.add(a);
+    });
+  }
 }
 
 bool derive_pad(const Spec& spec, const Limits& limits, const Action& a, const ActionContext&,

@@ -399,6 +399,41 @@ LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 p
   return {panels || groups || l != same, l};
 }
 
+bool pads_groups(const Spec& spec, int operand, const Target& target) {
+  const u8 v = unit_dim(spec.out());
+  if (!is_chain(spec) || v == kNoDim || !has_dim(spec.operand[operand].dims, v)) return false;
+  const Dot* dot = dot_of_groups(spec, operand, target);
+  return dot && dot->whole && keeps_windows(spec, operand, LayoutOption::kGrouped) &&
+         layout_of(spec, operand, LayoutOption::kGrouped, 0).valid;
+}
+
+bool lacks_groups(const Spec& spec, int operand, const Operand& x, const ActionContext& context) {
+  if (!context.has_few() || !spec.window[0].used() || !is_chain(spec)) return false;
+  const Stage* product = contraction_of(spec);
+  const u8 v = unit_dim(spec.out());
+  if (!product || v == kNoDim || product->in[0] == product->in[1]) return false;
+  if (product->in[0] != operand && product->in[1] != operand) return false;
+  const Ref other = product->in[product->in[0] == operand ? 1 : 0];
+  if (!is_operand(other)) return false;
+  const bool in_vectors = has_dim(x.dims, v);
+  if (in_vectors == has_dim(spec.operand[other].dims, v)) return false;
+  const int grouped = in_vectors ? operand : other;
+  const Dot* dot = dot_of_groups(spec, grouped, *context.target);
+  if (!dot || !dot->whole) return false;
+  if (lane_group(spec.operand[grouped]) == 1 &&
+      !layout_of(spec, grouped, LayoutOption::kGrouped, 0).valid)
+    return false;
+  const DimMask reduced = static_cast<DimMask>(spec.reduced() & x.dims);
+  DimMask neighbours = static_cast<DimMask>(reduced & ~window_dims(spec));
+  if (neighbours == 0) neighbours = reduced;
+  // Where FMAs are cheaper, only tile registers gain by groups, and not by few of them.
+  constexpr u64 kFewNeighbours = 8;
+  const bool dear = dot->price > dot_of_one(product->dtype)->price * dot->products();
+  if (dear && (!takes_tiles(spec, *context.target) || points_of(spec, neighbours) < kFewNeighbours))
+    return false;
+  return in_vectors ? lane_group(x) == 1 : !has_dim(neighbours, unit_dim(x));
+}
+
 Factor free_factor(const Spec& spec, int operand) {
   int stage = -1, readers = 0;
   for (int s = 0; s < spec.stage_count; s++)

@@ -128,6 +128,12 @@ struct LayoutChoice {
 /// own.
 bool keeps_windows(const Spec& spec, int operand, LayoutOption option);
 LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 panel);
+/// May what has borders be copied at once into groups that its product takes as they are?
+bool pads_groups(const Spec& spec, int operand, const Target& target);
+/// Of few actions: a product with windows that takes groups of neighbours as they are, with factor
+/// `operand` as `x`. Do vectors of it lack groups, or its lanes neighbours that make some? Then the
+/// factor comes to L1, or is packed, in other forms only.
+bool lacks_groups(const Spec& spec, int operand, const Operand& x, const ActionContext& context);
 /// Calls add(option, panel) for every choice that makes sense for the operand.
 template <class F>
 void each_layout(const Spec& spec, int operand, const ActionContext& context, F&& add) {

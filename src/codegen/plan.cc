@@ -113,12 +113,12 @@ class Planner {
     const Spec whole = with_borders_inside(node.spec, pad.operand);
     const u64 before = scratch_used_, bytes = size_of(pad.padded.dtype);
     Buffers buffers;
-    buffers[0].view = dense_view(whole, pad.padded);
     reserve_scratch(dense_elements(whole, pad.padded) * bytes);
     bool ok = true;
     for (size_t c = 0; ok && c < node.children.size(); c++) {
       const u64 begin = c == 1 ? inner_offset(node.spec, pad.operand, pad.padded) * bytes : 0;
       buffers[0].cursor = cursor({Cursor::Base::kScratch, before + begin});
+      buffers[0].view = c == 0 ? border_run(whole, pad.padded) : dense_view(whole, pad.padded);
       ok = add_child(id, node.children[c], places, &buffers, out);
     }
     scratch_used_ = before;

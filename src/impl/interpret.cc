@@ -168,12 +168,12 @@ class Interpreter {
     const Spec whole = with_borders_inside(node.spec, pad.operand);
     Buffer memory = new_buffer_of(whole, pad.padded);
     Buffers buffers;
-    buffers[0] = {&memory, 0, dense_view(whole, pad.padded)};
     begin_life(pad.padded.level, memory.elements);
     bool ok = true;
     for (size_t c = 0; ok && c < node.children.size(); c++) {
       const u64 begin = c == 1 ? inner_offset(node.spec, pad.operand, pad.padded) : 0;
-      buffers[0].offset = static_cast<i64>(begin);
+      buffers[0] = {&memory, static_cast<i64>(begin),
+                    c == 0 ? border_run(whole, pad.padded) : dense_view(whole, pad.padded)};
       ok = run_child(node, node.children[c], places, &buffers);
     }
     end_life(pad.padded.level, memory.elements);

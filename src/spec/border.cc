@@ -56,9 +56,10 @@ Spec with_borders_inside(const Spec& spec, int operand) {
   return whole;
 }
 
-Operand padded_operand(const Spec& spec, int operand, Level level) {
+Operand padded_operand(const Spec& spec, int operand, Level level, const Layout& layout) {
   Operand x = spec.operand[operand];
   x.level = level;
+  x.layout = layout;
   x.contig = static_cast<u8>(x.layout.count());
   set_pitch(x, 0);
   return x;
@@ -82,17 +83,24 @@ PaddedPart border_fill(const Spec& spec, int operand, const Operand& padded) {
   return {m, b};
 }
 
+View border_run(const Spec& spec, const Operand& padded) {
+  View run;
+  run.dim[dim_of_axis(spec, padded, padded.layout.fastest())].stride[0] = 1;
+  return run;
+}
+
 PaddedPart border_copy(const Spec& spec, int operand, const Operand& padded) {
   const Operand& x = spec.operand[operand];
   Operand inner = padded;
   const Spec whole = with_borders_inside(spec, operand);
-  const int count = x.layout.count();
+  const PhysicalDims physical = physical_dims(whole, padded);
+  const int count = physical.count;
   u64 run = size_of(x.dtype);  // bytes
   for (int i = count - 1; i >= 0; i--) {
-    const u8 axis = x.layout.dim[i];
-    const u32 size = axis_size(whole, padded, axis);
-    run *= size;
-    if (size == axis_size(spec, x, axis) || inner.contig <= count - i) continue;
+    const u8 axis = padded.layout.dim[i];
+    run *= physical.size[i];
+    if (axis_size(whole, padded, axis) == axis_size(spec, x, axis) || inner.contig <= count - i)
+      continue;
     inner.contig = static_cast<u8>(count - i);
     set_pitch(inner, run);
   }

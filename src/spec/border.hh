@@ -28,9 +28,12 @@ double border_value(const Spec& spec, int operand);
 
 /// The same sizes, with the borders of the operand inside of its axes.
 Spec with_borders_inside(const Spec& spec, int operand);
-/// The operand with its borders, dense, in the same order; over the dimensions of
-/// with_borders_inside().
-Operand padded_operand(const Spec& spec, int operand, Level level);
+/// The operand with its borders, dense, in its order or in another layout that has the axes of its
+/// windows in no blocks; over the dimensions of with_borders_inside().
+Operand padded_operand(const Spec& spec, int operand, Level level, const Layout& layout);
+inline Operand padded_operand(const Spec& spec, int operand, Level level) {
+  return padded_operand(spec, operand, level, spec.operand[operand].layout);
+}
 
 /// What makes the padded operand, new_buffer(0), and what reads it instead of the operand.
 /// REQUIRES: `padded` is as padded_operand() made it.
@@ -39,6 +42,8 @@ struct PaddedPart {
   Binding binding;
 };
 PaddedPart border_fill(const Spec& spec, int operand, const Operand& padded);
+/// The whole buffer as the one run that is filled.
+View border_run(const Spec& spec, const Operand& padded);
 /// Into the inner part, which begins at inner_offset().
 PaddedPart border_copy(const Spec& spec, int operand, const Operand& padded);
 PaddedPart border_rest(const Spec& spec, int operand, const Operand& padded);

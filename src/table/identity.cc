@@ -58,7 +58,8 @@ constexpr std::string_view kProbes[] = {
     "square f32[30,70] -> reduce_sum axis=1",
     "softmax f32[30,70] axis=1",
     "conv2d f32[1,3,12,20] f32[8,3,3,3] padding=1",
-    "conv2d f32[1,2,6,256] f32[8,2,3,3]",  // rows of windows that share sets of a cache
+    "conv2d bf16[1,8,12,20] bf16[8,8,3,3] padding=1",  // borders around groups
+    "conv2d f32[1,2,6,256] f32[8,2,3,3]",              // rows of windows that share sets of a cache
     "conv2d f32[1,6,7,3] f32[3,3,3,16] padding=1 nhwc",  // terms and channels, apart and not
     "conv2d bf16[1,8,20,64] bf16[3,3,64,32] nhwc -> f32[1,6,18,32]",  // sums over windows
     "conv2d f32[1,9,10,16] f32[3,3,1,16] padding=1 groups=16 nhwc",   // both factors in vectors

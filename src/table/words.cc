@@ -122,7 +122,7 @@ std::string action_text(const Spec& key, const Action& a) {
     case ActionKind::kWiden:
       return "widen " + operand + " at " + level + ' ' + layout_of_action(a);
     case ActionKind::kPad:
-      return "pad " + operand + " at " + level;
+      return "pad " + operand + " at " + level + ' ' + layout_of_action(a);
     case ActionKind::kDivide:
       return "divide " + by;
     case ActionKind::kMask:

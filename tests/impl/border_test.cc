@@ -9,6 +9,7 @@
 #include "actions/placement.hh"
 #include "spec/border.hh"
 #include "spec/roles.hh"
+#include "support/concat.hh"
 
 namespace morello {
 namespace {
@@ -19,7 +20,7 @@ using namespace testing;
 /// windows.
 std::string random_windows(Random& random) {
   if (chance(random, 50)) return random_pool(random);
-  const std::string text = random_convolution(random, chance(random, 20) ? "bf16" : "f32");
+  const std::string text = random_convolution(random, chance(random, 40) ? "bf16" : "f32");
   return chance(random, 30) ? text + " -> relu" : text;
 }
 
@@ -52,15 +53,17 @@ TEST_CASE("random trees of windows with padding are valid and compute them") {
   }
   CHECK(counts.border_cuts > 300);
   CHECK(counts.pads > 300);
+  CHECK(counts.grouped_pads > 10);
 }
 
 TEST_CASE("what is listed for windows with padding is right") {
-  const Target target = with_machine(*fixed_target(Isa::kAvx2), 0, 0, 4);
-  const ActionContext context{&target};
   std::map<ActionKind, int> seen;
-  ActionContext every = context;
-  every.disabled_restrictions = 1u << static_cast<int>(Restriction::kFewTiles);
   for (u32 seed = 1; seed <= 1500; seed++) {
+    const auto targets = fixed_targets();
+    const Target target = with_machine(targets[seed % targets.size()], 0, 0, 4);
+    const ActionContext context{&target};
+    ActionContext every = context;
+    every.disabled_restrictions = 1u << static_cast<int>(Restriction::kFewTiles);
     Random random(seed);
     std::string text;
     const Lowered whole = random_bordered(random, text);
@@ -71,6 +74,31 @@ TEST_CASE("what is listed for windows with padding is right") {
   }
   CHECK(seen[ActionKind::kDivide] > 300);
   CHECK(seen[ActionKind::kPad] > 300);
+}
+
+TEST_CASE("borders around neighbours that share lanes compute the same") {
+  std::map<ActionKind, int> seen;
+  int grouped = 0;
+  for (u32 seed = 1; seed <= 900; seed++) {
+    const auto targets = fixed_targets();
+    const Target target = with_machine(targets[seed % targets.size()], 0, 0, 4);
+    Random random(seed);
+    const auto pick = [&](u32 least, u32 most) {
+      return std::to_string(least + random() % (most - least + 1));
+    };
+    const bool bytes = random() % 2 != 0;
+    const std::string channels = pick(3, 11);
+    const std::string text = concat({"conv2d ", bytes ? "u8" : "bf16", "[1,", channels, ",",
+                                     pick(4, 12), ",", pick(4, 12), "] ", bytes ? "i8" : "bf16",
+                                     "[5,", channels, ",3,3] padding=", pick(1, 2)});
+    const Lowered whole = *lower(*parse(text));
+    const ImplTree tree = random_action_tree(whole.spec, {&target}, random, 9, seen);
+    for (const ImplNode& node : tree.nodes)
+      if (const Pad* pad = std::get_if<Pad>(&node.kind)) grouped += pad->padded.layout.packed();
+    INFO("seed " << seed << ": " << text << ":\n" << print(tree));
+    REQUIRE(wrong_tree(tree, whole, random) == "");
+  }
+  CHECK(grouped > 50);
 }
 
 TEST_CASE("bands of places are divided from those next to a border, and compute the same") {

@@ -185,9 +185,24 @@ class GraphTreeMaker {
     }
   }
 
+  /// In the operand's layout, or with neighbours that share lanes.
+  Layout layout_with_borders(const Spec& spec, const Operand& x) {
+    Layout layout = x.layout;
+    if (size_of(x.dtype) == 4 || layout.packed() || chance(random_, 50)) return layout;
+    const u8 d = layout.dim[pick(random_, 0, static_cast<u32>(layout.count()) - 1)];
+    const u32 group = 4 / size_of(x.dtype);
+    for (int w = 0; w < kMaxWindows; w++)
+      if (x.has_window(w) && spec.window[w].outer == d) return layout;
+    if (spec.size[d] <= group) return layout;
+    layout.append(d, static_cast<u8>(group));
+    counts_.grouped_pads++;
+    return layout;
+  }
+
   void grow_pad(NodeId id, const Spec& spec, int o, int depth) {
     const Operand padded =
-        padded_operand(spec, o, static_cast<Level>(pick(random_, 1, kLevels - 1u)));
+        padded_operand(spec, o, static_cast<Level>(pick(random_, 1, kLevels - 1u)),
+                       layout_with_borders(spec, spec.operand[o]));
     tree_.nodes[id].kind = Pad{static_cast<u8>(o), padded};
     counts_.pads++;
     const PaddedPart fill = border_fill(spec, o, padded), copy = border_copy(spec, o, padded);
