@@ -420,12 +420,14 @@ bool lacks_groups(const Spec& spec, int operand, const Operand& x, const ActionC
   const int grouped = in_vectors ? operand : other;
   const Dot* dot = dot_of_groups(spec, grouped, *context.target);
   if (!dot || !dot->whole) return false;
-  if (lane_group(spec.operand[grouped]) == 1 &&
-      !layout_of(spec, grouped, LayoutOption::kGrouped, 0).valid)
-    return false;
   const DimMask reduced = static_cast<DimMask>(spec.reduced() & x.dims);
   DimMask neighbours = static_cast<DimMask>(reduced & ~window_dims(spec));
-  if (neighbours == 0) neighbours = reduced;
+  // One group of them is in no layout; terms of windows may make some.
+  if (neighbours == 0 || points_of(spec, neighbours) == dot->group) neighbours = reduced;
+  bool may_group = lane_group(spec.operand[grouped]) > 1;
+  for (u8 d = 0; d < spec.rank; d++)
+    may_group |= has_dim(neighbours, d) && spec.size[d] > dot->group;
+  if (!may_group) return false;
   // Where FMAs are cheaper, only tile registers gain by groups, and not by few of them.
   constexpr u64 kFewNeighbours = 8;
   const bool dear = dot->price > dot_of_one(product->dtype)->price * dot->products();
