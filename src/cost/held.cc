@@ -40,6 +40,12 @@ bool moves_narrow(const Spec& spec) {
          held_in(spec, head_of(spec)) == out.dtype;
 }
 
+u32 moved_lanes(const Spec& spec, const Target& target) {
+  if (!moves_narrow(spec)) return computed_lanes(spec, target);
+  const Operand& out = spec.out();
+  return target.lanes(size_of(out.dtype));
+}
+
 bool moves_rows(const Spec& spec) {
   if (!moves_narrow(spec)) return false;
   const u8 v = unit_dim(spec.out());
@@ -52,13 +58,16 @@ Spec move_of_lanes(const Spec& spec) {
   const u8 v = unit_dim(spec.out());
   const u32 bytes = size_of(spec.out().dtype);
   lanes.size[v] = spec.size[v] * bytes / 4;
-  if (Stage& fill = lanes.stage[0]; is_fill(spec)) {
-    const double number = number_of_bits(computed_in(fill.dtype), fill.constant);
-    const u32 element = bits_of_number(spec.out().dtype, number);
-    fill.constant = element * (bytes == 1 ? 0x01010101u : 0x00010001u);
-  }
   for (int o = 0; o < lanes.operand_count; o++) lanes.operand[o].dtype = Dtype::kI32;
-  for (int s = 0; s < lanes.stage_count; s++) lanes.stage[s].dtype = Dtype::kI32;
+  for (int s = 0; s < lanes.stage_count; s++) {
+    Stage& stage = lanes.stage[s];
+    if (stage.op == Op::kFill) {
+      const double number = number_of_bits(computed_in(stage.dtype), stage.constant);
+      const u32 element = bits_of_number(spec.out().dtype, number);
+      stage.constant = element * (bytes == 1 ? 0x01010101u : 0x00010001u);
+    }
+    stage.dtype = Dtype::kI32;
+  }
   return lanes;
 }
 

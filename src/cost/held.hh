@@ -42,10 +42,7 @@ bool moves_narrow(const Spec& spec);
 /// room for.
 bool moves_rows(const Spec& spec);
 /// Elements of a vector of results.
-inline u32 moved_lanes(const Spec& spec, const Target& target) {
-  if (!moves_narrow(spec)) return computed_lanes(spec, target);
-  return target.lanes(size_of(spec.out().dtype));
-}
+u32 moved_lanes(const Spec& spec, const Target& target);
 /// The copy, or fill, as one of i32, without what is left of a row.
 /// REQUIRES: moves_rows(spec).
 Spec move_of_lanes(const Spec& spec);

@@ -405,27 +405,13 @@ class Validator {
       require(found[o] == wanted[o], "the children compute something else");
   }
 
-  /// The same dimensions in any order, and neighbours along one of them in blocks that are fastest.
-  static bool has_axes_of(const Layout& from, const Layout& to) {
-    const int blocks = to.packed() ? 1 : 0, count = to.count() - blocks;
-    DimMask axes = 0, wanted = 0;
-    for (int i = 0; i < count; i++)
-      if (to.block[i] == 0) axes = static_cast<DimMask>(axes | 1u << to.dim[i]);
-    for (int i = 0; i < from.count(); i++)
-      wanted = static_cast<DimMask>(wanted | 1u << from.dim[i]);
-    return !from.packed() && count == from.count() && axes == wanted &&
-           (blocks == 0 || (to.block[count] != 0 && has_dim(axes, to.dim[count])));
-  }
-
   void check_kind(const ImplNode& node, const Pad& pad) {
     const Spec& spec = node.spec;
     if (!require(pad.operand < spec.operand_count && is_bordered(spec, spec.operand[pad.operand]) &&
                      node.children.size() == 3,
                  "pads what has no borders"))
       return;
-    const Layout& layout = pad.padded.layout;
-    if (!require(has_axes_of(spec.operand[pad.operand].layout, layout) &&
-                     pad.padded == padded_operand(spec, pad.operand, pad.padded.level, layout),
+    if (!require(is_padded(spec, pad.operand, pad.padded),
                  "the buffer is not what its operand is with borders"))
       return;
     const PaddedPart parts[] = {border_fill(spec, pad.operand, pad.padded),

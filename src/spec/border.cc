@@ -65,6 +65,19 @@ Operand padded_operand(const Spec& spec, int operand, Level level, const Layout&
   return x;
 }
 
+bool is_padded(const Spec& spec, int operand, const Operand& padded) {
+  const Layout &layout = padded.layout, &from = spec.operand[operand].layout;
+  const int blocks = layout.packed() ? 1 : 0, count = layout.count() - blocks;
+  DimMask dims = 0, wanted = 0;
+  for (int i = 0; i < count; i++)
+    if (layout.block[i] == 0) dims = static_cast<DimMask>(dims | 1u << layout.dim[i]);
+  for (int i = 0, n = from.count(); i < n; i++)
+    wanted = static_cast<DimMask>(wanted | 1u << from.dim[i]);
+  return !from.packed() && count == from.count() && dims == wanted &&
+         (blocks == 0 || (layout.block[count] != 0 && has_dim(dims, layout.dim[count]))) &&
+         padded == padded_operand(spec, operand, padded.level, layout);
+}
+
 PaddedPart border_fill(const Spec& spec, int operand, const Operand& padded) {
   const Dtype dtype = reader_of(spec, operand).dtype;
   const u32 bits = bits_of_number(dtype, border_value(spec, operand));

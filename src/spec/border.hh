@@ -28,12 +28,16 @@ double border_value(const Spec& spec, int operand);
 
 /// The same sizes, with the borders of the operand inside of its axes.
 Spec with_borders_inside(const Spec& spec, int operand);
-/// The operand with its borders, dense, in its order or in another layout that has the axes of its
-/// windows in no blocks; over the dimensions of with_borders_inside().
+/// The operand with its borders, dense, in its order or in any other, perhaps with blocks of
+/// neighbours along one dimension, which are fastest; over the
+/// dimensions of with_borders_inside().
 Operand padded_operand(const Spec& spec, int operand, Level level, const Layout& layout);
 inline Operand padded_operand(const Spec& spec, int operand, Level level) {
   return padded_operand(spec, operand, level, spec.operand[operand].layout);
 }
+
+/// Has padded_operand() made it, in a layout that it may have?
+bool is_padded(const Spec& spec, int operand, const Operand& padded);
 
 /// What makes the padded operand, new_buffer(0), and what reads it instead of the operand.
 /// REQUIRES: `padded` is as padded_operand() made it.
