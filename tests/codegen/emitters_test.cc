@@ -254,7 +254,7 @@ TEST_SUITE("codegen") {
       }
   }
 
-  TEST_CASE("map: long rows that share operands, two at a time") {
+  TEST_CASE("map: long rows that share operands") {
     const std::vector<std::vector<Stage>> chains = {
         {stage_of_op(Op::kSub, 0, 2), stage_of_op(Op::kMul, kPrevious, 1),
          stage_of_op(Op::kAdd, kPrevious, 3), stage_of_op(Op::kDiv, 4, kPrevious)},
@@ -267,7 +267,7 @@ TEST_SUITE("codegen") {
     for (const std::vector<Stage>& chain : chains)
       for (u32 n : {127u, 128u, 144u, 145u, 191u, 200u, 256u, 275u, 768u})
         for (u32 m : {2u, 3u, 4u, 6u})
-          // All rows begin where lines do, or not: then each row is by itself.
+          // All rows begin where lines do, or not.
           for (auto [gap, out_gap] : {std::pair{16 - n % 16, 32 - n % 16}, std::pair{1u, 3u}}) {
             const std::vector<Form> forms = {{{0, 1}, 1, gap},    {{1}}, {{0}}, {{1}}, {{}},
                                              {{0, 1}, 1, out_gap}};

@@ -153,7 +153,6 @@ class MapEmitter {
     for (int o = 0; o < spec_.operand_count; o++)
       pointer_[o] = as_.moving_pointer(call_.operand[o].cursor);
     u32 full = columns_ / as_.lanes();
-    if (full > kMostVectors && takes_pairs(rows, m)) return emit_pairs(rows, m, full);
     if (full > kMostVectors) return emit_long_rows(rows, m, full);
     hold_tails();
     as_.for_chunks(rows, std::max(1u, kMostVectors / vecs_), pointers(m, 1), [&](u64 count) {
@@ -184,80 +183,6 @@ class MapEmitter {
       if (rows > 1 && passed)
         for (const auto& p : pointers(v_, as_.lanes())) as_.advance(p.reg, -p.step * i64{passed});
     });
-  }
-
-  /// An operand that rows share, in vectors along them.
-  bool is_shared(int o, u8 m) const { return moves_along(o, v_) && !moves_along(o, m); }
-
-  /// Are long rows computed two at a time, for they share several operands, each vector of which is
-  /// loaded once then? With one, stores take as long as loads, and rows that are 4 KiB apart took
-  /// 1.1 times as long; so did any whose lines are two vectors, which two rows would store in
-  /// turns; and rows that begin inside of lines, of which each vector is stored to two, took 2.7
-  /// times as long. All of one type, so that what is loaded is what is computed with.
-  bool takes_pairs(u32 rows, u8 m) const {
-    if (m == kNoDim || rows % 2 != 0 || side_by_side_ > 1 || left_ > 0) return false;
-    if (as_.target().vector_bytes != kLineBytes) return false;
-    for (int o = 0; o < spec_.operand_count; o++)
-      if (moves_along(o, v_) && stride(o, m) % kLineBytes != 0) return false;
-    u32 held = 0, shared = 0;
-    for (int o = 0; o < spec_.out_index(); o++) {
-      if (spec_.operand[o].dtype != Dtype::kF32) return false;
-      shared += is_shared(o, m);
-      held += is_shared(o, m) ? 1 : moves_along(o, v_) ? 0 : 2;
-    }
-    for (int s = 0; s < spec_.stage_count; s++)
-      if (held_in(spec_, spec_.stage[s]) != Dtype::kF32) return false;
-    return shared >= 2 && spec_.out().access == Access::kOut &&
-           chain_.after(1) + held <= as_.target().vector_registers;
-  }
-
-  void emit_pairs(u32 rows, u8 m, u32 full) {
-    constexpr u32 kMost = kMostVectors / 2;
-    const u32 chunks = full / kMost * kMost;
-    as_.for_chunks(rows / 2, 1, pointers(m, 2), [&](u64) {
-      std::array<Chain::Sources, 2> from;
-      u32 next = chain_.after(1);
-      for (u64 r : {0, 1}) {
-        place(from[r], 0, along(m, r), 0);
-        for (int o = 0; o < spec_.out_index(); o++) {
-          Chain::Source& x = from[r][o];
-          if (moves_along(o, v_)) continue;
-          as_.broadcast(next, as_.lanes(), Dtype::kF32, Dtype::kF32, x.base, x.bytes);
-          x.in_register = true;
-          x.index = next++;
-        }
-      }
-      as_.for_chunks(chunks, kMost, pointers(v_, as_.lanes()), [&](u64 count) {
-        for (u32 j = 0; j < count; j++) compute_pair(m, j, as_.lanes_of(as_.lanes()), from, next);
-      });
-      const u32 passed = chunks >= 2 * kMost ? chunks : 0;
-      for (u32 j = chunks; j < vecs_; j++)
-        compute_pair(m, j - passed, as_.part(columns_, j), from, next);
-      if (rows > 2 && passed)
-        for (const auto& p : pointers(v_, as_.lanes())) as_.advance(p.reg, -p.step * i64{passed});
-    });
-  }
-
-  /// Vector `j` of two rows. @param next  the first register for what they share.
-  void compute_pair(u8 m, u32 j, Lanes l, const std::array<Chain::Sources, 2>& from, u32 next) {
-    Chain::Sources shared;
-    place(shared, j, {}, 0);
-    for (int o = 0; o < spec_.out_index(); o++) {
-      if (!is_shared(o, m)) continue;
-      as_.load_in_parts(next, l, shared[o].base, shared[o].bytes);
-      shared[o].in_register = true;
-      shared[o].index = next++;
-    }
-    for (u64 r : {0, 1}) {
-      Chain::Sources sources;
-      fetch_ahead(j, along(m, r));
-      place(sources, j, along(m, r), 0);
-      for (int o = 0; o < spec_.out_index(); o++) {
-        if (from[r][o].in_register) sources[o] = from[r][o];
-        if (shared[o].in_register) sources[o] = shared[o];
-      }
-      chain_.compute(l, sources);
-    }
   }
 
   /// What is left of a row, so many columns on.
