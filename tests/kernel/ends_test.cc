@@ -35,23 +35,21 @@ double seconds_of(const morello_kernel* kernel, void* const* operands) {
   return time.count() / kRuns;
 }
 
-/// @param shift  bytes that all operands begin behind a line.
+/// @param shift  bytes that operands inside begin behind a line, if their sizes are whole lines.
 Seconds measure(const KernelCase& c, int moved, size_t shift = 0) {
   constexpr size_t kPage = 4096;
   std::vector<Guarded> memory;
   std::array<void*, kMaxOperands> inside{};
   for (int o = 0; o < c.trial().operand_count; o++) {
     const Bytes& bytes = c.trial().data[static_cast<size_t>(o)];
-    const size_t size = bytes.size() + kPage + shift;
-    memory.emplace_back(size, Guarded::Side::kEnd);
-    char* const data = static_cast<char*>(memory.back().data()) + shift;
-    std::memcpy(data + kPage, bytes.data(), bytes.size());
-    std::memmove(data, bytes.data(), bytes.size());
-    inside[static_cast<size_t>(o)] = data;
+    memory.emplace_back(bytes.size() + kPage, Guarded::Side::kEnd);
+    char* const data = static_cast<char*>(memory.back().data());
+    std::memcpy(data + shift, bytes.data(), bytes.size());
+    inside[static_cast<size_t>(o)] = data + shift;
   }
   std::array<void*, kMaxOperands> at_end = inside;
   void*& end = at_end[static_cast<size_t>(moved)];
-  end = static_cast<char*>(end) + kPage;
+  end = static_cast<char*>(end) - shift + kPage;
   std::memcpy(end, c.trial().data[static_cast<size_t>(moved)].data(),
               c.trial().data[static_cast<size_t>(moved)].size());
   Seconds least;
