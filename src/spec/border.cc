@@ -66,7 +66,10 @@ Operand padded_operand(const Spec& spec, int operand, Level level, const Layout&
 }
 
 bool is_padded(const Spec& spec, int operand, const Operand& padded) {
-  const Layout &layout = padded.layout, &from = spec.operand[operand].layout;
+  const Operand& x = spec.operand[operand];
+  const Layout &layout = padded.layout, &from = x.layout;
+  for (int w = 0; w < kMaxWindows; w++)
+    if (x.has_window(w) && layout.block_of(spec.window[w].outer) > 1) return false;
   const int blocks = layout.packed() ? 1 : 0, count = layout.count() - blocks;
   DimMask dims = 0, wanted = 0;
   for (int i = 0; i < count; i++)

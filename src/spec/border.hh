@@ -29,7 +29,8 @@ double border_value(const Spec& spec, int operand);
 /// The same sizes, with the borders of the operand inside of its axes.
 Spec with_borders_inside(const Spec& spec, int operand);
 /// The operand with its borders, dense, in its order or in any other, perhaps with blocks of
-/// neighbours along one dimension, which are fastest; over the dimensions of with_borders_inside().
+/// neighbours along one dimension, no axis of its windows, which are fastest; over the dimensions
+/// of with_borders_inside().
 Operand padded_operand(const Spec& spec, int operand, Level level, const Layout& layout);
 inline Operand padded_operand(const Spec& spec, int operand, Level level) {
   return padded_operand(spec, operand, level, spec.operand[operand].layout);

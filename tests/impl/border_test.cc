@@ -101,6 +101,21 @@ TEST_CASE("borders around neighbours that share lanes compute the same") {
   CHECK(grouped > 50);
 }
 
+TEST_CASE("borders are in no blocks") {
+  const Spec spec = lower(*parse("conv2d bf16[2,8,9,10] bf16[16,8,3,3] padding=1"))->spec;
+  const int o = bordered_operand(spec);
+  const Layout same = spec.operand[o].layout;
+  int blocked = 0;
+  for (int i = 0; i < same.count(); i++) {
+    Layout layout = same;
+    layout.append(same.dim[i], 2);
+    blocked += is_padded(spec, o, padded_operand(spec, o, Level::kL2, layout));
+  }
+  CHECK(same.count() == 4);
+  CHECK(blocked == 2);  // images, channels
+  CHECK(is_padded(spec, o, padded_operand(spec, o, Level::kL2)));
+}
+
 TEST_CASE("bands of places are divided from those next to a border, and compute the same") {
   // Caches that few rows fit.
   const Target target = with_machine(*fixed_target(Isa::kAvx2), 512, 2048, 4);
