@@ -52,13 +52,25 @@ u64 slow_lines(const Spec& spec, const Operand& x, const Footprint& f, i64 strea
   return late;
 }
 
+/// A product by channels, as of depthwise convolutions, of small windows: vectors of factors are those
+/// of results, and are used a few times each.
+bool is_by_channels(const Spec& spec) {
+  constexpr u64 kFewPoints = 16;
+  const u8 v = unit_dim(spec.out());
+  const auto [a, b] = factors_of(spec);
+  if (v == kNoDim || !is_operand(a) || !is_operand(b)) return false;
+  return unit_dim(spec.operand[a]) == v && unit_dim(spec.operand[b]) == v &&
+         points_of(spec, spec.reduced()) <= kFewPoints;
+}
+
 /// Do runs cost extra as they begin? Those that are near each other do where nothing else takes
 /// time, in reductions: of rows of 256 bytes and more, lines that are read or written alone come
 /// two to three times as slowly from L3 as rows that follow one another, pieces of half a row 1.5
 /// times (Intel). Elements that are apart have lines enough.
 bool begins_runs(const Spec& spec, const Operand& x, const Footprint& f) {
   if (x.far) return true;
-  return f.runs > 1 && x.contig > 0 && spec.reduced() != 0 && !contraction_of(spec);
+  if (f.runs == 1 || x.contig == 0 || spec.reduced() == 0) return false;
+  return !contraction_of(spec) || is_by_channels(spec);
 }
 
 /// Lines of panels wider than two registers, where tile registers read these: some rows of them in
