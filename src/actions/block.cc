@@ -3,6 +3,7 @@
 #include "actions/narrow.hh"
 #include "actions/part.hh"
 #include "actions/placement.hh"
+#include "spec/border.hh"
 #include "support/number.hh"
 
 namespace morello {
@@ -108,9 +109,20 @@ bool fits_registers(const Spec& spec, const Limits& limits, const ActionContext&
   return count + 2 <= limits.at(Level::kRegister);
 }
 
+/// Before borders are there: of sums whose terms are divided, and steps on them.
+bool divides_terms_of_head(const Spec& spec, const Limits& limits, const ActionContext& context) {
+  if (!is_chain(spec) || !contraction_of(spec)) return false;
+  const KeptValue sums{0, buffer_of(spec, 0, Level::kMemory), new_buffer(0)};
+  Child head;
+  part_before(spec, std::span(&sums, 1), limits, head);
+  return divides_terms(head.spec, context);
+}
+
 void list_bufferize(const Spec& spec, const Limits& limits, const ActionContext& context,
                     ActionList& out) {
   if (is_single(spec) || has_free_operand(spec)) return;
+  const bool bordered = bordered_operand(spec) >= 0;
+  if (bordered && !divides_terms_of_head(spec, limits, context)) return;
   if (!is_chain(spec) || spec.diagonal.used()) return list_cuts(spec, context, out);
   if (!combines(spec)) {
     const int s = broadcast_stage(spec);
@@ -121,7 +133,7 @@ void list_bufferize(const Spec& spec, const Limits& limits, const ActionContext&
   // In the output, the value of the head would overwrite what a later stage reads, or be rounded.
   const bool late = reads_output_late(spec);
   const bool in_place = !late && spec.out().dtype == computed_dtype(spec);
-  if (in_place || (late && fits_registers(spec, limits, context)))
+  if (in_place || (late && !bordered && fits_registers(spec, limits, context)))
     out.add({ActionKind::kBufferize, 0, Level::kRegister, {}, 0});
   if (register_operand(spec) >= 0 || (in_place && needs_no_buffer(spec, context))) return;
   for (Level level : {Level::kL1, Level::kL2})
@@ -229,8 +241,9 @@ decltype(ImplNode::kind) fold_cut_node(const Spec& spec, const Action& a, const 
 
 extern const Rewrite kAccumulateRewrite = {ActionKind::kAccumulate, list_accumulate,
                                            derive_accumulate, accumulate_node};
-extern const Rewrite kBufferizeRewrite = {ActionKind::kBufferize, list_bufferize, derive_bufferize,
-                                          bufferize_node,         nullptr,        kDiagonal};
+extern const Rewrite kBufferizeRewrite = {
+    ActionKind::kBufferize, list_bufferize, derive_bufferize,
+    bufferize_node,         nullptr,        kBorders | kDiagonal};
 extern const Rewrite kBufferizeFoldRewrite = {ActionKind::kBufferizeFold, list_fold_cuts,
                                               derive_fold_cut, fold_cut_node};
 

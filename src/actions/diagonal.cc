@@ -73,10 +73,18 @@ void list_divide(const Spec& spec, const Limits&, const ActionContext& context, 
   } else if (divides_places(spec, context)) {
     const BorderCut cut = *border_cut(spec);
     out.add({ActionKind::kDivide, cut.dim, {}, {}, cut.size});
-  } else if (const Bands bands = bands_of(spec, context); bands.bordered) {
-    for (int i = 0; i < bands.count; i++)
-      out.add(
-          {ActionKind::kDivide, bands.dim, {}, {}, bands.cut(bands.size[i], spec.size[bands.dim])});
+  } else {
+    if (const Bands bands = bands_of(spec, context); bands.bordered)
+      for (int i = 0; i < bands.count; i++)
+        out.add({ActionKind::kDivide,
+                 bands.dim,
+                 {},
+                 {},
+                 bands.cut(bands.size[i], spec.size[bands.dim])});
+    if (divides_terms(spec, context)) {
+      const BorderCut cut = *term_cut(spec);
+      out.add({ActionKind::kDivide, cut.dim, {}, {}, cut.size});
+    }
   }
 }
 
@@ -87,7 +95,7 @@ bool derive_divide(const Spec& spec, const Limits& limits, const Action& a, cons
       const DiagonalPart part = part_of_rows(spec, a.size, first);
       d.child[d.count++] = {part.spec, limits, 1, part.binding};
     } else {
-      const PaddedPart part = part_of_places(spec, a.arg, a.size, first);
+      const PaddedPart part = part_of_border(spec, a.arg, a.size, first);
       d.child[d.count++] = {part.spec, limits, 1, part.binding};
     }
   }

@@ -87,15 +87,24 @@ bool waits(const Spec& spec, int operand, const ActionContext& context) {
   return true;
 }
 
+/// Of a Spec whose terms are divided: does each part use the operand again? Weights are those of
+/// one term.
+bool is_in_all_terms(const Spec& spec, int operand) {
+  return has_dim(spec.operand[operand].dims, term_cut(spec)->places);
+}
+
 void list_views(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   if (register_operand(spec) >= 0 || has_free_operand(spec)) return;
   // Of what has borders only for parts that share lines.
-  if (bordered_operand(spec) >= 0 && !divides_places(spec, context)) return;
+  const bool bordered = bordered_operand(spec) >= 0;
+  const bool terms = bordered && divides_terms(spec, context);
+  if (bordered && !terms && !divides_places(spec, context)) return;
   const bool all = is_chain(spec) || is_fold(spec) || !context.restricts(Restriction::kStageTiles);
   const DimMask loops = all ? DimMask{0} : loop_dims(spec);
   const NarrowInRows narrow(spec, context);
   for (u8 o = 0; o < spec.operand_count; o++) {
     if (spec.operand[o].level <= Level::kL1) continue;
+    if (terms && (spec.operand[o].level == Level::kL2 || !is_in_all_terms(spec, o))) continue;
     if (!all && !is_used_again(spec, o, loops, context)) continue;
     if (stays_away(spec, o, context)) continue;
     if (is_best_widened(spec, o, context)) continue;
@@ -148,11 +157,23 @@ bool rounds_sums(const Spec& spec) {
          spec.out().dtype != computed_dtype(spec);
 }
 
+/// Before borders are there: sums that the output rounds, if their terms are divided.
+void list_bordered_sums(const Spec& spec, const ActionContext& context, ActionList& out) {
+  if (!rounds_sums(spec)) return;
+  for (Level level : {Level::kL1, Level::kL2}) {
+    if (level >= spec.out().level) continue;
+    const u8 sums = static_cast<u8>(spec.out_index());
+    const Action a{ActionKind::kWiden, sums, level, LayoutOption::kSame, 0};
+    if (divides_terms(body_with(spec, {}, sums, packed(spec, a)).spec, context)) out.add(a);
+  }
+}
+
 template <ActionKind kKind>
 void list_packs(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   if (!combines(spec) || register_operand(spec) >= 0 || has_free_operand(spec)) return;
   if (!is_chain(spec) || has_few_in_lanes(spec, context)) return;
   constexpr bool kWidens = kKind == ActionKind::kWiden;
+  if (kWidens && bordered_operand(spec) >= 0) return list_bordered_sums(spec, context, out);
   const u8 sums = static_cast<u8>(spec.out_index());
   const NarrowInRows narrow(spec, context);
   const bool turns = may_turn(spec, *context.target);
@@ -266,8 +287,8 @@ extern const Rewrite kViewRewrite = {ActionKind::kView, list_views, derive_view,
                                      view_node,         nullptr,    kBorders | kDiagonal};
 extern const Rewrite kPackRewrite = {ActionKind::kPack, list_packs<ActionKind::kPack>, derive_pack,
                                      pack_node};
-extern const Rewrite kWidenRewrite = {ActionKind::kWiden, list_packs<ActionKind::kWiden>,
-                                      derive_pack, pack_node};
+extern const Rewrite kWidenRewrite = {
+    ActionKind::kWiden, list_packs<ActionKind::kWiden>, derive_pack, pack_node, nullptr, kBorders};
 extern const Rewrite kRegistersRewrite = {ActionKind::kRegisters, list_registers, derive_registers,
                                           registers_node};
 

@@ -81,6 +81,21 @@ bool divides_places(const Spec& spec, const ActionContext& context) {
   return true;
 }
 
+bool divides_terms(const Spec& spec, const ActionContext& context) {
+  if (spec.diagonal.used() || divides_places(spec, context)) return false;
+  const std::optional<BorderCut> cut = term_cut(spec);
+  if (!cut) return false;
+  if (!context.restricts(Restriction::kFewTiles)) return true;
+  if (has_dim(bordered_dims(spec), unit_dim(spec.out()))) return false;
+  // To load and to store a result takes the time of some products, and of fewer, searches take
+  // longer than parts gain.
+  constexpr u64 kProducts = 12;
+  const DimMask window = static_cast<DimMask>(1u << cut->dim | 1u << cut->places);
+  const u64 all = points_of(spec, window), outside = all - inside_points(spec, window);
+  const u64 depth = points_of(spec, static_cast<DimMask>(spec.reduced() & ~window));
+  return outside * depth >= kProducts * all * most_products(spec, *context.target);
+}
+
 namespace {
 
 /// The slowest dimension of places of the operand, if a loop over it may be the first; else kNoDim.
@@ -133,7 +148,7 @@ Bands bands_of(const Spec& spec, const ActionContext& context) {
       const u64 copied = elements(part, x);
       if (copied * size_of(x.dtype) > room) break;
       if (copied * whole > 2 * size * all) continue;
-      if (!(bands.bordered ? may_divide_places(spec, dim, bands.cut(size, whole))
+      if (!(bands.bordered ? may_divide_border(spec, dim, bands.cut(size, whole))
                            : may_tile(spec, dim, size)))
         continue;
       most = size;

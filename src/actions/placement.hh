@@ -38,6 +38,9 @@ u64 resident_lines(const Spec& spec, const Operand& operand, Level cache);
 /// small, after loops over all that has no windows, but for what vectors run along
 /// (Restriction::kFewTiles).
 bool divides_places(const Spec& spec, const ActionContext& context);
+/// Are the terms of a window with borders summed one after the other, each for the places that have
+/// it inside? Where that saves more than it takes to go on from the sums again.
+bool divides_terms(const Spec& spec, const ActionContext& context);
 /// Places of a window that are computed together, in the slowest of the dimensions that have some,
 /// so that a cache has room for a copy of what they read, with its borders. Bands next to a border
 /// are divided from the others, and those are a loop. None where divides_places(), where a loop

@@ -425,7 +425,7 @@ class Validator {
     const bool rows = spec.diagonal.used();
     const bool divides = rows
                              ? divide.dim == spec.diagonal.row && may_divide_rows(spec, divide.size)
-                             : may_divide_places(spec, divide.dim, divide.size);
+                             : may_divide_border(spec, divide.dim, divide.size);
     if (!require(divides && node.children.size() == 2,
                  "divides what is neither a diagonal's rows nor has borders"))
       return;
@@ -434,7 +434,7 @@ class Validator {
         const DiagonalPart part = part_of_rows(spec, divide.size, first);
         check_child(node, first ? 0 : 1, part.spec, part.binding);
       } else {
-        const PaddedPart part = part_of_places(spec, divide.dim, divide.size, first);
+        const PaddedPart part = part_of_border(spec, divide.dim, divide.size, first);
         check_child(node, first ? 0 : 1, part.spec, part.binding);
       }
     }

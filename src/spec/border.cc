@@ -164,11 +164,9 @@ struct WindowPlaces {
   i64 step = 0, dilation = 0, before = 0, axis = 0;
 };
 
-std::optional<WindowPlaces> bordered_places(const Spec& spec) {
-  const int o = bordered_operand(spec);
-  if (o < 0 || has_free_operand(spec) || register_operand(spec) >= 0) return std::nullopt;
-  int w = 0;
-  while (!spec.operand[o].has_window(w) || !is_bordered(spec.window[w])) w++;
+/// REQUIRES: window `w` of operand `o` has borders.
+std::optional<WindowPlaces> places_of(const Spec& spec, int o, int w) {
+  if (has_free_operand(spec) || register_operand(spec) >= 0) return std::nullopt;
   const Window& window = spec.window[w];
   WindowPlaces p{w, static_cast<Ref>(o), window.outer, window.inner};
   p.step = window.step, p.dilation = window.dilation;
@@ -191,6 +189,15 @@ std::optional<WindowPlaces> bordered_places(const Spec& spec) {
   p.before = window.before;
   p.axis = axis_size(spec, spec.operand[o], window.outer);
   return p;
+}
+
+/// Of the first window with borders.
+std::optional<WindowPlaces> bordered_places(const Spec& spec) {
+  const int o = bordered_operand(spec);
+  if (o < 0) return std::nullopt;
+  int w = 0;
+  while (!spec.operand[o].has_window(w) || !is_bordered(spec.window[w])) w++;
+  return places_of(spec, o, w);
 }
 
 /// `count` places from `first` on: where they begin in the axis, and what is left of each.
@@ -222,14 +229,85 @@ bool may_divide(const Spec& spec, const WindowPlaces& w, u32 size) {
   return first && first->begin == 0 && part_of(w, size, w.size - size);
 }
 
+/// The window whose terms are a dimension, if they may be summed in turns: of one sum of products,
+/// which the output holds as it is computed.
+std::optional<WindowPlaces> bordered_terms(const Spec& spec, u8 reduced) {
+  const int o = bordered_operand(spec);
+  if (o < 0 || !is_single(spec) || !contraction_of(spec)) return std::nullopt;
+  if (spec.out().dtype != spec.stage[0].dtype) return std::nullopt;
+  for (int w = 0; w < kMaxWindows; w++) {
+    if (!spec.operand[o].has_window(w) || !is_bordered(spec.window[w])) continue;
+    const std::optional<WindowPlaces> p = places_of(spec, o, w);
+    if (p && p->reduced == reduced) return p;
+  }
+  return std::nullopt;
+}
+
+/// Terms from `begin` to `end` of all places that have one of them inside.
+struct TermsPart {
+  u32 begin = 0, depth = 0;
+  i64 first = 0, count = 0;  // places
+  i64 at = 0;                // of what is read in the axis
+  i64 before = 0, after = 0;
+};
+
+/// Nothing if they have none inside, or would be no canonical window.
+std::optional<TermsPart> part_of_terms(const WindowPlaces& w, u32 begin, u32 end) {
+  const i64 low = w.dilation * begin - w.before, high = w.dilation * (end - 1) - w.before;
+  const i64 first = high < 0 ? (-high + w.step - 1) / w.step : 0;
+  const i64 last = low < w.axis ? std::min(i64{w.size}, (w.axis - low + w.step - 1) / w.step) : 0;
+  if (last <= first) return std::nullopt;
+  const i64 at = low + w.step * first, past = high + w.step * (last - 1) + 1;
+  TermsPart part{begin, end - begin, first, last - first};
+  part.at = std::max(at, i64{0});
+  part.before = std::max(-at, i64{0});
+  part.after = std::max(past - w.axis, i64{0});
+  const bool window = part.depth > 1 && part.count > 1;
+  if (!window && (part.before | part.after) != 0) return std::nullopt;
+  if (window && std::min(past, w.axis) - part.at < 2) return std::nullopt;
+  return part;
+}
+
+/// The part that all places have some terms of, whose sums begin, and the other one, which adds to
+/// them.
+std::optional<std::array<TermsPart, 2>> parts_of_terms(const Spec& spec, const WindowPlaces& w,
+                                                       u32 size) {
+  if (size < 1 || size >= w.depth || w.block != 1) return std::nullopt;
+  for (int o = 0; o < spec.operand_count; o++)
+    if (spec.operand[o].layout.block_of(w.dim) > 1) return std::nullopt;
+  std::optional<TermsPart> a = part_of_terms(w, 0, size), b = part_of_terms(w, size, w.depth);
+  if (!a || !b) return std::nullopt;
+  if (a->count != w.size) std::swap(a, b);
+  if (a->count != w.size) return std::nullopt;
+  return std::array{*a, *b};
+}
+
+/// REQUIRES: may_divide_border().
+TermsPart part_of_terms(const Spec& spec, u8 dim, u32 size, bool first) {
+  return (*parts_of_terms(spec, *bordered_terms(spec, dim), size))[first ? 0 : 1];
+}
+
 }  // namespace
+
+std::optional<BorderCut> term_cut(const Spec& spec) {
+  for (const Window& window : spec.window) {
+    for (u8 dim : {window.outer, window.inner}) {
+      if (!is_bordered(window)) continue;
+      const std::optional<WindowPlaces> w = bordered_terms(spec, dim);
+      if (!w || w->dim == unit_dim(spec.out())) continue;
+      const u32 size = w->before > 0 ? 1 : w->depth - 1;
+      if (parts_of_terms(spec, *w, size)) return BorderCut{dim, size, w->dim};
+    }
+  }
+  return std::nullopt;
+}
 
 std::optional<BorderCut> border_cut(const Spec& spec) {
   const std::optional<WindowPlaces> w = bordered_places(spec);
   if (!w) return std::nullopt;
   const u32 size = w->before > 0 ? 1 : w->size - 1;
   if (!may_divide(spec, *w, size)) return std::nullopt;
-  return BorderCut{w->dim, size};
+  return BorderCut{w->dim, size, w->dim};
 }
 
 bool begins_inside(const Spec& spec) {
@@ -237,12 +315,36 @@ bool begins_inside(const Spec& spec) {
   return w && w->before == 0;
 }
 
-bool may_divide_places(const Spec& spec, u8 dim, u32 size) {
+bool may_divide_border(const Spec& spec, u8 dim, u32 size) {
+  if (const std::optional<WindowPlaces> w = bordered_terms(spec, dim))
+    return parts_of_terms(spec, *w, size).has_value();
   const std::optional<WindowPlaces> w = bordered_places(spec);
   return w && w->dim == dim && may_divide(spec, *w, size);
 }
 
-PaddedPart part_of_places(const Spec& spec, u8 dim, u32 size, bool first) {
+namespace {
+
+PaddedPart finish_part(const Spec& spec, PaddedPart part) {
+  become_part(spec, part.spec, &part.binding);
+  merge_terms(part.spec, part.binding);
+  assert_canonical(part.spec);
+  return part;
+}
+
+}  // namespace
+
+PaddedPart part_of_border(const Spec& spec, u8 dim, u32 size, bool first) {
+  if (const std::optional<WindowPlaces> w = bordered_terms(spec, dim)) {
+    const TermsPart cut = part_of_terms(spec, dim, size, first);
+    PaddedPart part{spec, {}};
+    part.spec.size[w->dim] = static_cast<u32>(cut.count);
+    part.spec.size[dim] = cut.depth;
+    Window& window = part.spec.window[w->window];
+    window.before = static_cast<u16>(cut.before);
+    window.after = static_cast<u16>(cut.after);
+    if (!first) part.spec.out().access = Access::kInOut;
+    return finish_part(spec, part);
+  }
   const WindowPlaces w = *bordered_places(spec);
   const u32 count = first ? size : w.size - size;
   const PlacesPart cut = *part_of(w, first ? 0 : size, count);
@@ -252,15 +354,18 @@ PaddedPart part_of_places(const Spec& spec, u8 dim, u32 size, bool first) {
   Window& window = part.spec.window[w.window];
   window.before = static_cast<u16>(cut.before);
   window.after = static_cast<u16>(cut.after);
-  become_part(spec, part.spec, &part.binding);
-  merge_terms(part.spec, part.binding);
-  assert_canonical(part.spec);
-  return part;
+  return finish_part(spec, part);
 }
 
 i64 elements_to_part(const Spec& spec, int operand, const View& view, u8 dim, u32 size,
                      bool first) {
   const DimMask dims = spec.operand[operand].dims;
+  if (const std::optional<WindowPlaces> w = bordered_terms(spec, dim)) {
+    const TermsPart part = part_of_terms(spec, dim, size, first);
+    if (w->operand == operand) return part.at * (view.dim[w->dim].stride[0] / w->step);
+    return (has_dim(dims, dim) ? view.dim[dim].at(part.begin) : 0) +
+           (has_dim(dims, w->dim) ? view.dim[w->dim].at(part.first) : 0);
+  }
   const std::optional<WindowPlaces> w = bordered_places(spec);
   const bool places = w && w->dim == dim;
   if (places && w->operand == operand)

@@ -58,19 +58,26 @@ u64 inner_offset(const Spec& spec, int operand, const Operand& padded);
 /// of the last one. One place has no borders, but fewer elements to reduce.
 struct BorderCut {
   u8 dim = 0;
-  u32 size = 0;  // of the first part
+  u32 size = 0;   // of the first part
+  u8 places = 0;  // the dimension of the window's places
 };
 /// Nothing if a program does not divide them: a place has nothing inside, or less than a block of
 /// another operand.
 std::optional<BorderCut> border_cut(const Spec& spec);
 /// Has only the last place of the first window with borders one?
 bool begins_inside(const Spec& spec);
-bool may_divide_places(const Spec& spec, u8 dim, u32 size);
-/// REQUIRES: may_divide_places().
-PaddedPart part_of_places(const Spec& spec, u8 dim, u32 size, bool first);
-/// From the first element of an operand to that of the first `size` elements of a dimension, or of
-/// the others. Windows with borders begin inside of their axis, and what they meet, such as
-/// weights, with what they have inside.
+/// Where to divide the terms of a window with borders of a sum of products, whose places are not
+/// those that vectors run along: the first or last term apart, of the places that have it inside.
+/// Nothing if no term is inside of all places.
+std::optional<BorderCut> term_cut(const Spec& spec);
+/// May a dimension be divided behind `size` of its places or terms?
+bool may_divide_border(const Spec& spec, u8 dim, u32 size);
+/// The part that runs first, and the other one. Of terms that is the part that all places have some
+/// of; the other one adds to its sums. REQUIRES: may_divide_border().
+PaddedPart part_of_border(const Spec& spec, u8 dim, u32 size, bool first);
+/// From the first element of an operand to that of the part that runs first, or of the other one;
+/// of a dimension without borders the first `size` elements, and the others. Windows with borders
+/// begin inside of their axis, and what they meet, such as weights, with what they have inside.
 i64 elements_to_part(const Spec& spec, int operand, const View& view, u8 dim, u32 size, bool first);
 /// Points of some dimensions at which windows have something inside, saturating.
 u64 inside_points(const Spec& spec, DimMask dims);

@@ -63,6 +63,9 @@ constexpr std::string_view kProbes[] = {
     "conv2d f32[1,6,7,3] f32[3,3,3,16] padding=1 nhwc",  // terms and channels, apart and not
     "conv2d bf16[1,8,20,64] bf16[3,3,64,32] nhwc -> f32[1,6,18,32]",  // sums over windows
     "conv2d f32[1,9,10,16] f32[3,3,1,16] padding=1 groups=16 nhwc",   // both factors in vectors
+    "conv2d f32[1,7,7,64] f32[3,3,64,32] padding=1 nhwc",  // terms that some places have outside
+    "conv2d bf16[1,6,7,96] bf16[3,3,96,16] padding=1 nhwc",
+    "conv2d f32[1,6,7,96] f32[3,3,96,16] padding=1 nhwc -> relu",
     "matmul f32[12,40] f32[40,72] -> relu -> matmul f32[72,20]",
     "matmul f32[12,40] f32[40,72]{*} -> relu -> matmul f32[72,20]{*}",
     "attention f32[40,8] f32[40,8] f32[40,8] causal",

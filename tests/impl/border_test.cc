@@ -76,6 +76,40 @@ TEST_CASE("what is listed for windows with padding is right") {
   CHECK(seen[ActionKind::kPad] > 300);
 }
 
+TEST_CASE("windows whose terms are divided compute the same") {
+  std::map<ActionKind, int> seen;
+  int terms = 0;
+  for (u32 seed = 1; seed <= 250; seed++) {
+    const auto targets = fixed_targets();
+    const Target target = with_machine(targets[seed % targets.size()], 0, 0, 4);
+    ActionContext context{&target};
+    if (seed % 4 == 0)
+      context.disabled_restrictions = 1u << static_cast<int>(Restriction::kFewTiles);
+    Random random(seed);
+    const auto pick = [&](u32 least, u32 most) {
+      return std::to_string(least + random() % (most - least + 1));
+    };
+    const char *types[] = {"f32", "f32", "bf16", "u8"}, *steps[] = {"", " -> relu", " + f32[6]"};
+    const u32 type = random() % 4;
+    const std::string channels = pick(150, 200), of = "," + channels;
+    const std::string image = concat({"[1,", pick(5, 7), ",", pick(5, 7), of, "] "});
+    const std::string text =
+        concat({"conv2d ", types[type], image, type == 3 ? "i8" : types[type], "[3,3", of,
+                ",6] padding=1 nhwc", type < 2 ? steps[random() % 3] : ""});
+    const Result<Statement> statement = parse(text);
+    if (!statement) continue;
+    const Result<Lowered> whole = lower(*statement);
+    if (!whole || bordered_operand(whole->spec) < 0) continue;
+    const ImplTree tree = random_action_tree(whole->spec, context, random, 9, seen);
+    for (const ImplNode& node : tree.nodes)
+      if (const Divide* divide = std::get_if<Divide>(&node.kind))
+        terms += has_dim(node.spec.reduced(), divide->dim);
+    INFO("seed " << seed << ": " << text << ":\n" << print(tree));
+    REQUIRE(wrong_tree(tree, *whole, random) == "");
+  }
+  CHECK(terms > 30);
+}
+
 TEST_CASE("borders around neighbours that share lanes compute the same") {
   std::map<ActionKind, int> seen;
   int grouped = 0;
@@ -170,7 +204,7 @@ TEST_CASE("copies of rows with borders are runs of columns and channels") {
 
 TEST_CASE("what windows have inside is counted") {
   int fewer = 0;
-  for (u32 seed = 1; seed <= 500; seed++) {
+  for (u32 seed = 1; seed <= 250; seed++) {
     Random random(seed);
     std::string text;
     const Spec spec = random_bordered(random, text).spec;
@@ -209,6 +243,63 @@ TEST_CASE("places that have nothing inside are not divided") {
   CHECK(cut("conv2d f32[1,3,9,9] f32[4,3,3,3] padding=1"));
 }
 
+TEST_CASE("terms of a window are parts of one sum, of the places that have them inside") {
+  int parts = 0, whole = 0;
+  for (u32 seed = 1; seed <= 1500; seed++) {
+    Random random(seed);
+    const auto pick = [&](u32 least, u32 most) {
+      return std::to_string(least + random() % (most - least + 1));
+    };
+    const char* types[] = {"f32", "f32", "u8"};
+    const std::string type = types[random() % 3], channels = pick(1, 5), rows = pick(2, 9);
+    const bool nhwc = random() % 4 != 0;
+    const std::string image = concat({rows, ",", pick(2, 9)}),
+                      window = concat({pick(2, 5), ",", pick(2, 5)});
+    const std::string padding =
+        concat({" padding=", pick(0, 2), ",", pick(0, 2), ",", pick(0, 2), ",", pick(0, 2)});
+    const std::string text =
+        concat({"conv2d ", type, "[2,", nhwc ? image + "," + channels : channels + "," + image,
+                "] ", type == "u8" ? "i8" : type, "[",
+                nhwc ? window + "," + channels + ",6" : "6," + channels + "," + window, "]",
+                padding, " stride=", pick(1, 2), " dilation=", pick(1, 2), nhwc ? " nhwc" : ""});
+    const Result<Statement> statement = parse(text);
+    if (!statement) continue;
+    Result<Lowered> lowered = lower(*statement);
+    if (!lowered || bordered_operand(lowered->spec) < 0) continue;
+    const Spec& spec = lowered->spec;
+    const std::optional<BorderCut> cut = term_cut(spec);
+    if (!cut) continue;
+    INFO("seed " << seed << ": " << text);
+    CHECK(cut->places != unit_dim(spec.out()));
+    const Spec first = part_of_border(spec, cut->dim, cut->size, true).spec;
+    const Spec second = part_of_border(spec, cut->dim, cut->size, false).spec;
+    CHECK(inside_points(first, first.all_dims()) + inside_points(second, second.all_dims()) ==
+          inside_points(spec, spec.all_dims()));
+    CHECK(elements(first, first.out()) == elements(spec, spec.out()));
+    CHECK(first.out().access == spec.out().access);
+    CHECK(second.out().access == Access::kInOut);
+    parts++;
+    whole += bordered_operand(second) < 0;
+  }
+  CHECK(parts > 300);
+  CHECK(whole > 100);
+}
+
+TEST_CASE("terms are not divided of sums that would be rounded in parts") {
+  auto cut = [](const char* text) { return term_cut(lower(*parse(text))->spec); };
+  CHECK(cut("conv2d f32[1,7,7,8] f32[3,3,8,4] padding=1 nhwc"));
+  CHECK(cut("conv2d bf16[1,7,7,8] bf16[3,3,8,4] padding=1 nhwc -> f32[1,7,7,4]"));
+  CHECK(!cut("conv2d bf16[1,7,7,8] bf16[3,3,8,4] padding=1 nhwc"));
+  CHECK(!cut("conv2d f32[1,7,7,8] f32[3,3,8,4] padding=1 nhwc -> relu"));
+  CHECK(!cut("max_pool f32[1,7,7,8] window=3 padding=1 nhwc"));
+  // Vectors run along the places of the second window, and all places have the first one's centre.
+  const std::optional<BorderCut> rows = cut("conv2d f32[1,8,7,9] f32[4,8,3,3] padding=1");
+  REQUIRE(rows);
+  CHECK(rows->size == 1);
+  CHECK(!cut("conv2d f32[1,8,7,9] f32[4,8,3,3] padding=0,1,0,1"));
+  CHECK(!cut("conv2d f32[1,2,9,8] f32[3,3,8,4] padding=2,0,2,0 nhwc"));
+}
+
 TEST_CASE("parts of products begin with the weights that they meet") {
   const Lowered conv = *lower(*parse("conv2d f32[1,9,9,8] f32[3,3,1,8] padding=2 groups=8 nhwc"));
   const BorderCut cut = *border_cut(conv.spec);
@@ -222,7 +313,7 @@ TEST_CASE("parts of products begin with the weights that they meet") {
   CHECK(begin(weights, false) == 0);
   CHECK(begin(x, true) == 0);
   CHECK(begin(x, false) == 0);  // the second place begins outside as well
-  CHECK(part_of_places(conv.spec, cut.dim, cut.size, true).spec.rank + 2 == conv.spec.rank);
+  CHECK(part_of_border(conv.spec, cut.dim, cut.size, true).spec.rank + 2 == conv.spec.rank);
 }
 
 TEST_CASE("terms of windows without borders are one dimension with their channels") {

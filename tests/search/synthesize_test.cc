@@ -262,6 +262,8 @@ TEST_SUITE("search") {
                1},
           Case{ActionKind::kDivide, "conv2d f32[1,224,112,3] f32[3,3,3,16] padding=1 stride=2 nhwc",
                1},
+          Case{ActionKind::kDivide, "conv2d f32[1,7,7,64] f32[3,3,64,32] padding=1 nhwc", 1},
+          Case{ActionKind::kDivide, "conv2d f32[1,5,5,96] f32[3,3,96,8] padding=1 nhwc -> relu", 1},
           Case{ActionKind::kDivide, "attention f32[64,16] f32[64,16] f32[64,16] causal", 1},
           Case{ActionKind::kMask, "attention f32[64,16] f32[64,16] f32[64,16] causal", 1},
           Case{ActionKind::kBufferizeFold, "softmax f32[64,1024] axis=1", 1},

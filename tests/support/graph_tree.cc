@@ -84,11 +84,11 @@ class GraphTreeMaker {
   bool grow_places(NodeId id, const Spec& spec, int depth) {
     for (u8 dim = 0; dim < spec.rank; dim++) {
       const u32 size = chance(random_, 30) ? 1 : pick(random_, 1, spec.size[dim] - 1);
-      if (!may_divide_places(spec, dim, size)) continue;
+      if (!may_divide_border(spec, dim, size)) continue;
       tree_.nodes[id].kind = Divide{dim, size};
       counts_.border_cuts++;
       for (bool first : {true, false}) {
-        const PaddedPart part = part_of_places(spec, dim, size, first);
+        const PaddedPart part = part_of_border(spec, dim, size, first);
         add_child(id, part.spec, part.binding, depth);
       }
       return true;
