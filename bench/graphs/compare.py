@@ -4,7 +4,7 @@
 
     python3 -m venv v && v/bin/pip install numpy onnxruntime onnx jax scipy
     v/bin/python bench/graphs/compare.py --library build/capi/libmorello.so.0 [--isa avx2] [--rounds 31] \\
-        [--onednn build/bench/peers/graph-onednn.so] [--random 60 --seed 1]
+        [--onednn build/bench/peers/graph-onednn.so] [--random 60 --seed 1] [--convolutions FILE]
 
 Prints the median (--quantile) of rounds of some milliseconds, what eight in ten lie between, and the ratio to the faster of
 the others (above 1: morello is faster). Results are compared first. The others' calls from Python take some 5
@@ -35,7 +35,7 @@ if hasattr(os, "sched_setaffinity"):
 import numpy as np  # noqa: E402
 
 from graphs import GRAPHS  # noqa: E402
-from random_graphs import random_graphs  # noqa: E402
+from random_graphs import convolutions, random_graphs  # noqa: E402
 
 
 def free_inputs(text):
@@ -262,6 +262,7 @@ def main():
     parser.add_argument("--round-ms", type=float, default=4, help="about how long a round takes; short on a busy machine")
     parser.add_argument("--quantile", type=float, default=0.5, help="of the rounds: what is reported and compared")
     parser.add_argument("--random", type=int, default=0, metavar="N", help="so many random graphs in place of those of graphs.py")
+    parser.add_argument("--convolutions", metavar="FILE", help="those of bench/problems, a Spec a line, instead")
     parser.add_argument("--seed", type=int, default=1, help="of the random graphs")
     options = parser.parse_args()
     if options.isa == "avx2":
@@ -289,15 +290,24 @@ def main():
     print("a call alone, us: " + ", ".join(f"{n} {1e6 * t:.1f}" for n, t in overhead.items()))
     for name in list(overhead):
         overhead[{"oneDNN primitives": "oneDNN packed primitives"}.get(name, name + " packed")] = overhead[name]
-    if options.random:
+    rows = GRAPHS
+    if options.convolutions:
+        rows = convolutions(options.convolutions)
+    elif options.random:
+        rows = random_graphs(options.random, options.seed)
         print(f"random graphs of seed {options.seed}")
     ratios = []
     print("| graph | morello, us | ONNX Runtime | JAX | oneDNN | best / morello | search, s |\n|---|---|---|---|---|---|---|")
     random = np.random.default_rng(1)
 
+    def scale_of(spec, operand, shape):
+        # Weights of layers keep the size of what they multiply, as those of models do. Else silu leaves denormals, at some 150 cycles a product.
+        layers = "matmul" in spec and operand > 0 and len(shape) > 1
+        return np.float32(shape[-2] ** -0.5 if layers else 1)
+
     def row(name, spec, shapes, function, onnx):
         dtype = ml_dtypes.bfloat16 if re.search(r"\b(f32|bf16)\[", spec)[1] == "bf16" else np.float32
-        arrays = [aligned(random.standard_normal(s, np.float32).astype(dtype)) for s in shapes]
+        arrays = [aligned((random.standard_normal(s, np.float32) * scale_of(spec, i, s)).astype(dtype)) for i, s in enumerate(shapes)]
         expected = np.asarray(function(np, *[a.astype(np.float32) for a in arrays]), np.float32)
         arrays.append(aligned(np.zeros(expected.shape, dtype)))
         constant = free_inputs(spec)
@@ -317,7 +327,7 @@ def main():
             runs[peer]()
             result = np.asarray(results[peer]()).astype(np.float32)  # sums of large numbers may be small
             if not np.allclose(result, expected, rtol=rtol, atol=2e-3 + atol * np.abs(expected).max()):
-                if peer == "morello" or not options.random:
+                if peer == "morello" or rows is GRAPHS:
                     raise Failure(f"{peer} has another result, by up to {np.abs(result - expected).max():.3g}")
                 print(f"{name}: {peer} has another result, by up to {np.abs(result - expected).max():.3g}", file=sys.stderr)
                 del runs[peer]
@@ -338,17 +348,17 @@ def main():
         print(f"| {name} | {' | '.join(cells)} | {ratio:.2f} | {morello.seconds:.2f} |", flush=True)
 
     failures = 0
-    for name, *graph in random_graphs(options.random, options.seed) if options.random else GRAPHS:
+    for name, *graph in rows:
         if not re.search(options.filter, name):
             continue
         try:
             row(name, *graph)
         except Failure as failure:
-            if not options.random:
+            if rows is GRAPHS:
                 sys.exit(f"{name}: {failure}")
             print(f"| {name} | {failure} |", flush=True)
             failures += 1
-    if options.random:
+    if rows is not GRAPHS:
         print(f"{failures} failed")
     if ratios:
         print(f"geometric mean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}")

@@ -6,6 +6,7 @@ Graph i of a seed is the same whatever the number of graphs. Rows are as in GRAP
 2 to 500 MFLOP, and all others have 50 thousand to 2 million elements, so that a call takes microseconds to milliseconds.
 """
 import functools
+import re
 
 import numpy as np
 
@@ -128,11 +129,27 @@ def convolution(r):
     dtype = a_type(r)
     x = image_shape(batch, c, rows, columns, nhwc)
     w = [window, window, inner, o] if nhwc else [o, inner, window, window]
+    return convolution_of(f"conv2d {tensor(dtype, x)} {tensor(dtype, w, layout(r))}" + " nhwc" * nhwc
+                          + f" padding={padding}" * (padding > 0) + f" stride={step}" * (step > 1)
+                          + f" groups={groups}" * (groups > 1))
+
+
+def convolution_of(spec):
+    """Of a Spec with one number for all of its padding, and one for its stride."""
+    shapes = [[int(n) for n in shape.split(",")] for shape in re.findall(r"\[([\d,]+)\]", spec)[:2]]
+    number = {name: int(n) for name, n in re.findall(r"\b(padding|stride|groups)=(\d+)(?![\d,])", spec)}
+    padding, step, groups = (number.get(*of) for of in (("padding", 0), ("stride", 1), ("groups", 1)))
+    nhwc = " nhwc" in spec
     form = graphs.NHWC if nhwc else ("NCHW", "OIHW", "NCHW")
-    return (f"conv2d {tensor(dtype, x)} {tensor(dtype, w, layout(r))}" + " nhwc" * nhwc + f" padding={padding}" * (padding > 0)
-            + f" stride={step}" * (step > 1) + f" groups={groups}" * (groups > 1), [x, w],
-            graphs.convolution(step, padding, form, groups),
+    return (spec, shapes, graphs.convolution(step, padding, form, groups),
             graphs.conv_onnx(padding, group=groups, strides=[step] * 2, **({"nhwc": 1} if nhwc else {})))
+
+
+def convolutions(path):
+    """Those of a file, a Spec a line, as random_graphs()."""
+    with open(path, encoding="utf-8") as lines:
+        specs = [line.strip() for line in lines if line.startswith("conv2d ")]
+    return [(f"#{i} {spec}", *convolution_of(spec)) for i, spec in enumerate(specs)]
 
 
 def pool(r):

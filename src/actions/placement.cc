@@ -87,9 +87,8 @@ bool divides_terms(const Spec& spec, const ActionContext& context) {
   if (!cut) return false;
   if (!context.restricts(Restriction::kFewTiles)) return true;
   if (has_dim(bordered_dims(spec), unit_dim(spec.out()))) return false;
-  // To load and to store a result takes the time of some products, and of fewer, searches take
-  // longer than parts gain.
-  constexpr u64 kProducts = 12;
+  // To load and to store a result takes the time of about as many products.
+  constexpr u64 kProducts = 2;
   const DimMask window = static_cast<DimMask>(1u << cut->dim | 1u << cut->places);
   const u64 all = points_of(spec, window), outside = all - inside_points(spec, window);
   const u64 depth = points_of(spec, static_cast<DimMask>(spec.reduced() & ~window));

@@ -204,7 +204,7 @@ TEST_CASE("copies of rows with borders are runs of columns and channels") {
 
 TEST_CASE("what windows have inside is counted") {
   int fewer = 0;
-  for (u32 seed = 1; seed <= 250; seed++) {
+  for (u32 seed = 1; seed <= 500; seed++) {
     Random random(seed);
     std::string text;
     const Spec spec = random_bordered(random, text).spec;
