@@ -70,21 +70,19 @@ void list_rows(const Spec& spec, const ActionContext& context, ActionList& out) 
 void list_divide(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   if (spec.diagonal.used()) {
     if (bordered_operand(spec) < 0) list_rows(spec, context, out);
-  } else if (divides_places(spec, context)) {
+    return;
+  }
+  const auto add = [&](u8 dim, u32 size) { out.add({ActionKind::kDivide, dim, {}, {}, size}); };
+  if (divides_places(spec, context)) {
     const BorderCut cut = *border_cut(spec);
-    out.add({ActionKind::kDivide, cut.dim, {}, {}, cut.size});
-  } else {
-    if (const Bands bands = bands_of(spec, context); bands.bordered)
-      for (int i = 0; i < bands.count; i++)
-        out.add({ActionKind::kDivide,
-                 bands.dim,
-                 {},
-                 {},
-                 bands.cut(bands.size[i], spec.size[bands.dim])});
-    if (divides_terms(spec, context)) {
-      const BorderCut cut = *term_cut(spec);
-      out.add({ActionKind::kDivide, cut.dim, {}, {}, cut.size});
-    }
+    add(cut.dim, cut.size);
+  } else if (const Bands bands = bands_of(spec, context); bands.bordered) {
+    for (int i = 0; i < bands.count; i++)
+      add(bands.dim, bands.cut(bands.size[i], spec.size[bands.dim]));
+  }
+  if (divides_terms(spec, context)) {
+    const BorderCut cut = *term_cut(spec);
+    add(cut.dim, cut.size);
   }
 }
 

@@ -95,16 +95,16 @@ bool is_in_all_terms(const Spec& spec, int operand) {
 
 void list_views(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
   if (register_operand(spec) >= 0 || has_free_operand(spec)) return;
-  // Of what has borders only for parts that share lines.
-  const bool bordered = bordered_operand(spec) >= 0;
-  const bool terms = bordered && divides_terms(spec, context);
-  if (bordered && !terms && !divides_places(spec, context)) return;
+  // Of what has borders only for parts that share lines, and to L2 what all terms use.
+  const bool waits_for_border = bordered_operand(spec) >= 0 && !divides_places(spec, context);
+  if (waits_for_border && !divides_terms(spec, context)) return;
   const bool all = is_chain(spec) || is_fold(spec) || !context.restricts(Restriction::kStageTiles);
   const DimMask loops = all ? DimMask{0} : loop_dims(spec);
   const NarrowInRows narrow(spec, context);
   for (u8 o = 0; o < spec.operand_count; o++) {
     if (spec.operand[o].level <= Level::kL1) continue;
-    if (terms && (spec.operand[o].level == Level::kL2 || !is_in_all_terms(spec, o))) continue;
+    if (waits_for_border && (spec.operand[o].level == Level::kL2 || !is_in_all_terms(spec, o)))
+      continue;
     if (!all && !is_used_again(spec, o, loops, context)) continue;
     if (stays_away(spec, o, context)) continue;
     if (is_best_widened(spec, o, context)) continue;

@@ -82,10 +82,10 @@ bool divides_places(const Spec& spec, const ActionContext& context) {
 }
 
 bool divides_terms(const Spec& spec, const ActionContext& context) {
-  if (spec.diagonal.used() || divides_places(spec, context)) return false;
   const std::optional<BorderCut> cut = term_cut(spec);
-  if (!cut) return false;
+  if (!cut || spec.diagonal.used()) return false;
   if (!context.restricts(Restriction::kFewTiles)) return true;
+  if (divides_places(spec, context)) return false;
   if (has_dim(bordered_dims(spec), unit_dim(spec.out()))) return false;
   // To load and to store a result takes the time of about as many products.
   constexpr u64 kProducts = 2;
