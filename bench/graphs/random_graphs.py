@@ -146,9 +146,14 @@ def convolution_of(spec):
 
 
 def convolutions(path):
-    """Those of a file, a Spec a line, as random_graphs()."""
+    """Those of a file, a Spec a line, as random_graphs(): of f32 or bf16, with no steps behind them; others are left out, and named."""
+    plain = re.compile(r"conv2d (f32|bf16)\[[\d,]+\] \1\[[\d,]+\](\{\*\})?( nhwc| (padding|stride|groups)=\d+)*")
     with open(path, encoding="utf-8") as lines:
-        specs = [line.strip() for line in lines if line.startswith("conv2d ")]
+        listed = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    specs = [spec for spec in listed if plain.fullmatch(spec)]
+    for spec in listed:
+        if spec not in specs:
+            print(f"left out: {spec}")
     return [(f"#{i} {spec}", *convolution_of(spec)) for i, spec in enumerate(specs)]
 
 

@@ -52,6 +52,9 @@ DimMask window_dims(const Spec& spec) {
   return dims;
 }
 
+/// Beside so many products of each element a copy with borders costs little, and a part saves some.
+constexpr u64 kManyProducts = 32;
+
 /// Products of an element; 0: none.
 u64 products_of_each(const Spec& spec, int operand) {
   const Stage& reader = reader_of(spec, operand);
@@ -66,9 +69,7 @@ u64 products_of_each(const Spec& spec, int operand) {
 bool divides_places(const Spec& spec, const ActionContext& context) {
   if (spec.diagonal.used() || !border_cut(spec)) return false;
   if (!context.restricts(Restriction::kFewTiles)) return true;
-  // Where vectors of products run along places, parts have odd numbers of these; and where products
-  // are many, a copy costs little beside them.
-  constexpr u64 kManyProducts = 32;
+  // Where vectors of products run along places, parts have odd numbers of these.
   const int bordered = bordered_operand(spec);
   const u64 products = products_of_each(spec, bordered);
   if (products > 0 && has_dim(bordered_dims(spec), unit_dim(spec.out()))) return false;
@@ -85,8 +86,12 @@ bool divides_terms(const Spec& spec, const ActionContext& context) {
   const std::optional<BorderCut> cut = term_cut(spec);
   if (!cut || spec.diagonal.used()) return false;
   if (!context.restricts(Restriction::kFewTiles)) return true;
-  if (divides_places(spec, context)) return false;
   if (has_dim(bordered_dims(spec), unit_dim(spec.out()))) return false;
+  // Of what is small, terms of any length, but not of narrow types, whose copies take long to
+  // search.
+  if (const int x = bordered_operand(spec); divides_places(spec, context))
+    return size_of(spec.operand[x].dtype) == kElementBytes &&
+           products_of_each(spec, x) > kManyProducts;
   // To load and to store a result takes the time of about as many products.
   constexpr u64 kProducts = 2;
   const DimMask window = static_cast<DimMask>(1u << cut->dim | 1u << cut->places);

@@ -39,6 +39,20 @@ Lowered random_bordered(Random& random, std::string& text) {
   }
 }
 
+/// Random numbers between two others, as text.
+struct Sizes {
+  Random& random;
+  std::string operator()(u32 least, u32 most) const {
+    return std::to_string(least + random() % (most - least + 1));
+  }
+};
+
+/// All targets in turns.
+Target target_of_seed(u32 seed) {
+  const auto targets = fixed_targets();
+  return with_machine(targets[seed % targets.size()], 0, 0, 4);
+}
+
 TEST_SUITE_BEGIN("impl");
 
 TEST_CASE("random trees of windows with padding are valid and compute them") {
@@ -59,8 +73,7 @@ TEST_CASE("random trees of windows with padding are valid and compute them") {
 TEST_CASE("what is listed for windows with padding is right") {
   std::map<ActionKind, int> seen;
   for (u32 seed = 1; seed <= 1500; seed++) {
-    const auto targets = fixed_targets();
-    const Target target = with_machine(targets[seed % targets.size()], 0, 0, 4);
+    const Target target = target_of_seed(seed);
     const ActionContext context{&target};
     ActionContext every = context;
     every.disabled_restrictions = 1u << static_cast<int>(Restriction::kFewTiles);
@@ -80,15 +93,12 @@ TEST_CASE("windows whose terms are divided compute the same") {
   std::map<ActionKind, int> seen;
   int terms = 0;
   for (u32 seed = 1; seed <= 250; seed++) {
-    const auto targets = fixed_targets();
-    const Target target = with_machine(targets[seed % targets.size()], 0, 0, 4);
+    const Target target = target_of_seed(seed);
     ActionContext context{&target};
     if (seed % 4 == 0)
       context.disabled_restrictions = 1u << static_cast<int>(Restriction::kFewTiles);
     Random random(seed);
-    const auto pick = [&](u32 least, u32 most) {
-      return std::to_string(least + random() % (most - least + 1));
-    };
+    const Sizes pick{random};
     const char *types[] = {"f32", "f32", "bf16", "u8"}, *steps[] = {"", " -> relu", " + f32[6]"};
     const u32 type = random() % 4;
     const std::string channels = pick(150, 200), of = "," + channels;
@@ -96,16 +106,13 @@ TEST_CASE("windows whose terms are divided compute the same") {
     const std::string text =
         concat({"conv2d ", types[type], image, type == 3 ? "i8" : types[type], "[3,3", of,
                 ",6] padding=1 nhwc", type < 2 ? steps[random() % 3] : ""});
-    const Result<Statement> statement = parse(text);
-    if (!statement) continue;
-    const Result<Lowered> whole = lower(*statement);
-    if (!whole || bordered_operand(whole->spec) < 0) continue;
-    const ImplTree tree = random_action_tree(whole->spec, context, random, 9, seen);
+    const Lowered whole = *lower(*parse(text));
+    const ImplTree tree = random_action_tree(whole.spec, context, random, 9, seen);
     for (const ImplNode& node : tree.nodes)
       if (const Divide* divide = std::get_if<Divide>(&node.kind))
         terms += has_dim(node.spec.reduced(), divide->dim);
     INFO("seed " << seed << ": " << text << ":\n" << print(tree));
-    REQUIRE(wrong_tree(tree, *whole, random) == "");
+    REQUIRE(wrong_tree(tree, whole, random) == "");
   }
   CHECK(terms > 30);
 }
@@ -114,12 +121,9 @@ TEST_CASE("borders around neighbours that share lanes compute the same") {
   std::map<ActionKind, int> seen;
   int grouped = 0;
   for (u32 seed = 1; seed <= 900; seed++) {
-    const auto targets = fixed_targets();
-    const Target target = with_machine(targets[seed % targets.size()], 0, 0, 4);
+    const Target target = target_of_seed(seed);
     Random random(seed);
-    const auto pick = [&](u32 least, u32 most) {
-      return std::to_string(least + random() % (most - least + 1));
-    };
+    const Sizes pick{random};
     const bool bytes = random() % 2 != 0;
     const std::string channels = pick(3, 11);
     const std::string text = concat({"conv2d ", bytes ? "u8" : "bf16", "[1,", channels, ",",
@@ -158,9 +162,7 @@ TEST_CASE("bands of places are divided from those next to a border, and compute 
   int bands = 0, loops = 0;
   for (u32 seed = 1; seed <= 600; seed++) {
     Random random(seed);
-    const auto pick = [&](u32 least, u32 most) {
-      return std::to_string(least + random() % (most - least + 1));
-    };
+    const Sizes pick{random};
     const char* paddings[] = {"1", "0,1,0,1", "0,1,1,0", "2,1,0,0"};
     const std::string rows = pick(8, 30), columns = pick(5, 9), channels = pick(3, 6),
                       rest = std::string(" padding=") + paddings[random() % 4] +
@@ -247,9 +249,7 @@ TEST_CASE("terms of a window are parts of one sum, of the places that have them 
   int parts = 0, whole = 0;
   for (u32 seed = 1; seed <= 1500; seed++) {
     Random random(seed);
-    const auto pick = [&](u32 least, u32 most) {
-      return std::to_string(least + random() % (most - least + 1));
-    };
+    const Sizes pick{random};
     const char* types[] = {"f32", "f32", "u8"};
     const std::string type = types[random() % 3], channels = pick(1, 5), rows = pick(2, 9);
     const bool nhwc = random() % 4 != 0;

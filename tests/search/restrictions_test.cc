@@ -198,13 +198,10 @@ TEST_SUITE("search") {
       }
     for (const char* text : {"max_pool f32[1,6,12,20] window=3 stride=2 padding=1",
                              "avg_pool f32[1,9,12,32] window=3 padding=1 nhwc",
+                             "conv2d f32[1,8,10,3] f32[3,3,3,8] padding=1 nhwc",
                              "conv2d f32[1,4,10,10] f32[4,1,3,3] padding=1 groups=4"})
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
         costs_at_most(text, *fixed_target(isa), 1u << static_cast<int>(Restriction::kFewTiles), 4);
-    // Terms of three channels are divided without the restriction only.
-    for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
-      costs_at_most("conv2d f32[1,8,10,3] f32[3,3,3,8] padding=1 nhwc", *fixed_target(isa),
-                    1u << static_cast<int>(Restriction::kFewTiles), 9);
   }
 
   TEST_CASE("rows of two dimensions, and windows: what few tiles cost, and wide copies") {
