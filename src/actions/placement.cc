@@ -137,8 +137,8 @@ Bands bands_of(const Spec& spec, const ActionContext& context) {
   const u32 whole = spec.size[dim];
   const u64 all = elements(part, x);
   // Beside many products a copy costs little, and each band brings its weights again.
-  constexpr u64 kManyProducts = 128;
-  if (products_of_each(spec, o) > kManyProducts &&
+  constexpr u64 kProductsOfCopy = 128;
+  if (products_of_each(spec, o) > kProductsOfCopy &&
       all * size_of(x.dtype) <= context.target->at(Level::kL2).bytes / 2)
     return bands;
   for (Level level : {Level::kL1, Level::kL2}) {
