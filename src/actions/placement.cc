@@ -44,14 +44,6 @@ u64 resident_lines(const Spec& spec, const Operand& operand, Level cache) {
 
 namespace {
 
-/// The dimensions of all windows.
-DimMask window_dims(const Spec& spec) {
-  DimMask dims = 0;
-  for (const Window& w : spec.window)
-    if (w.used()) dims = static_cast<DimMask>(dims | 1u << w.outer | 1u << w.inner);
-  return dims;
-}
-
 /// Beside so many products of each element a copy with borders costs little, and a part saves some.
 constexpr u64 kManyProducts = 32;
 

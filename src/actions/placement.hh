@@ -20,12 +20,6 @@ inline u64 least_streamed_depth(const Target& target) {
   return lines_are_pairs(target) ? target.at(Level::kL1).bytes / kLineBytes : 0;
 }
 
-/// Does dimension `dim` index both factors of the contraction?
-inline bool both_have(const Spec& spec, u8 dim) {
-  const Stage* s = contraction_of(spec);
-  return s && has_dim(dims_of(spec, s->in[0]), dim) && has_dim(dims_of(spec, s->in[1]), dim);
-}
-
 /// Do elements along a dimension share lines of the operand? In memory also those that are apart,
 /// but by less than a line: a loop over them reads each line again.
 bool shares_lines(const Spec& spec, const Operand& operand, u8 dim);

@@ -6,6 +6,7 @@
 
 #include "actions/narrow.hh"
 #include "actions/placement.hh"
+#include "cost/overlap.hh"
 #include "cost/tiles.hh"
 #include "spec/border.hh"
 #include "spec/ladder.hh"
@@ -60,11 +61,7 @@ constexpr int kManyDims = 5;
 constexpr u32 kLong = 64, kLeastForCache = 24, kWhole = 512;
 constexpr u32 kRareRows = 1u << 7 | 1u << 9 | 1u << 11 | 1u << 13 | 1u << 14 | 1u << 15;
 
-bool has_window(const Spec& spec, u8 dim) {
-  for (const Window& w : spec.window)
-    if (w.used() && (w.outer == dim || w.inner == dim)) return true;
-  return false;
-}
+bool has_window(const Spec& spec, u8 dim) { return has_dim(window_dims(spec), dim); }
 
 bool has_windows(const Spec& spec) {
   for (const Window& w : spec.window)
@@ -365,11 +362,20 @@ i64 replaced_units(const Spec& spec, u8 dim, const Derivation& d, const Target& 
   return saturating_mul(times, step_units(spec, out, t));
 }
 
+/// What tiles have in common with the tiles before: less than they cost alone.
+i64 overlapping_units(const Spec& spec, u8 dim, const Derivation& d, const Target& t) {
+  if (!spec.window[0].used()) return 0;
+  const LoopTile tiles[] = {{d.child[0].spec, d.child[0].binding, d.child[0].times},
+                            {d.child[1].spec, d.child[1].binding, d.child[1].times}};
+  return overlap_units(spec, dim, {tiles, static_cast<size_t>(d.count)}, t).all();
+}
+
 bool derive_serial(const Spec& spec, const Limits& limits, const Action& a, const ActionContext& c,
                    Derivation& d) {
   derive_trips(spec, limits, a, d);
   d.own = saturating_add(saturating_mul(d.child[0].times, c.target->prices.loop),
-                         replaced_units(spec, a.arg, d, *c.target));
+                         replaced_units(spec, a.arg, d, *c.target)) -
+          overlapping_units(spec, a.arg, d, *c.target);
   return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "cost/held.hh"
 #include "cost/io_bound.hh"
+#include "cost/overlap.hh"
 #include "cost/reduce.hh"
 #include "cost/shared.hh"
 #include "cost/turn.hh"
@@ -95,8 +96,7 @@ u64 least_lines(const Spec& spec, const Operand& x, u64 lines) {
     if (!x.has_window(w)) continue;
     const Window& window = spec.window[w];
     const u32 outer = spec.size[window.outer], inner = spec.size[window.inner];
-    if (window.dilation == 1 && window.step <= inner) continue;
-    if (window.step == 1 && window.dilation <= outer) continue;
+    if (!skips_places(window, outer, inner)) continue;
     const u32 places = std::max(outer, inner), border = u32{window.before} + window.after;
     if (places <= border) return 0;
     lines = lines * (places - border) / axis_size(spec, x, window.outer);
@@ -224,7 +224,12 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   q.far_a = far(a, Level::kMemory);
   q.far_b = far(b, Level::kMemory);
   q.far_c = far(out, Level::kMemory) && !chain;
-  q.fast = l1 + l2 + p.registers;
+  // Of tiles of windows, what they have in common stays beside what limits have room for.
+  const auto in_common = [&](Level level) {
+    const u64 most = a.windows || b.windows ? room_for_overlap(level, target_) : 0;
+    return static_cast<double>(most) / kElementBytes;
+  };
+  q.fast = l1 + l2 + p.registers + in_common(Level::kL2);
   q.element_a = q.element_b = q.element_c =
       static_cast<double>(target_.at(Level::kMemory).line_units) / per_line;
   i64 memory = std::max(once.memory, floor_units(bound_of(q)));
@@ -262,7 +267,7 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
   p.far_a = far(a, Level::kL2);
   p.far_b = far(b, Level::kL2);
   p.far_c = far(out, Level::kL2) && !chain;
-  p.fast = l1 + p.registers;
+  p.fast = l1 + p.registers + in_common(Level::kL1);
   // The factor that vectors are of may stream.
   const LevelModel& from_l2 = target_.at(Level::kL2);
   p.element_c = static_cast<double>(from_l2.line_units) / per_line;

@@ -52,16 +52,13 @@ u64 slow_lines(const Spec& spec, const Operand& x, const Footprint& f, i64 strea
   return late;
 }
 
-/// A depthwise convolution of a small window: vectors of factors are those of results, and are used
-/// a few times each.
+/// A depthwise convolution: vectors of factors are those of results, and are used a few times each.
 bool is_by_channels(const Spec& spec) {
-  constexpr u64 kFewPoints = 16;
   const u8 v = unit_dim(spec.out());
   const auto [a, b] = factors_of(spec);
   if (v == kNoDim || !is_operand(a) || !is_operand(b)) return false;
   const Operand &x = spec.operand[a], &y = spec.operand[b];
-  return unit_dim(x) == v && unit_dim(y) == v && (x.windows | y.windows) != 0 &&
-         points_of(spec, spec.reduced()) <= kFewPoints;
+  return unit_dim(x) == v && unit_dim(y) == v && (x.windows | y.windows) != 0;
 }
 
 /// Do runs cost extra as they begin? Those that are near each other do where nothing else takes

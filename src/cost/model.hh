@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The affine cost model: what a node of an Impl tree costs of its own. The cost of a tree is its
-// own cost plus non-negative multiples of its children's. Units: kUnitsPerCycle; 64-bit,
-// saturating.
+// own cost plus non-negative multiples of its children's; a loop's own cost may be below zero, by
+// less than its children cost (overlap.hh). Units: kUnitsPerCycle; 64-bit, saturating.
 #ifndef MORELLO_COST_MODEL_HH
 #define MORELLO_COST_MODEL_HH
 
@@ -10,12 +10,14 @@
 
 namespace morello {
 
-/// Costs saturate here: no implementation, or too expensive to tell.
+/// Costs saturate here: no implementation, or too expensive to tell. Sums that are more than half
+/// of it do so: none of them comes back when what is below zero is added.
 inline constexpr i64 kInfinite = i64{1} << 60;
 
+/// Both at most kInfinite, and one that is below zero is so by less than half of it.
 constexpr i64 saturating_add(i64 a, i64 b) {
-  i64 sum = a + b;  // both at most kInfinite
-  return sum < kInfinite ? sum : kInfinite;
+  const i64 sum = a + b;
+  return sum < kInfinite / 2 ? sum : kInfinite;
 }
 constexpr i64 saturating_mul(u64 times, i64 cost) {
   i64 product = 0;

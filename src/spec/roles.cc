@@ -107,6 +107,13 @@ DimMask parallel_dims(const Spec& spec) {
   return dims;
 }
 
+DimMask window_dims(const Spec& spec) {
+  DimMask dims = 0;
+  for (const Window& w : spec.window)
+    if (w.used()) dims = static_cast<DimMask>(dims | 1u << w.outer | 1u << w.inner);
+  return dims;
+}
+
 DimMask inner_dims(const Spec& spec) {
   DimMask all = spec.all_dims();
   const std::array<DimMask, kMaxStages> dims = dims_of_stages(spec);

@@ -77,6 +77,11 @@ inline u32 computed_lanes(const Spec& spec, const Target& target) {
 DimMask dims_of(const Spec& spec, const Stage& stage);
 /// The same of all stages.
 std::array<DimMask, kMaxStages> dims_of_stages(const Spec& spec);
+/// Does dimension `dim` index both factors of the contraction?
+inline bool both_have(const Spec& spec, u8 dim) {
+  const Stage* s = contraction_of(spec);
+  return s && has_dim(dims_of(spec, s->in[0]), dim) && has_dim(dims_of(spec, s->in[1]), dim);
+}
 /// Points of some of its dimensions, saturating.
 u64 points_of(const Spec& spec, DimMask dims);
 
@@ -98,6 +103,8 @@ inline bool reads_output_late(const Spec& spec) {
 
 /// Every output has them and no stage combines along them: parts of the Spec along them are apart.
 DimMask parallel_dims(const Spec& spec);
+/// The dimensions of all windows.
+DimMask window_dims(const Spec& spec);
 /// Every stage runs over them: a tile repeats nothing.
 DimMask inner_dims(const Spec& spec);
 /// Computing the Spec on one part of such a dimension and then on the other, into the same outputs,

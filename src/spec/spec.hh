@@ -71,6 +71,10 @@ struct Window {
 constexpr bool meets_itself(const Window& w, u64 outer_size, u64 inner_size) {
   return w.step * (outer_size - 1) + w.dilation * (inner_size - 1) + 1 < outer_size * inner_size;
 }
+/// Are some places of the axis at none of the dimensions' pairs?
+constexpr bool skips_places(const Window& w, u64 outer_size, u64 inner_size) {
+  return (w.dilation != 1 || w.step > inner_size) && (w.step != 1 || w.dilation > outer_size);
+}
 
 /// What stages that keep (Op::kKeep) keep: row r has its first `kept` + r columns, and all of the
 /// others are -inf. Unused: all 0.

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "../support/least.hh"
 #include "../support/reference.hh"
 #include "../support/scale.hh"
 #include "actions/action.hh"
@@ -30,7 +31,9 @@ class GeneralWalk {
 
   NodeId grow(const Spec& spec, const Limits& limits, int depth) {
     const NodeId id = static_cast<NodeId>(tree_.nodes.size());
-    tree_.nodes.push_back({spec, Select{static_cast<u16>(MicrokernelId::kScalarMap)}, {}, 0, {}});
+    const i64 least = Bounds(*context_.target).quick(spec, limits);
+    tree_.nodes.push_back(
+        {spec, Select{static_cast<u16>(MicrokernelId::kScalarMap)}, {}, least, {}});
     Derivation d;
     const std::optional<Action> action = choose(spec, limits, d);
     if (!action || action->kind == ActionKind::kSelect || depth == 0 || id > 150) return id;
@@ -63,7 +66,7 @@ class GeneralWalk {
     REQUIRE(bounds.quick(spec, limits) <= bounds.of(spec, limits));
     for (const Action& a : list) {
       if (!preview(spec, limits, a, context_, d)) continue;
-      REQUIRE(d.own >= 0);
+      REQUIRE(least_of(d, bounds) >= 0);
       for (int c = 0; c < d.count; c++) {
         const std::string bad = not_canonical(d.child[c].spec);
         if (!bad.empty())

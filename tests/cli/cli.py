@@ -437,7 +437,8 @@ class Cli(unittest.TestCase):
 class Explain(unittest.TestCase):
     json_of = Cli.json_of
     SPECS = [SMALL, FUSED, "relu f32[1000]", "transpose f32[30,50]", "reduce_sum f32[40,70] axis=0",
-             "matmul u8[16,32] i8[32,48]", "matmul f32[100,200] f32[200,300]{*}", "softmax f32[40,70] axis=1"]
+             "matmul u8[16,32] i8[32,48]", "matmul f32[100,200] f32[200,300]{*}", "softmax f32[40,70] axis=1",
+             "max_pool f32[1,60,60,64] window=3 stride=1 nhwc"]
 
     def test_every_cycle_has_a_node_and_a_resource(self):
         for target in ["avx2", "avx512_vnni"]:
@@ -450,8 +451,10 @@ class Explain(unittest.TestCase):
                     self.assertAlmostEqual(sum(n["runs"] * n["own"] for n in nodes), found["cycles"],
                                            delta=close + 1e-3 * sum(n["runs"] for n in nodes))
                     self.assertEqual(found["cycles"], found["cost_cycles"])
+                    self.assertGreaterEqual(min(found["resources"].values()), 0)
                     for node in nodes:
-                        self.assertGreaterEqual(min(node["own_by_resource"].values()), 0, node)
+                        less = "pool" in spec and "tile" in node["text"]  # lines, that tiles of windows share
+                        self.assertTrue(less or min(node["own_by_resource"].values()) >= 0, node)
                         self.assertAlmostEqual(sum(node["own_by_resource"].values()), node["own"], delta=1e-3)
                     lines = sum(o["line_cycles"] for o in found["operands"]) + found["buffer_line_cycles"]
                     self.assertAlmostEqual(lines, found["resources"]["L2"] + found["resources"]["memory"], delta=close)

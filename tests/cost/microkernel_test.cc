@@ -15,6 +15,8 @@ TEST_SUITE("cost") {
     CHECK(saturating_mul(u64{1} << 40, i64{1} << 40) == kInfinite);
     CHECK(saturating_mul(3, 5) == 15);
     CHECK(saturating_add(kInfinite, kInfinite) == kInfinite);
+    CHECK(saturating_add(kInfinite, -kInfinite / 2 + 1) == kInfinite);
+    CHECK(saturating_add(-7, 5) == -2);
     CHECK(saturating_mul(0, kInfinite) == 0);
   }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "actions/clamp.hh"
+#include "cost/bounds.hh"
 #include "impl/evaluate.hh"
 #include "impl/interpret.hh"
 #include "impl/microkernel_id.hh"
@@ -42,11 +43,13 @@ struct Data {
   std::vector<std::vector<char>> bytes;
 };
 
-/// Random actions down to where a walk ends; leaves select no microkernel in particular.
+/// Random actions down to where a walk ends; leaves select no microkernel in particular, and cost
+/// what any program does: loops over them may cost less than they do one by one.
 NodeId grow(ImplTree& tree, const Spec& spec, const Limits& limits, const ActionContext& context,
             Random& random, int depth, std::map<ActionKind, int>& seen) {
   const NodeId id = static_cast<NodeId>(tree.nodes.size());
-  tree.nodes.push_back({spec, Select{static_cast<u16>(MicrokernelId::kScalarMap)}, {}, 0, {}});
+  const i64 least = Bounds(*context.target).quick(spec, limits);
+  tree.nodes.push_back({spec, Select{static_cast<u16>(MicrokernelId::kScalarMap)}, {}, least, {}});
   ActionList list;
   list_actions(spec, limits, context, list);
   std::map<ActionKind, std::vector<Action>> kinds;
