@@ -158,11 +158,17 @@ Bands bands_of(const Spec& spec, const ActionContext& context) {
 
 namespace {
 
+/// Do both factors have the vectors of results? No microkernel multiplies groups of them then.
+bool both_have_vectors(const Spec& spec) {
+  const u8 v = unit_dim(spec.out());
+  return v != kNoDim && both_have(spec, v);
+}
+
 /// How groups of this factor are multiplied; null: they are not.
 const Dot* dot_of_groups(const Spec& spec, int operand, const Target& target) {
   const Stage* product = contraction_of(spec);
   const Dtype type = spec.operand[operand].dtype;
-  if (!product || size_of(type) >= 4) return nullptr;
+  if (!product || size_of(type) >= 4 || both_have_vectors(spec)) return nullptr;
   const Ref a = product->in[0] == operand ? product->in[1] : product->in[0];
   if (!is_operand(a) || (product->in[0] != operand && product->in[1] != operand)) return nullptr;
   return dot_of(target, spec.operand[a].dtype, type, product->dtype, lane_elements(type));
@@ -209,6 +215,7 @@ bool is_narrow_factor(const Spec& spec, int operand) {
 
 bool is_multiplied_wide(const Spec& spec, int operand, const Target& target) {
   if (!is_narrow_factor(spec, operand)) return false;
+  if (both_have_vectors(spec)) return true;
   const Stage& product = *contraction_of(spec);
   auto type = [&](Ref in) {
     return is_operand(in) ? spec.operand[in].dtype : spec.stage[stage_of(in)].dtype;
