@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 
 #include "cost/held.hh"
@@ -160,19 +159,6 @@ Bounds::Traffic Bounds::traffic(const Spec& spec, i64 products, u8 counted) cons
 namespace {
 
 i64 floor_units(double units) { return static_cast<i64>(std::clamp(units, 0.0, 1e18)); }
-
-/// At most so many places of windows have an element of it.
-double most_meetings(const Spec& spec, const Operand& x) {
-  u64 n = 1;
-  for (int w = 0; w < kMaxWindows; w++) {
-    if (!x.has_window(w)) continue;
-    const Window& window = spec.window[w];
-    const u32 both = std::gcd(window.step, window.dilation);
-    n *= std::min(ceil_div(spec.size[window.inner], window.step / both),
-                  ceil_div(spec.size[window.outer], window.dilation / both));
-  }
-  return static_cast<double>(n);
-}
 
 }  // namespace
 

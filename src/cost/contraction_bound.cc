@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
+#include "cost/held.hh"
 #include "cost/shared.hh"
 #include "cost/turn.hh"
 #include "spec/roles.hh"
@@ -25,6 +27,35 @@ i64 scaled(u64 n, i64 price) {
 constexpr TileMoves kNoMoves{};
 
 i64 share(i64 price, u64 n) { return price >= kInfinite ? kInfinite : price / static_cast<i64>(n); }
+
+}  // namespace
+
+double most_meetings(const Spec& spec, const Operand& x) {
+  u64 n = 1;
+  for (int w = 0; w < kMaxWindows; w++) {
+    if (!x.has_window(w)) continue;
+    const Window& window = spec.window[w];
+    const u32 both = std::gcd(window.step, window.dilation);
+    n *= std::min(ceil_div(spec.size[window.inner], window.step / both),
+                  ceil_div(spec.size[window.outer], window.dilation / both));
+  }
+  return static_cast<double>(n);
+}
+
+namespace {
+
+/// May parts of an input have vectors that the whole has not, or not all of its elements? Of a
+/// window parts may have one of its two dimensions as well as the other.
+bool turns_in_parts(const Spec& spec, const Operand& x) {
+  const u8 fastest = lane_dim(x);
+  for (int w = 0; w < kMaxWindows; w++) {
+    const Window& window = spec.window[w];
+    if (!x.has_window(w)) continue;
+    if (fastest == kNoDim || fastest == window.outer || fastest == window.inner) return true;
+    if (skips_places(window, spec.size[window.outer], spec.size[window.inner])) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -57,6 +88,10 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
     const ProductPrices any = rates.products(spec, uses);
     plain_ = any[false][false], grouped_ = any[true][false];
     along_ = v_ == kNoDim ? any : rates.products(spec, uses, ceil_div(columns_, lanes_));
+    if (v_ != kNoDim && both_have(spec, v_)) {
+      const ProductPrice one = product_of_vectors();
+      along_.fill({one, one});
+    }
     if (v_ != kNoDim && (along_[0][0] != along_[0][1] || along_[1][0] != along_[1][1]))
       find_widening();
   }
@@ -114,6 +149,25 @@ double ContractionBound::visit(u64 row) const {
 i64 ContractionBound::product(i64 rate, bool grouped, bool narrow) const {
   const ProductPrice& least = narrow ? along_[grouped][true] : grouped ? grouped_ : plain_;
   return std::max(rate / static_cast<i64>(least.products), least.units);
+}
+
+/// Where both factors have vectors they are multiplied by FMAs, one product a lane, after each has
+/// been widened: when it is read, or in a copy, for all products of an element.
+ProductPrice ContractionBound::product_of_vectors() const {
+  const Dtype sum = computed_dtype(spec_);
+  i64 units = rates_.rate(rows_, ceil_div(columns_, lanes_));
+  for (Ref in : factor_) {
+    if (!is_operand(in) || spec_.operand[in].dtype == sum || sum != Dtype::kF32) continue;
+    const Operand& x = spec_.operand[in];
+    const u64 uses = points_of(spec_, static_cast<DimMask>(spec_.all_dims() & ~x.dims));
+    const i64 read =
+        fixed(std::min(morello::widening_units(x.dtype, sum, target_), target_.prices.widen));
+    const double copied = static_cast<double>(rates_.widened(x.dtype, sum)) *
+                          static_cast<double>(lanes_) /
+                          (static_cast<double>(uses) * most_meetings(spec_, x));
+    units += std::min(read, static_cast<i64>(copied));
+  }
+  return {1, units};
 }
 
 /// What is read by broadcasts is widened in each tile, or in a copy before.
@@ -303,12 +357,12 @@ i64 ContractionBound::per_buffered_result() const {
 }
 
 /// Units of bringing factors into a layout that vectors along a dimension are read from, if they
-/// have another one. Parts of windows may have one of their two dimensions as well as the other.
+/// have another one.
 i64 ContractionBound::repack(u8 along, bool grouped) const {
   i64 c = 0;
   for (Ref in : factor_) {
     const Operand& x = spec_.operand[in];
-    if (x.free_layout || x.windows != 0 || !has_dim(x.dims, along)) continue;
+    if (x.free_layout || turns_in_parts(spec_, x) || !has_dim(x.dims, along)) continue;
     if (lane_dim(x) == along && (!grouped || lane_group(x) > 1)) continue;
     if (x.level <= Level::kL1) return kInfinite;
     const bool from_rows =

@@ -10,6 +10,9 @@
 
 namespace morello {
 
+/// At most so many places of windows have an element of the operand.
+double most_meetings(const Spec& spec, const Operand& x);
+
 /// Every result is computed in one of a few ways: in a vector of a register tile; as a lane of its
 /// own in one; in memory; or, where a chain has its results in a buffer of another layout, in a
 /// vector along another dimension. All but the first cost so much per result. A row of results is
@@ -48,6 +51,7 @@ class ContractionBound {
   }
   i64 part(u64 vecs, u64 columns, bool first) const;
   i64 vectors(u64 vecs, u64 columns, bool first) const;
+  ProductPrice product_of_vectors() const;
   void find_widening();
   i64 steps_of_vectors(u64 vecs, u64 columns) const;
   i64 share_of(i64 units, u64 columns) const;

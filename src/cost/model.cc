@@ -65,10 +65,13 @@ bool is_by_channels(const Spec& spec) {
 /// time, in reductions: of rows of 256 bytes and more, lines that are read or written alone come
 /// two to three times as slowly from L3 as rows that follow one another, pieces of half a row 1.5
 /// times (Intel). Elements that are apart have lines enough.
-bool begins_runs(const Spec& spec, const Operand& x, const Footprint& f) {
+bool begins_runs(const Spec& spec, const Operand& x, const Footprint& f, Level from) {
+  constexpr u64 kFewPoints = 16;  // of a window: arithmetic of more hides what comes from L2
   if (x.far) return true;
   if (f.runs == 1 || x.contig == 0 || spec.reduced() == 0) return false;
-  return !contraction_of(spec) || is_by_channels(spec);
+  if (!contraction_of(spec)) return true;
+  return is_by_channels(spec) &&
+         (from == Level::kMemory || points_of(spec, spec.reduced()) <= kFewPoints);
 }
 
 /// Lines of panels wider than two registers, where tile registers read these: some rows of them in
@@ -91,7 +94,7 @@ i64 price(const Spec& spec, const Footprint& f, const Operand& operand, Level fr
   u64 lines = f.lines + slow_lines(spec, operand, f, level.streams);
   if (from == Level::kMemory) lines += lines_of_wide_panels(spec, operand, f, target);
   i64 units = saturating_mul(lines, level.line_units);
-  if (begins_runs(spec, operand, f))
+  if (begins_runs(spec, operand, f, from))
     units = saturating_add(units, saturating_mul(f.runs, level.run_units));
   return operand.access == Access::kIn ? units : saturating_mul(2, units);
 }

@@ -224,12 +224,17 @@ bool Rates::tiles_take(const Spec& spec) const {
 }
 
 // In the layout of a copy, dimensions may be one: of up to three either columns or rows run along a
-// single one, of more any results may be a block.
+// single one, of more any results may be a block. Those that both factors have are in none: where
+// one factor has no other, blocks are one column wide.
 BlockPrice Rates::block(const MemoryWay& way, const Spec& spec) const {
   const DimMask kept = static_cast<DimMask>(spec.all_dims() & ~spec.reduced());
-  const u64 results = points_of(spec, kept);
+  const auto [first, second] = factors_of(spec);
+  const DimMask a = static_cast<DimMask>(dims_of(spec, first) & kept);
+  const DimMask b = static_cast<DimMask>(dims_of(spec, second) & kept);
+  const bool one_column = (a & ~b) == 0 || (b & ~a) == 0;
+  const u64 results = points_of(spec, one_column ? static_cast<DimMask>(a ^ b) : kept);
   BlockPrice least = way.block(results, results, target_);
-  if (std::popcount(kept) > 3) {
+  if (std::popcount(kept) > 3 && !one_column) {
     least.whole = results;
     return least;
   }
@@ -240,12 +245,16 @@ BlockPrice Rates::block(const MemoryWay& way, const Spec& spec) const {
     least.result = std::min(least.result, one.result);
     least.whole = std::max(least.whole, one.whole);
   };
+  if (one_column) {
+    add(results, 1);
+    add(1, results);
+    return least;
+  }
   for (int d = 0; d < spec.rank; d++)
     if (has_dim(kept, d)) {
       add(results / spec.size[d], spec.size[d]);
       add(spec.size[d], results / spec.size[d]);
     }
-  if (kept == 0) add(1, 1);
   return least;
 }
 
