@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Exact resumable best-first search with a memo, for any problem of the form
-//   cost(key, limits) = min over actions of own + sum over children of times * cost(child),
-// with children that never lead back to their parent, and a lower bound. Own costs may be below
-// zero, costs not.
+//   cost(key, limits) = min over actions of own + sum over children of times * cost(child) >= 0,
+// with children that never lead back to their parent, and a lower bound.
 //
 // Every (key, limits) pair keeps its open actions in a heap ordered by a lower bound f of their
 // cost. improve(pair, bound) takes the best action, improves its children just far enough to pass
