@@ -38,13 +38,13 @@ std::set<u32> lines_of(const Image& i, u32 columns, u32 begin, u32 end) {
   return lines;
 }
 
-struct Loop {
+struct LoopOfTiles {
   std::vector<Spec> specs;
   std::vector<Binding> bindings;
   std::vector<u64> times;
 
   /// Of a loop over `dim`.
-  Loop(const Spec& whole, u8 dim, u32 size) {
+  LoopOfTiles(const Spec& whole, u8 dim, u32 size) {
     const u32 all = whole.size[dim];
     for (u32 part : {size, all % size}) {
       if (part == 0) continue;
@@ -94,7 +94,7 @@ TEST_SUITE("cost") {
       for (u32 begin = 0; begin < rows; begin += size)
         alone += lines_of(i, columns, begin, std::min(rows, begin + size)).size();
       const u64 twice = alone - lines_of(i, columns, 0, rows).size();
-      const OverlapUnits found = Loop(whole, dim, size).overlap(whole, dim, target);
+      const OverlapUnits found = LoopOfTiles(whole, dim, size).overlap(whole, dim, target);
       const u64 lines = static_cast<u64>(found.memory / target.at(Level::kMemory).line_units);
       // Where places are skipped, the lines that are read twice are not looked for.
       const bool gaps = i.step > 1 && (i.dilation > 1 || i.step > i.window);
@@ -114,7 +114,7 @@ TEST_SUITE("cost") {
     const auto units = [&](const std::string& text, u32 size, Level level = Level::kMemory) {
       Spec spec = spec_of(text);
       spec.operand[0].level = level;
-      return Loop(spec, rows_of(spec), size).overlap(spec, rows_of(spec), target);
+      return LoopOfTiles(spec, rows_of(spec), size).overlap(spec, rows_of(spec), target);
     };
     const std::string pool = "max_pool f32[1,40,9,16] window=3 nhwc stride=1";
     CHECK(units(pool, 4).all() > 0);
