@@ -158,12 +158,6 @@ Bands bands_of(const Spec& spec, const ActionContext& context) {
 
 namespace {
 
-/// Do both factors have the vectors of results? No microkernel multiplies groups of them then.
-bool both_have_vectors(const Spec& spec) {
-  const u8 v = unit_dim(spec.out());
-  return v != kNoDim && both_have(spec, v);
-}
-
 /// How groups of this factor are multiplied; null: they are not.
 const Dot* dot_of_groups(const Spec& spec, int operand, const Target& target) {
   const Stage* product = contraction_of(spec);

@@ -63,12 +63,6 @@ constexpr u32 kRareRows = 1u << 7 | 1u << 9 | 1u << 11 | 1u << 13 | 1u << 14 | 1
 
 bool has_window(const Spec& spec, u8 dim) { return has_dim(window_dims(spec), dim); }
 
-bool has_windows(const Spec& spec) {
-  for (const Window& w : spec.window)
-    if (w.used()) return true;
-  return false;
-}
-
 /// Calls f for each other dimension that the same operands have.
 template <class F>
 bool any_of_kind(const Spec& spec, u8 dim, F f) {
@@ -142,7 +136,7 @@ class Tiles {
       if (spec.rank >= (product ? kManyDims : kManyDims - 1)) few_only_ = true;
       if (product && !along_ && is_one_of_several(spec, dim)) few_only_ = true;
       if (product && few_only_ && is_chain(spec) && !both_have(spec, unit_dim(spec.out())))
-        windows_ = has_windows(spec);
+        windows_ = window_dims(spec) != 0;
     }
     if (parallel && !has_dim(parallel_dims(spec), dim)) return;
     if (!parallel && bands_.count == 0 && context.restricts(Restriction::kOnePass) &&

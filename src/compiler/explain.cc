@@ -139,25 +139,13 @@ class Explanation {
         }
       of[only_copies(spec) ? kCopies : kNear] = rest;
     } else {
-      const OverlapUnits twice = overlap_of(node);
+      const OverlapUnits twice = overlap_units(tree_, node, program_.target);
       if (twice.l2 > 0) lines(twice.operand, Level::kL2, -static_cast<double>(twice.l2));
       if (twice.memory > 0)
         lines(twice.operand, Level::kMemory, -static_cast<double>(twice.memory));
       of[kLoops] += own + static_cast<double>(twice.all());
     }
     return of;
-  }
-
-  /// Of a loop, the lines that its tiles below have paid for twice.
-  OverlapUnits overlap_of(const ImplNode& node) const {
-    const auto* loop = std::get_if<Loop>(&node.kind);
-    if (loop == nullptr || loop->parallel) return {};
-    std::vector<LoopTile> tiles;
-    for (size_t c = 0; c < node.children.size(); c++) {
-      const Edge& edge = node.children[c];
-      tiles.push_back({tree_.nodes[edge.node].spec, edge.binding, c == 0 ? loop->trips : 1});
-    }
-    return overlap_units(node.spec, loop->dim, tiles, program_.target);
   }
 
   std::string line_text(size_t at) {

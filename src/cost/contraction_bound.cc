@@ -48,13 +48,8 @@ namespace {
 /// window parts may have one of its two dimensions as well as the other.
 bool turns_in_parts(const Spec& spec, const Operand& x) {
   const u8 fastest = lane_dim(x);
-  for (int w = 0; w < kMaxWindows; w++) {
-    const Window& window = spec.window[w];
-    if (!x.has_window(w)) continue;
-    if (fastest == kNoDim || fastest == window.outer || fastest == window.inner) return true;
-    if (skips_places(window, spec.size[window.outer], spec.size[window.inner])) return true;
-  }
-  return false;
+  if (x.windows == 0) return false;
+  return fastest == kNoDim || has_dim(window_dims(spec), fastest) || !has_all_places(spec, x);
 }
 
 }  // namespace
@@ -88,7 +83,7 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
     const ProductPrices any = rates.products(spec, uses);
     plain_ = any[false][false], grouped_ = any[true][false];
     along_ = v_ == kNoDim ? any : rates.products(spec, uses, ceil_div(columns_, lanes_));
-    if (v_ != kNoDim && both_have(spec, v_)) {
+    if (both_have_vectors(spec)) {
       const ProductPrice one = product_of_vectors();
       along_.fill({one, one});
     }

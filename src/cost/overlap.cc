@@ -2,6 +2,7 @@
 #include "cost/overlap.hh"
 
 #include <algorithm>
+#include <vector>
 
 #include "spec/border.hh"
 #include "spec/roles.hh"
@@ -23,7 +24,7 @@ bool is_within_places(const Spec& spec, const Operand& x, u8 dim) {
 /// run within places; else -1.
 int slid_operand(const Spec& spec, u8 dim) {
   const u8 v = unit_dim(spec.out());
-  if (v == kNoDim || (contraction_of(spec) && !both_have(spec, v))) return -1;
+  if (v == kNoDim || (contraction_of(spec) && !both_have_vectors(spec))) return -1;
   const DimMask places = parallel_dims(spec);
   if (!has_dim(places, dim) || !is_chain(spec) || spec.diagonal.used()) return -1;
   if (bordered_operand(spec) >= 0) return -1;
@@ -40,16 +41,6 @@ int slid_operand(const Spec& spec, u8 dim) {
   return -1;
 }
 
-/// Are all places of the operand's axes read, so that its footprint has no line too many?
-bool has_all_places(const Spec& spec, const Operand& x) {
-  for (int w = 0; w < kMaxWindows; w++) {
-    const Window& window = spec.window[w];
-    if (x.has_window(w) && skips_places(window, spec.size[window.outer], spec.size[window.inner]))
-      return false;
-  }
-  return true;
-}
-
 int operand_of(const Binding& binding, int parent, int count) {
   for (int o = 0; o < count; o++)
     if (binding.operand[static_cast<size_t>(o)] == parent) return o;
@@ -63,7 +54,7 @@ OverlapUnits overlap_units(const Spec& whole, u8 dim, std::span<const LoopTile> 
   const int o = slid_operand(whole, dim);
   if (o < 0) return {};
   const Operand& x = whole.operand[o];
-  if (!has_all_places(whole, x)) return {};
+  if (!has_all_places(whole, x)) return {};  // its footprint has lines that nobody reads
   u64 lines = 0;
   for (const LoopTile& tile : tiles) {
     const int of_tile = operand_of(tile.binding, o, tile.spec.operand_count);
@@ -83,6 +74,17 @@ OverlapUnits overlap_units(const Spec& whole, u8 dim, std::span<const LoopTile> 
     return units < kInfinite / 8 ? units : 0;  // and two of them less than half of what is none
   };
   return {o, saved(Level::kL2), saved(Level::kMemory)};
+}
+
+OverlapUnits overlap_units(const ImplTree& tree, const ImplNode& node, const Target& target) {
+  const auto* loop = std::get_if<Loop>(&node.kind);
+  if (loop == nullptr || loop->parallel) return {};
+  std::vector<LoopTile> tiles;
+  for (size_t c = 0; c < node.children.size(); c++) {
+    const Edge& edge = node.children[c];
+    tiles.push_back({tree.nodes[edge.node].spec, edge.binding, c == 0 ? loop->trips : 1});
+  }
+  return overlap_units(node.spec, loop->dim, tiles, target);
 }
 
 }  // namespace morello

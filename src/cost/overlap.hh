@@ -6,6 +6,7 @@
 #include <span>
 
 #include "cost/model.hh"
+#include "impl/impl.hh"
 
 namespace morello {
 
@@ -35,6 +36,8 @@ inline u64 room_for_overlap(Level level, const Target& target) {
 /// more products their lines take no time (33 convolutions, 1.00 in the mean; expansions 1.06).
 OverlapUnits overlap_units(const Spec& whole, u8 dim, std::span<const LoopTile> tiles,
                            const Target& target);
+/// The same of a node of a tree; none unless it is such a loop.
+OverlapUnits overlap_units(const ImplTree& tree, const ImplNode& node, const Target& target);
 
 }  // namespace morello
 

@@ -107,6 +107,16 @@ DimMask parallel_dims(const Spec& spec) {
   return dims;
 }
 
+bool has_all_places(const Spec& spec, const Operand& operand) {
+  for (int w = 0; w < kMaxWindows; w++) {
+    const Window& window = spec.window[w];
+    if (operand.has_window(w) &&
+        skips_places(window, spec.size[window.outer], spec.size[window.inner]))
+      return false;
+  }
+  return true;
+}
+
 DimMask window_dims(const Spec& spec) {
   DimMask dims = 0;
   for (const Window& w : spec.window)

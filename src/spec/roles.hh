@@ -103,6 +103,14 @@ inline bool reads_output_late(const Spec& spec) {
 
 /// Every output has them and no stage combines along them: parts of the Spec along them are apart.
 DimMask parallel_dims(const Spec& spec);
+/// Do both factors have the dimension that vectors of results run along? Each lane is a product of
+/// its own then, and no microkernel multiplies groups.
+inline bool both_have_vectors(const Spec& spec) {
+  const u8 v = unit_dim(spec.out());
+  return v != kNoDim && both_have(spec, v);
+}
+/// Are all places of the operand's windows read?
+bool has_all_places(const Spec& spec, const Operand& operand);
 /// The dimensions of all windows.
 DimMask window_dims(const Spec& spec);
 /// Every stage runs over them: a tile repeats nothing.

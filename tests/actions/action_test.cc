@@ -16,22 +16,13 @@
 namespace morello {
 namespace {
 
-/// What tiles have in common with the tiles before.
-i64 overlap(const ImplTree& tree, const ImplNode& node, const Loop& loop) {
-  std::vector<LoopTile> tiles;
-  for (size_t c = 0; c < node.children.size(); c++)
-    tiles.push_back({tree.nodes[node.children[c].node].spec, node.children[c].binding,
-                     c == 0 ? loop.trips : 1});
-  return overlap_units(node.spec, loop.dim, tiles, *tree.target).all();
-}
-
 /// Own cost of a node, from its kind alone: not from the action that made it.
 i64 own_cost(const ImplTree& tree, const ImplNode& node) {
   const Target& t = *tree.target;
   if (const auto* loop = std::get_if<Loop>(&node.kind))
     return loop->parallel
                ? t.parallel_units
-               : static_cast<i64>(loop->trips) * t.prices.loop - overlap(tree, node, *loop);
+               : static_cast<i64>(loop->trips) * t.prices.loop - overlap_units(tree, node, t).all();
   if (const auto* move = std::get_if<Move>(&node.kind))
     return move->view ? step_units(node.spec, node.spec.operand[move->operand], t) : 0;
   return std::holds_alternative<Select>(node.kind) ? node.cost : 0;

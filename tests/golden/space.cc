@@ -29,10 +29,10 @@ class Walks {
   }
 
   std::string text() const {
-    auto value = [](const char* name, u64 sum) { return name + std::to_string(sum); };
-    return value("actions ", actions_) + value(" fit ", fit_) + value(" prices ", prices_) +
-           value(" memory ", memory_) + value(" times ", times_) + value(" bounds ", bound_) +
-           value(" quick ", quick_);
+    auto value = [](const char* name, auto sum) { return name + std::to_string(sum); };
+    return value("actions ", actions_) + value(" fit ", fit_) +
+           value(" prices ", static_cast<i64>(prices_)) + value(" memory ", memory_) +
+           value(" times ", times_) + value(" bounds ", bound_) + value(" quick ", quick_);
   }
 
  private:
