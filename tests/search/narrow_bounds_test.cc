@@ -11,6 +11,7 @@
 #include "../support/scale.hh"
 #include "search/synthesize.hh"
 #include "spec/statement.hh"
+#include "support/concat.hh"
 #include "twice_as_fast.hh"
 
 namespace morello {
@@ -106,6 +107,35 @@ TEST_SUITE("search") {
       const u64 l1 = u64{4096} << rng() % 5, l2 = l1 << (1 + rng() % 5);
       const u32 nearer = static_cast<u32>(rng());
       for (std::string_view target : {"avx2", "avx512", "avx512_bf16"}) {
+        const std::string wrong = wrong_bounds(text, target, l1, l2, nearer);
+        CHECK_MESSAGE(wrong == "", "seed " << seed + static_cast<u64>(i) << ": " << wrong);
+      }
+    }
+  }
+
+  TEST_CASE("products by channels: no pair costs less than its bound, whatever caches hold") {
+    const u64 seed = 20261202;
+    for (int i = 0, n = testing::rounds(20); i < n; i++) {
+      std::mt19937_64 rng(seed + static_cast<u64>(i));
+      const auto up_to = [&](u64 most) { return 1 + rng() % most; };
+      const auto& types = kTypes[rng() % kTypes.size()];
+      const u64 window = up_to(4), step = up_to(2), channels = 8 * up_to(9) - rng() % 2;
+      const std::string image = std::to_string(window + rng() % 12), of = std::to_string(channels),
+                        side = std::to_string(window);
+      const std::string text = concat({"conv2d ",   types[0],
+                                       "[1,",       image,
+                                       ",",         std::to_string(window + rng() % 20),
+                                       ",",         of,
+                                       "] ",        types[1],
+                                       "[",         side,
+                                       ",",         side,
+                                       ",1,",       of,
+                                       "] groups=", of,
+                                       " stride=",  std::to_string(step),
+                                       " nhwc"});
+      const u64 l1 = u64{4096} << rng() % 5, l2 = l1 << (1 + rng() % 5);
+      const u32 nearer = static_cast<u32>(rng());
+      for (std::string_view target : {"avx2", "avx512_bf16", "avx512_amx"}) {
         const std::string wrong = wrong_bounds(text, target, l1, l2, nearer);
         CHECK_MESSAGE(wrong == "", "seed " << seed + static_cast<u64>(i) << ": " << wrong);
       }
