@@ -33,6 +33,7 @@ enum class LayoutOption : u8 {
   kGroupedPanels = 5,  // like kPanels, with such groups inside
   kLines = 6,          // panels of `size` rows, in which lines of all rows follow one another
   kTurned = 7,         // of results: turned_dim() fastest, the rest in the order it has
+  kChannelsLast = 8,   // windows as axes, and reduced dimensions without any fastest
 };
 
 /// One decision, relative and small. Equal bytes, equal decision.

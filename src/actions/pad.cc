@@ -25,12 +25,15 @@ void list_pad(const Spec& spec, const Limits&, const ActionContext& context, Act
   if (context.has_few() && reader_of(spec, operand).op == Op::kMulAdd &&
       divides_places(spec, context))
     return;
-  const bool groups = pads_groups(spec, operand, *context.target);
-  const bool prefers = groups && lacks_groups(spec, operand, spec.operand[operand], context);
+  LayoutOption other = LayoutOption::kSame;  // that products take as it is
+  if (pads_groups(spec, operand, *context.target)) other = LayoutOption::kGrouped;
+  if (wants_channels_last(spec, operand, *context.target)) other = LayoutOption::kChannelsLast;
+  const bool prefers = lacks_groups(spec, operand, spec.operand[operand], context);
   const bool has_bands = bands_of(spec, context).count > 0;
-  for (LayoutOption option : {LayoutOption::kSame, LayoutOption::kGrouped}) {
-    const bool grouped = option == LayoutOption::kGrouped;
-    if (context.has_few() ? grouped != prefers : grouped && !groups) continue;
+  for (LayoutOption option :
+       {LayoutOption::kSame, LayoutOption::kGrouped, LayoutOption::kChannelsLast}) {
+    if (option != LayoutOption::kSame && option != other) continue;
+    if (context.has_few() && option != (prefers ? other : LayoutOption::kSame)) continue;
     Action a{ActionKind::kPad, static_cast<u8>(operand), Level::kL1, option, 0};
     // Where L2 would not keep a copy of all, bands come first.
     const u64 lines = lines_of(spec, a);

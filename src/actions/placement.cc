@@ -332,7 +332,7 @@ bool has_unit_step(const Spec& spec, const Operand& x, u8 axis) {
 
 bool keeps_windows(const Spec& spec, int operand, LayoutOption option) {
   const Operand& x = spec.operand[operand];
-  if (option == LayoutOption::kSame) return true;
+  if (option == LayoutOption::kSame || option == LayoutOption::kChannelsLast) return true;
   // Axes of windows are in no blocks.
   const bool groups_others = (spec.reduced() & x.dims & ~window_dims(spec)) != 0;
   return option == LayoutOption::kGrouped && groups_others && has_plain_windows(spec, x) &&
@@ -350,6 +350,20 @@ LayoutChoice turned_layout(const Spec& spec, const Layout& layout) {
   return {turned != layout, turned};
 }
 
+/// Products take neighbours among the channels as groups, wherever the window is.
+LayoutChoice channels_last(const Spec& spec, int operand, const Layout& layout) {
+  const Operand& x = spec.operand[operand];
+  const DimMask channels = static_cast<DimMask>(spec.reduced() & x.dims & ~window_dims(spec));
+  const u8 v = unit_dim(spec.out());
+  if (x.windows == 0 || !has_plain_windows(spec, x) || (v != kNoDim && has_dim(x.dims, v)))
+    return {};
+  Layout last;
+  for (bool fast : {false, true})
+    for (int i = 0; i < layout.count(); i++)
+      if (has_dim(channels, layout.dim[i]) == fast) last.append(layout.dim[i]);
+  return {last != layout, last};
+}
+
 }  // namespace
 
 LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 panel) {
@@ -357,6 +371,7 @@ LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 p
   Layout same = plain_layout(x.layout);
   if (option == LayoutOption::kSame) return {true, same};
   if (option == LayoutOption::kTurned) return turned_layout(spec, same);
+  if (option == LayoutOption::kChannelsLast) return channels_last(spec, operand, same);
 
   DimMask reduced = spec.reduced() & x.dims;
   u8 v = unit_dim(spec.out());
@@ -417,6 +432,18 @@ bool pads_groups(const Spec& spec, int operand, const Target& target) {
   const Dot* dot = dot_of_groups(spec, operand, target);
   return dot && dot->whole && keeps_windows(spec, operand, LayoutOption::kGrouped) &&
          layout_of(spec, operand, LayoutOption::kGrouped, 0).valid;
+}
+
+bool wants_channels_last(const Spec& spec, int operand, const Target& target) {
+  const Operand& x = spec.operand[operand];
+  const Stage* product = is_chain(spec) ? contraction_of(spec) : nullptr;
+  if (!product || x.windows == 0 || size_of(x.dtype) >= kElementBytes) return false;
+  if (product->in[0] != operand && product->in[1] != operand) return false;
+  const Ref other = product->in[product->in[0] == operand ? 1 : 0];
+  const u8 v = unit_dim(spec.out());
+  if (!is_operand(other) || v == kNoDim || !has_dim(spec.operand[other].dims, v)) return false;
+  const Dot* dot = dot_of_groups(spec, other, target);
+  return dot && dot->whole && layout_of(spec, operand, LayoutOption::kChannelsLast, 0).valid;
 }
 
 bool lacks_groups(const Spec& spec, int operand, const Operand& x, const ActionContext& context) {

@@ -127,6 +127,9 @@ bool keeps_windows(const Spec& spec, int operand, LayoutOption option);
 LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 panel);
 /// May what has borders be copied at once into groups that its product takes as they are?
 bool pads_groups(const Spec& spec, int operand, const Target& target);
+/// Are channels of this factor neighbours in no place of its windows, and would its product take
+/// them as groups? One copy serves all terms and places (LayoutOption::kChannelsLast).
+bool wants_channels_last(const Spec& spec, int operand, const Target& target);
 /// Of few actions: a product with windows that takes groups of neighbours as they are, with factor
 /// `operand` as `x`. Do vectors of it lack groups, or its lanes neighbours that make some? Then the
 /// factor comes to L1, or is packed, in other forms only.
@@ -149,6 +152,7 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
     order(LayoutOption::kReducedFast);
   if ((all || !has_dim(spec.reduced(), unit) || has_dim(x.dims, v)) && !split)
     order(LayoutOption::kReducedSlow);
+  if (wants_channels_last(spec, operand, *context.target)) order(LayoutOption::kChannelsLast);
   const u32 lanes = computed_lanes(spec, *context.target);
   bool along_vectors = v != kNoDim && has_dim(spec.operand[operand].dims, v);
   auto panels = [&](u32 panel, LayoutOption option = LayoutOption::kPanels) {

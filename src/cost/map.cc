@@ -143,9 +143,8 @@ bool moves_lanes(const Spec& spec) {
 bool transpose_applies(const Spec& spec, const Target&) {
   if (spec.rank != 2 || !is_single(spec) || head_of(spec).op != Op::kCopy) return false;
   if (rounds_lanes(spec, head_of(spec))) return false;
-  const Dtype held = held_in(spec, head_of(spec));
+  if (!is_convertible(spec)) return false;
   for (int o = 0; o < 2; o++) {
-    if (spec.operand[o].dtype != held) return false;
     const Operand& x = spec.operand[o];
     if (x.free_layout || x.level == Level::kRegister) return false;
     if (x.dims != 3 || unit_dim(x) == kNoDim) return false;
@@ -153,7 +152,8 @@ bool transpose_applies(const Spec& spec, const Target&) {
   const Operand &in = spec.operand[source_of(spec)], &out = spec.out();
   if (in.layout.packed()) return false;
   if (moves_lanes(spec))
-    return out.layout.count() == 3 && lane_dim(out) != kNoDim && lane_dim(out) != unit_dim(in);
+    return in.dtype == out.dtype && out.layout.count() == 3 && lane_dim(out) != kNoDim &&
+           lane_dim(out) != unit_dim(in);
   return !out.layout.packed() && unit_dim(in) != unit_dim(out);
 }
 
@@ -198,9 +198,11 @@ i64 lane_transpose_units(const Spec& spec, const Target& t) {
 i64 transpose_cost(const Spec& spec, const Target& t) {
   // Blocks of 8x8: 8 loads, 24 shuffles, 8 stores.
   u64 blocks = ceil_div(spec.size[0], 8) * ceil_div(spec.size[1], 8);
-  i64 c = moves_lanes(spec)               ? lane_transpose_units(spec, t)
-          : size_of(spec.out().dtype) < 4 ? narrow_transpose_units(spec, t)
-                                          : saturating_mul(blocks, t.prices.transpose_block);
+  const bool narrow = size_of(held_in(spec, head_of(spec))) < 4;
+  const i64 block = t.prices.transpose_block + (narrow ? 0 : 8 * conversion_units(spec, t));
+  i64 c = moves_lanes(spec) ? lane_transpose_units(spec, t)
+          : narrow          ? narrow_transpose_units(spec, t)
+                            : saturating_mul(blocks, block);
   c = saturating_add(c, loop_units(spec, transpose_portions(spec), t));
   return saturating_add(saturating_add(c, t.prices.call), all_traffic(spec, t));
 }

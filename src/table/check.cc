@@ -55,7 +55,7 @@ bool is_action(const Action& a) {
       ;
   const u32 kind = static_cast<u32>(a.kind);
   return kind >= 1 && kind <= kLastKind && a.level <= Level::kMemory &&
-         a.option <= LayoutOption::kTurned;
+         a.option <= LayoutOption::kChannelsLast;
 }
 
 std::string check(const Promise& p) {

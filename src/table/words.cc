@@ -53,6 +53,8 @@ std::string layout_of_action(const Action& a) {
       return "by lines, in panels of " + std::to_string(a.size);
     case LayoutOption::kTurned:
       return "with another dimension fastest";
+    case LayoutOption::kChannelsLast:
+      return "with channels last";
   }
   return "?";
 }

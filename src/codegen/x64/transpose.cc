@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A copy between two operands of different fastest dimensions, which converts nothing: blocks in
-// registers, several of them at a time, so that a cache line of the source is read once. The plan
-// loops over them. Elements of 4 bytes, and groups that become lanes, come in blocks of 8x8,
-// narrower elements in up to 8 rows of 16 bytes.
+// A copy between two operands of different fastest dimensions: blocks in registers, several of them
+// at a time, so that a cache line of the source is read once. The plan loops over them. Lanes of 4
+// bytes, which may be converted, and groups that become lanes, come in blocks of 8x8, narrower
+// elements that stay as they are in up to 8 rows of 16 bytes.
 #include <algorithm>
 #include <bit>
 #include <utility>
 
 #include "codegen/x64/emitter.hh"
 #include "codegen/x64/vectors.hh"
+#include "cost/held.hh"
 #include "spec/roles.hh"
 
 namespace morello::x64 {
@@ -48,13 +49,18 @@ void transpose_block(Vectors& as, u32 in, u32 out) {
   }
 }
 
-/// Of elements of 4 bytes, or of groups of narrower ones that share a lane: neighbours in the
-/// source that stay together.
+/// Of elements that are held in 4 bytes, or of groups of narrower ones that share a lane:
+/// neighbours in the source that stay together.
 void emit_lanes(Vectors& as, const PlanCall& call) {
   const Spec& spec = call.spec;
   // Rows of the source run along s, rows of the destination along d.
   const int source = source_of(spec), out_index = spec.out_index();
   const u32 group = lane_group(spec.out()), size = size_of(spec.out().dtype);
+  const bool groups = group > 1;  // which are moved as they are
+  const Dtype held = groups ? Dtype::kI32 : held_in(spec, head_of(spec));
+  const Dtype from_type = groups ? held : spec.operand[source].dtype;
+  const Dtype to_type = groups ? held : spec.out().dtype;
+  const u32 from_lane = size_of(from_type), to_lane = size_of(to_type);
   u8 s = unit_dim(spec.operand[source]), d = lane_dim(spec.out());
   u32 in = call.first_free, out = in + kBlock;
   i64 from_row = call.operand[source].stride[d], to_row = call.operand[out_index].stride[s];
@@ -68,14 +74,14 @@ void emit_lanes(Vectors& as, const PlanCall& call) {
       Lanes column = as.lanes_of(std::min(kBlock, spec.size[d] - di));
       if (row.masked()) as.set_mask(row.count, out + kBlock - 1);
       for (u32 i = 0; i < column.count; i++) {
-        const i64 bytes = (di + i) * from_row + i64{si} * kLaneBytes;
-        if (ahead != 0 && si * kLaneBytes % kLineBytes == 0) as.prefetch(from, bytes + ahead);
-        as.load(in + i, row, as.at(from, bytes));
+        const i64 bytes = (di + i) * from_row + i64{si} * from_lane;
+        if (ahead != 0 && si * from_lane % kLineBytes == 0) as.prefetch(from, bytes + ahead);
+        as.load(in + i, row, from_type, held, from, bytes);
       }
       transpose_block(as, in, out);
       if (column.masked() && as.avx512()) as.set_mask(column.count, 0);
       for (u32 i = 0; i < row.count; i++)
-        as.store(out + i, column, to, (si + i) * to_row + i64{di} * kLaneBytes, in);
+        as.store(out + i, column, to_type, held, to, (si + i) * to_row + i64{di} * to_lane, in);
     }
   }
   // What the last groups lack is 0.
@@ -181,7 +187,8 @@ class NarrowTranspose {
 };
 
 void emit(Vectors& as, const PlanCall& call) {
-  if (size_of(call.spec.out().dtype) == 4 || lane_group(call.spec.out()) > 1)
+  const Spec& spec = call.spec;
+  if (size_of(held_in(spec, head_of(spec))) == 4 || lane_group(spec.out()) > 1)
     emit_lanes(as, call);
   else
     NarrowTranspose(as, call).emit();
