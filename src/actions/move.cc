@@ -7,6 +7,7 @@
 #include "actions/placement.hh"
 #include "cost/turn.hh"
 #include "spec/border.hh"
+#include "spec/terms.hh"
 
 namespace morello {
 namespace {
@@ -218,6 +219,7 @@ bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const 
   copy.limits = rest;
   copy.times = 1;
   body = body_with(spec, rest, a.arg, to);
+  if (in) merge_terms(body.spec, body.binding);  // what is dense now may be one run
   if (a.option == LayoutOption::kTurned) {  // dimensions are numbered as the results have them
     Binding turned;
     drop_unit_dims(body.spec, &turned);

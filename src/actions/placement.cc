@@ -354,9 +354,7 @@ LayoutChoice turned_layout(const Spec& spec, const Layout& layout) {
 LayoutChoice channels_last(const Spec& spec, int operand, const Layout& layout) {
   const Operand& x = spec.operand[operand];
   const DimMask channels = static_cast<DimMask>(spec.reduced() & x.dims & ~window_dims(spec));
-  const u8 v = unit_dim(spec.out());
-  if (x.windows == 0 || !has_plain_windows(spec, x) || (v != kNoDim && has_dim(x.dims, v)))
-    return {};
+  if (x.windows == 0 || !has_plain_windows(spec, x)) return {};
   Layout last;
   for (bool fast : {false, true})
     for (int i = 0; i < layout.count(); i++)
@@ -414,7 +412,9 @@ LayoutChoice layout_of(const Spec& spec, int operand, LayoutOption option, u32 p
   if (groups) {
     const u8 grouped = static_cast<u8>(std::bit_width(faster) - 1);
     const u32 group = size_of(x.dtype) < 4 ? lane_elements(x.dtype) : 1;
-    if (group == 1 || fast != v || group >= spec.size[grouped]) return {};
+    // Along vectors of the output, or of results in a buffer.
+    if (fast != v && fast != turned_dim(spec)) return {};
+    if (group == 1 || group >= spec.size[grouped]) return {};
     if (x.windows != 0 && keeps_windows(spec, operand, option)) {
       l = {};
       for (int i = 0, n = same.count(); i < n; i++)
@@ -440,8 +440,9 @@ bool wants_channels_last(const Spec& spec, int operand, const Target& target) {
   if (!product || x.windows == 0 || size_of(x.dtype) >= kElementBytes) return false;
   if (product->in[0] != operand && product->in[1] != operand) return false;
   const Ref other = product->in[product->in[0] == operand ? 1 : 0];
-  const u8 v = unit_dim(spec.out());
-  if (!is_operand(other) || v == kNoDim || !has_dim(spec.operand[other].dims, v)) return false;
+  u8 v = unit_dim(spec.out());
+  if (v != kNoDim && has_dim(x.dims, v) && may_turn(spec, target)) v = turned_dim(spec);
+  if (!is_operand(other) || v == kNoDim || has_dim(x.dims, v)) return false;
   const Dot* dot = dot_of_groups(spec, other, target);
   return dot && dot->whole && layout_of(spec, operand, LayoutOption::kChannelsLast, 0).valid;
 }
@@ -472,7 +473,7 @@ bool lacks_groups(const Spec& spec, int operand, const Operand& x, const ActionC
   const bool dear = dot->price > dot_of_one(product->dtype)->price * dot->products();
   if (dear && (!takes_tiles(spec, *context.target) || points_of(spec, neighbours) < kFewNeighbours))
     return false;
-  return in_vectors ? lane_group(x) == 1 : !has_dim(neighbours, unit_dim(x));
+  return lane_group(x) == 1 && (in_vectors || !has_dim(neighbours, unit_dim(x)));
 }
 
 Factor free_factor(const Spec& spec, int operand) {

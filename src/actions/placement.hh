@@ -152,9 +152,10 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
     order(LayoutOption::kReducedFast);
   if ((all || !has_dim(spec.reduced(), unit) || has_dim(x.dims, v)) && !split)
     order(LayoutOption::kReducedSlow);
-  if (wants_channels_last(spec, operand, *context.target)) order(LayoutOption::kChannelsLast);
   const u32 lanes = computed_lanes(spec, *context.target);
   bool along_vectors = v != kNoDim && has_dim(spec.operand[operand].dims, v);
+  if (!along_vectors && wants_channels_last(spec, operand, *context.target))
+    order(LayoutOption::kChannelsLast);
   auto panels = [&](u32 panel, LayoutOption option = LayoutOption::kPanels) {
     if (layout_of(spec, operand, option, panel).valid) add(option, panel);
   };
@@ -179,9 +180,12 @@ void each_layout(const Spec& spec, int operand, const ActionContext& context, F&
   }
   // What results in a buffer would meet in vectors.
   if (x.free_layout && !along_vectors && may_turn(spec, *context.target)) {
-    if (spec.size[turned_dim(spec)] <= 4 * lanes) order(LayoutOption::kReducedSlow);
+    const bool groups = takes_groups(spec, operand, *context.target);
+    if (spec.size[turned_dim(spec)] <= 4 * lanes)
+      order(groups ? LayoutOption::kGrouped : LayoutOption::kReducedSlow);
     for (u32 n : {1u, 2u, 3u, 4u})
-      if (is_usual_panel(n, context)) panels(n * lanes);
+      if (is_usual_panel(n, context) && (!even || n % 2 == 0))
+        panels(n * lanes, groups ? LayoutOption::kGroupedPanels : LayoutOption::kPanels);
   }
   if (along_vectors || context.restricts(Restriction::kFewLayouts)) return;
   // Tile registers are loaded row by row, which takes long where these begin inside of lines.

@@ -7,6 +7,14 @@
 namespace morello {
 namespace {
 
+/// Do steps behind the product read what has vectors as the output has? The buffer has others.
+bool reads_places(const Spec& spec, u8 v) {
+  for (int s = 1; s < spec.stage_count; s++)
+    for (Ref in : spec.stage[s].in)
+      if (is_operand(in) && has_dim(spec.operand[in].dims, v)) return true;
+  return false;
+}
+
 /// The factor that vectors of the output's run along, and the other, which they do not. Null: both
 /// do, or there are no such factors.
 struct Factors {
@@ -16,7 +24,7 @@ Factors factors(const Spec& spec) {
   const Operand& out = spec.out();
   const u8 v = unit_dim(out);
   if (v == kNoDim || out.access != Access::kOut || out.level <= Level::kL1 || out.layout.packed() ||
-      !is_single(spec) || !contraction_of(spec))
+      !is_chain(spec) || !contraction_of(spec) || reads_places(spec, v))
     return {};
   const auto [first, second] = factors_of(spec);
   if (!is_operand(first) || !is_operand(second)) return {};

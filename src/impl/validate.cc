@@ -10,6 +10,7 @@
 #include "spec/diagonal.hh"
 #include "spec/rescale.hh"
 #include "spec/roles.hh"
+#include "spec/terms.hh"
 #include "support/number.hh"
 
 namespace morello {
@@ -333,6 +334,7 @@ class Validator {
     forget_pitch(expected.operand[operand]);
     if (placed.windows != node.spec.operand[operand].windows) drop_windows(expected);
     Binding binding = identity_binding();
+    if (is_buffer && placed.access == Access::kIn) merge_terms(expected, binding);
     if (is_buffer) binding.operand[operand] = new_buffer(0);
     check_child(node, c, expected, binding);
   }
