@@ -158,6 +158,12 @@ bool rounds_sums(const Spec& spec) {
          spec.out().dtype != computed_dtype(spec);
 }
 
+/// Sums of tile registers are in a cache, of a chain that rounds them in one nearer than the
+/// output.
+bool sums_wait_for_l1(const Spec& spec, const Target& target) {
+  return !is_single(spec) && spec.out().dtype != computed_dtype(spec) && takes_tiles(spec, target);
+}
+
 /// Before borders are there: sums that the output rounds, if their terms are divided.
 void list_bordered_sums(const Spec& spec, const ActionContext& context, ActionList& out) {
   if (!rounds_sums(spec)) return;
@@ -181,7 +187,8 @@ void list_packs(const Spec& spec, const Limits&, const ActionContext& context, A
   for (Level level : {Level::kL1, Level::kL2}) {
     if (level >= spec.out().level) continue;
     if (kWidens && rounds_sums(spec)) out.add({kKind, sums, level, LayoutOption::kSame, 0});
-    if (kWidens == rounds_sums(spec) && turns)
+    if (kWidens == rounds_sums(spec) && turns &&
+        !(level == Level::kL1 && sums_wait_for_l1(spec, *context.target)))
       out.add({kKind, sums, level, LayoutOption::kTurned, 0});
   }
   for (u8 o = 0; o < spec.operand_count; o++) {
@@ -220,7 +227,7 @@ bool derive_pack(const Spec& spec, const Limits& limits, const Action& a, const 
   copy.times = 1;
   body = body_with(spec, rest, a.arg, to);
   if (in) merge_terms(body.spec, body.binding);  // what is dense now may be one run
-  if (a.option == LayoutOption::kTurned) {  // dimensions are numbered as the results have them
+  if (a.option == LayoutOption::kTurned) {       // dimensions are numbered as the results have them
     Binding turned;
     drop_unit_dims(body.spec, &turned);
     body.binding.dim = turned.dim;
