@@ -25,15 +25,19 @@ void list_pad(const Spec& spec, const Limits&, const ActionContext& context, Act
   if (context.has_few() && reader_of(spec, operand).op == Op::kMulAdd &&
       divides_places(spec, context))
     return;
-  LayoutOption other = LayoutOption::kSame;  // that products take as it is
-  if (pads_groups(spec, operand, *context.target)) other = LayoutOption::kGrouped;
-  if (wants_channels_last(spec, operand, *context.target)) other = LayoutOption::kChannelsLast;
-  const bool prefers = lacks_groups(spec, operand, spec.operand[operand], context);
+  // Channels last did as well as groups wherever results may be turned.
+  const bool channels = wants_channels_last(spec, operand, *context.target);
+  const bool groups = pads_groups(spec, operand, *context.target) &&
+                      !(channels && context.restricts(Restriction::kNarrowCopies));
+  LayoutOption few = LayoutOption::kSame;
+  if (lacks_groups(spec, operand, spec.operand[operand], context))
+    few = channels ? LayoutOption::kChannelsLast : groups ? LayoutOption::kGrouped : few;
   const bool has_bands = bands_of(spec, context).count > 0;
   for (LayoutOption option :
        {LayoutOption::kSame, LayoutOption::kGrouped, LayoutOption::kChannelsLast}) {
-    if (option != LayoutOption::kSame && option != other) continue;
-    if (context.has_few() && option != (prefers ? other : LayoutOption::kSame)) continue;
+    if (context.has_few() && option != few) continue;
+    if (option == LayoutOption::kGrouped && !groups) continue;
+    if (option == LayoutOption::kChannelsLast && !channels) continue;
     Action a{ActionKind::kPad, static_cast<u8>(operand), Level::kL1, option, 0};
     // Where L2 would not keep a copy of all, bands come first.
     const u64 lines = lines_of(spec, a);
