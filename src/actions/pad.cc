@@ -25,13 +25,16 @@ void list_pad(const Spec& spec, const Limits&, const ActionContext& context, Act
   if (context.has_few() && reader_of(spec, operand).op == Op::kMulAdd &&
       divides_places(spec, context))
     return;
-  // Channels last did as well as groups wherever results may be turned.
-  const bool channels = wants_channels_last(spec, operand, *context.target);
-  const bool groups = pads_groups(spec, operand, *context.target) &&
-                      !(channels && context.restricts(Restriction::kNarrowCopies));
+  const Target& target = *context.target;
+  const bool channels = wants_channels_last(spec, operand, target);
+  bool groups = pads_groups(spec, operand, target);
+  // Where results may be turned, and fill vectors then, channels last did as well as groups.
+  const u8 turned = channels && groups ? turned_dim(spec) : kNoDim;
+  const bool fills = turned != kNoDim && spec.size[turned] >= computed_lanes(spec, target);
+  if (fills && context.restricts(Restriction::kNarrowCopies)) groups = false;
   LayoutOption few = LayoutOption::kSame;
   if (lacks_groups(spec, operand, spec.operand[operand], context))
-    few = channels ? LayoutOption::kChannelsLast : groups ? LayoutOption::kGrouped : few;
+    few = groups ? LayoutOption::kGrouped : channels ? LayoutOption::kChannelsLast : few;
   const bool has_bands = bands_of(spec, context).count > 0;
   for (LayoutOption option :
        {LayoutOption::kSame, LayoutOption::kGrouped, LayoutOption::kChannelsLast}) {
@@ -41,7 +44,7 @@ void list_pad(const Spec& spec, const Limits&, const ActionContext& context, Act
     Action a{ActionKind::kPad, static_cast<u8>(operand), Level::kL1, option, 0};
     // Where L2 would not keep a copy of all, bands come first.
     const u64 lines = lines_of(spec, a);
-    const bool waits = lines * kLineBytes > room_for_band(Level::kL2, *context.target) && has_bands;
+    const bool waits = lines * kLineBytes > room_for_band(Level::kL2, target) && has_bands;
     each_level(lines, context, [&](Level level) {
       if (waits && level != Level::kL1) return;
       a.level = level;

@@ -23,19 +23,19 @@ void check(const ImplTree& tree, const TypedProblem& p) {
   CHECK_MESSAGE(wrong.empty(), wrong);
 }
 
-/// A copy of elements of `dtype`, whose rows run along dimension `before` and then along 1; `gap`
-/// elements are between rows.
-TypedProblem copy_of(Dtype dtype, u32 m, u32 n, u32 gap, u8 before) {
+/// A copy of elements of `dtype` to others of `to`, whose rows run along dimension `before` and
+/// then along 1; `gap` elements are between rows.
+TypedProblem copy_of(Dtype dtype, Dtype to, u32 m, u32 n, u32 gap, u8 before) {
   TypedProblem p;
   Spec& s = p.spec;
   s.rank = 2;
   s.size = {m, n};
   s.operand_count = 2;
   s.stage_count = 1;
-  s.stage[0] = {Op::kCopy, computed_in(dtype), {0, kNoRef, kNoRef}, 0, 1};
+  s.stage[0] = {Op::kCopy, copied_in(dtype, to), {0, kNoRef, kNoRef}, 0, 1};
   for (u8 o = 0; o < 2; o++) {
     Operand& x = s.operand[o];
-    x.dtype = dtype;
+    x.dtype = o == 0 ? dtype : to;
     x.dims = 3;
     x.access = o == 0 ? Access::kIn : Access::kOut;
     const u8 fastest = o == 0 ? before : 1;
@@ -52,7 +52,7 @@ TypedProblem copy_of(Dtype dtype, u32 m, u32 n, u32 gap, u8 before) {
 
 /// Rows of one number.
 TypedProblem fill_of(Dtype dtype, u32 m, u32 n, u32 gap, double number) {
-  TypedProblem p = copy_of(dtype, m, n, gap, 1);
+  TypedProblem p = copy_of(dtype, dtype, m, n, gap, 1);
   Spec& s = p.spec;
   s.operand_count = 1;
   s.operand[0] = s.operand[1];
@@ -111,7 +111,7 @@ TEST_SUITE("codegen") {
         for (u32 rows : {2u, 3u, 9u})
           for (u32 gap : {0u, 1u})
             for (const Target* target : targets()) {
-              const TypedProblem p = copy_of(dtype, rows, n, gap, 1);
+              const TypedProblem p = copy_of(dtype, dtype, rows, n, gap, 1);
               const Microkernel& map = microkernel(MicrokernelId::kMap);
               REQUIRE(map.applies(p.spec, *target));
               CHECK(moves_rows(p.spec) == (size_of(dtype) < 4 && n * size_of(dtype) >= 4));
@@ -121,7 +121,7 @@ TEST_SUITE("codegen") {
               check(tree, p);
             }
     for (u32 n : {300u, 1001u, 1030u}) {  // in loops
-      const TypedProblem p = copy_of(Dtype::kBf16, 3, n, 1, 1);
+      const TypedProblem p = copy_of(Dtype::kBf16, Dtype::kBf16, 3, n, 1, 1);
       for (const Target* target : targets()) {
         ImplTree tree;
         tree.target = target;
@@ -156,7 +156,7 @@ TEST_SUITE("codegen") {
         for (u32 n : {2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 11u, 16u, 17u, 24u, 29u})
           for (u32 gap : {0u, 3u})
             for (const Target* target : targets()) {
-              const TypedProblem p = copy_of(dtype, m, n, gap, 0);
+              const TypedProblem p = copy_of(dtype, dtype, m, n, gap, 0);
               REQUIRE(microkernel(MicrokernelId::kTranspose).applies(p.spec, *target));
               ImplTree tree;
               tree.target = target;
@@ -164,6 +164,27 @@ TEST_SUITE("codegen") {
                   {p.spec, Select{static_cast<u16>(MicrokernelId::kTranspose)}, {}, 0, {}});
               check(tree, p);
             }
+  }
+
+  TEST_CASE("element types: transposes that convert") {
+    std::set<std::pair<Dtype, Dtype>> converted;
+    for (Dtype from : kAllDtypes)
+      for (Dtype to : kAllDtypes)
+        for (u32 m : {2u, 3u, 5u, 8u, 11u, 16u, 23u})
+          for (u32 n : {2u, 4u, 7u, 8u, 9u, 16u, 29u})
+            for (const Target* target : targets()) {
+              const TypedProblem p = copy_of(from, to, m, n, m % 3, 0);
+              if (!microkernel(MicrokernelId::kTranspose).applies(p.spec, *target)) continue;
+              converted.insert({from, to});
+              ImplTree tree;
+              tree.target = target;
+              tree.nodes.push_back(
+                  {p.spec, Select{static_cast<u16>(MicrokernelId::kTranspose)}, {}, 0, {}});
+              check(tree, p);
+            }
+    // All but i32 to 16 bits, which would round twice.
+    const size_t types = std::size(kAllDtypes);
+    CHECK(converted.size() >= types * types - 2);
   }
 
   TEST_CASE("element types: what a search finds") {

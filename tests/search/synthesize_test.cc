@@ -382,6 +382,28 @@ TEST_SUITE("search") {
     }
   }
 
+  TEST_CASE("images of narrow channels are copied once, with channels last") {
+    // 2 to 5 times as dear, and as long to search, while each place had a copy of its window.
+    // On targets that multiply pairs of bf16.
+    for (const char* text : {"conv2d bf16[1,16,15,15] bf16[24,16,3,3] stride=2 -> relu",
+                             "conv2d u8[1,16,15,15] i8[24,16,3,3] padding=1 stride=2"})
+      for (const Target& target : fixed_targets()) {
+        const bool bf16 = spec_of(text).operand[0].dtype == Dtype::kBf16;
+        if (bf16 && most_products(spec_of(text), target) == 1) continue;
+        const Result<ImplTree> tree = synthesize(spec_of(text), target, {}, nullptr);
+        REQUIRE(tree.ok());
+        INFO(text << ", " << target.name << ": " << print(*tree));
+        CHECK(std::ranges::any_of(tree->nodes, [](const ImplNode& n) {
+          const auto* move = std::get_if<Move>(&n.kind);
+          const auto* pad = std::get_if<Pad>(&n.kind);
+          const Operand* x = pad ? &pad->padded : move && !move->view ? &move->placed : nullptr;
+          const DimMask channels = static_cast<DimMask>(n.spec.reduced() & ~window_dims(n.spec));
+          return x && x->windows != 0 && !x->layout.packed() &&
+                 has_dim(channels, x->layout.fastest());
+        }));
+      }
+  }
+
   TEST_CASE("what a stopped search returns is near the bound, however late it was stopped") {
     const Target& target = *fixed_target(Isa::kAvx2);
     for (const char* text :
