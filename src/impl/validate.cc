@@ -287,8 +287,7 @@ class Validator {
   void check_kind(const ImplNode& node, const Move& move) {
     const Spec& spec = node.spec;
     if (!require(move.operand < spec.operand_count, "moves an operand that does not exist")) return;
-    const Operand& from = spec.operand[move.operand];
-    const Operand& to = move.placed;
+    const Operand &from = spec.operand[move.operand], &to = move.placed;
     require(to.access == from.access && to.dims == from.dims &&
                 (to.windows == from.windows || (!move.view && (to.windows & ~from.windows) == 0)) &&
                 !to.free_layout && !from.free_layout,
@@ -474,8 +473,7 @@ class Validator {
     for (NodeId id = 0; id < id_; id++)
       require(std::holds_alternative<Choose>(tree_.nodes[id].kind),
               "chooses a layout below the top");
-    const Operand& from = node.spec.operand[choose.operand];
-    const Operand& to = choose.placed;
+    const Operand &from = node.spec.operand[choose.operand], &to = choose.placed;
     require(from.free_layout && !to.free_layout, "chooses a layout that is not free");
     Operand dense = dense_operand(node.spec, to.dtype, from.level, from.access, from.dims,
                                   to.layout, to.windows);
