@@ -8,6 +8,7 @@
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
 #include "spec/roles.hh"
+#include "spec/terms.hh"
 #include "support/number.hh"
 
 namespace morello::testing {
@@ -172,6 +173,7 @@ class GraphTreeMaker {
     body.operand[index] = move.placed;
     forget_pitch(body.operand[index]);
     drop_windows(body);
+    if (!move.view && from.access == Access::kIn) merge_terms(body, binding);
     tree_.nodes[id].kind = move;
     Binding copy;
     if (!move.view && from.access != Access::kOut) {

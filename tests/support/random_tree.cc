@@ -6,6 +6,7 @@
 
 #include "impl/microkernel_id.hh"
 #include "spec/roles.hh"
+#include "spec/terms.hh"
 #include "stages.hh"
 
 namespace morello::testing {
@@ -207,6 +208,7 @@ class TreeMaker {
     body.operand[index] = move.placed;
     forget_pitch(body.operand[index]);
     drop_windows(body);
+    if (!move.view && from.access == Access::kIn) merge_terms(body, binding);
     tree_.nodes[id].kind = move;
     Binding copy;
     if (!move.view && from.access != Access::kOut) {
