@@ -17,10 +17,11 @@ void clamp_limits(const Spec& spec, Limits& limits) {
   constexpr u64 kAny = u64{1} << 40;
   u64 l1 = 0, l2 = 0;
   auto lines_of = [&](const Operand& x) -> u64 {
-    if (x.alias > 0) return kAny;
+    if (run_alias(x) > 0 || window_alias(x) > 0) return kAny;
     const Footprint f = footprint(spec, x);
     if (f.bytes >= 8 * kLineBytes) return kAny;
-    return std::max(f.lines + f.runs, resident_lines(spec, x, Level::kL2));  // pages need room too
+    // What is cut may begin anywhere; and pages need room too.
+    return std::max(f.lines + std::max<u64>(f.runs, 2), resident_lines(spec, x, Level::kL2));
   };
   limits.at(Bank::kTile) = 0;  // no action puts an operand there yet
   const bool may_buffer = !is_single(spec) && combines(spec);

@@ -23,15 +23,16 @@ bool shares_lines(const Spec& spec, const Operand& operand, u8 dim) {
 }
 
 u64 resident_lines(const Spec& spec, const Operand& operand, Level cache) {
-  // Cores remember where pages are, of about one for each 8 lines of a cache: 64 to 96 beside L1.
-  // With factors in rows on more pages than that, products took up to 1.5 times as long as with
-  // copies of them (Intel).
+  // Cores remember where pages are, of about one for each 8 lines of a cache. With factors in rows
+  // on more pages, products took up to 1.5 times as long as with copies of them (Intel).
   constexpr u32 kLinesOfPage = 3;  // log2
   Footprint f = footprint(spec, operand);
   // One way of an L1 is a page, one of an L2 is up to 64 KiB.
   const u32 most = cache == Level::kL1 ? kMaxAliasL1 : kMaxAlias;
   u32 alias = std::min<u32>(run_alias(operand), most);
   if (operand.far == kPaged) alias = std::max(alias, kLinesOfPage);
+  if (is_ragged(operand))  // on average
+    f.lines = ceil_div(f.bytes + f.runs * (kLineBytes - size_of(operand.dtype)), kLineBytes);
   if (f.runs == 1) return f.lines;
   u64 rows = 0;  // of windows
   if (const u32 shift = std::min<u32>(window_alias(operand), most)) {
@@ -228,7 +229,7 @@ namespace {
 bool rows_meet(const Spec& spec, const Operand& x) {
   Operand cut = x;  // where rows are adjacent: when they have been cut
   if (x.contig > 1) set_pitch(cut, u64{spec.size[unit_dim(x)]} * size_of(x.dtype));
-  return cut.alias != 0;
+  return run_alias(cut) >= 4;
 }
 
 /// An operand, or where the value of a stage may be: in memory, by rows.

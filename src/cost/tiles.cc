@@ -22,7 +22,7 @@ bool takes_tiles(const Spec& spec, const Target& target) {
 bool begins_at_lines(const Spec& spec, const Operand& x) {
   if (x.layout.packed()) return true;
   const u8 d = unit_dim(x);
-  if (x.contig <= 1 || d == kNoDim) return run_alias(x) != 0;
+  if (x.contig <= 1 || d == kNoDim) return run_alias(x) != 0 && !is_ragged(x);
   return u64{spec.size[d]} * size_of(x.dtype) % kLineBytes == 0;
 }
 

@@ -256,10 +256,7 @@ std::string not_canonical_operand(const Spec& spec, const Operand& x) {
     judge.require(!x.has_window(w) || x.layout.block_of(spec.window[w].outer) == 1,
                   "has a window in blocks");
   judge.require(x.contig <= x.layout.count(), "has a run of more than all dimensions");
-  const u8 alias = run_alias(x);
-  judge.require(
-      alias == 0 || alias == 4 || alias == kMaxAliasL1 || alias == 8 || alias == kMaxAlias,
-      "has no such alias");
+  judge.require((x.alias & kRunAlias) < kAliasCount, "has no such alias");
   judge.require(window_alias(x) <= (x.windows ? kMaxAlias : 0), "has no such window's alias");
   return judge.result();
 }

@@ -77,14 +77,15 @@ void normalise_windows(const Spec& spec, Operand& operand) {
     const PhysicalDims p = physical_dims(spec, operand);
     for (int i = at + 1; i < p.count; i++) inside *= p.size[i];
     operand.windows = static_cast<u8>(operand.windows & ~(1u << w));
-    operand.alias = run_alias(operand);
+    operand.alias &= kRunAlias | kRagged;
     const u32 faster = static_cast<u32>(l.count() - 1 - at);
     const bool in_run = operand.contig > faster;
     // What is left of it may go next: runs that were far apart before meet in the same sets still.
     auto end_run = [&](u32 entries, u64 apart) {
-      const u8 alias = operand.contig < l.count() ? run_alias(operand) : u8{0};
+      const u8 met = operand.contig < l.count() ? operand.alias & kRunAlias : u8{0};
       set_pitch(operand, apart * inside);
-      operand.alias = std::max(operand.alias, alias);
+      if (met > (operand.alias & kRunAlias))
+        operand.alias = static_cast<u8>((operand.alias & ~kRunAlias) | met);
       operand.contig = static_cast<u8>(entries);
       forget_pitch(operand);
     };
@@ -174,16 +175,20 @@ u64 whole_lines(u64 bytes) {
 void set_pitch(Operand& operand, u64 bytes) {
   operand.far = bytes >= kPagedBytes ? kPaged : bytes >= kFarBytes ? kFar : u8{0};
   operand.alias = 0;
+  const bool ragged = bytes % kLineBytes != 0;
+  if (ragged && bytes >= kRaggedBytes) operand.alias = kRagged;
   const u64 lines = whole_lines(bytes);
   if (lines == 0) return;
-  for (u8 alias : {u8{4}, kMaxAliasL1, u8{8}, kMaxAlias})
-    if (lines % (u64{1} << alias) == 0) operand.alias = alias;
+  // Of few sets each next run has others, if it drifts.
+  for (u8 i = 1; i < kAliasCount; i++)
+    if (lines % (u64{1} << kAliases[i]) == 0 && (!ragged || kAliases[i] >= 4))
+      operand.alias = static_cast<u8>((operand.alias & kRagged) | i);
 }
 
 void set_window_pitch(Operand& operand, u64 bytes) {
   const u64 lines = whole_lines(bytes);
   const int alias = lines == 0 ? 0 : std::min<int>(std::countr_zero(lines), kMaxAlias);
-  operand.alias = static_cast<u8>(run_alias(operand) | alias << 4);
+  operand.alias = static_cast<u8>((operand.alias & 15) | alias << 4);
 }
 
 void forget_pitch(Operand& operand) {
@@ -191,9 +196,11 @@ void forget_pitch(Operand& operand) {
   const Layout& l = operand.layout;
   const bool near = operand.level == Level::kL1, packed = l.packed();
   const bool grouped = packed && lane_group(operand) > 1;
-  if (operand.level == Level::kL2)
-    operand.alias = static_cast<u8>(std::min(run_alias(operand), kMaxAliasL1) |
-                                    std::min(window_alias(operand), kMaxAliasL1) << 4);
+  if (operand.level == Level::kL2) {
+    while (run_alias(operand) > kMaxAliasL1) operand.alias--;
+    operand.alias =
+        static_cast<u8>((operand.alias & 15) | std::min(window_alias(operand), kMaxAliasL1) << 4);
+  }
   // Groups that share lanes are no panels: to all else, lanes are elements.
   const bool panels = packed && !(grouped && l.blocks() == 1);
   if (near || panels) {
@@ -402,7 +409,7 @@ Spec move_spec(const Spec& spec, int index, const Operand& to, bool in, Binding*
     Operand& operand = m.operand[o];
     operand.dims = m.all_dims();
     operand.windows = static_cast<u8>(operand.windows & apart);
-    if (operand.windows == 0) operand.alias = run_alias(operand);
+    if (operand.windows == 0) operand.alias &= kRunAlias | kRagged;
     for (u8& d : operand.layout.dim)
       if (d != kNoDim) d = now[d];
   }

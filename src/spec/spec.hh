@@ -41,10 +41,10 @@ struct Operand {
   u8 contig = 0;
   u8 far = 0;  // kFar or kPaged: how far runs are apart, or the only run is from its neighbours
   bool free_layout = false;  // search chooses the layout; only at Level::kMemory
-  /// Not dense: the cache sets that runs fall into. Log2 of the lines of a power of two that
-  /// divides the distance of runs: the largest of 4, 6, 8 and kMaxAlias, or 0. In the high four
-  /// bits that of places along the slowest axis of a window, of which tiles keep several:
-  /// run_alias() and window_alias().
+  /// Not dense: where runs begin, and the cache sets that they fall into. In the low three bits one
+  /// of kAliases, then kRagged; in the high four bits log2 of lines between places along the
+  /// slowest axis of a window, of which tiles keep several: run_alias(), is_ragged() and
+  /// window_alias().
   u8 alias = 0;
   u8 windows = 0;  // bit w: an axis of it is window w of the Spec; inputs only
   Layout layout;
@@ -53,7 +53,13 @@ struct Operand {
   friend bool operator==(const Operand&, const Operand&) = default;
 };
 
-constexpr u8 run_alias(const Operand& x) { return x.alias & 15; }
+/// Log2 of the lines of a power of two that divides the distance of runs: the largest of these.
+inline constexpr u8 kRunAlias = 7, kRagged = 8;  // bits
+inline constexpr std::array<u8, kRunAlias + 1> kAliases = {0, 3, 4, 6, 8, 10};
+inline constexpr u8 kAliasCount = 6;
+constexpr u8 run_alias(const Operand& x) { return kAliases[x.alias & kRunAlias]; }
+/// Do runs begin anywhere inside of lines? Those less than kRaggedBytes apart are not asked.
+constexpr bool is_ragged(const Operand& x) { return (x.alias & kRagged) != 0; }
 constexpr u8 window_alias(const Operand& x) { return x.alias >> 4; }
 
 /// Two dimensions that index one axis of an operand, at step * outer + dilation * inner - before.
@@ -92,8 +98,9 @@ struct Diagonal {
 /// is on a page of its own.
 inline constexpr u64 kFarBytes = 1024, kPagedBytes = 3072;
 inline constexpr u8 kFar = 1, kPaged = 2;
-inline constexpr u8 kMaxAlias = 10;   // 64 KiB: one way of a large L2
-inline constexpr u8 kMaxAliasL1 = 6;  // 4 KiB: one way of an L1
+inline constexpr u64 kRaggedBytes = 256;  // with fewer, neighbours share most lines at both ends
+inline constexpr u8 kMaxAlias = kAliases[kAliasCount - 1];  // 64 KiB: one way of a large L2
+inline constexpr u8 kMaxAliasL1 = 6;                        // 4 KiB: one way of an L1
 /// Lines from one run to the next where these are `bytes` apart, a whole number of lines or next to
 /// it: runs that drift apart by a few bytes share sets for many of them. Else 0.
 u64 whole_lines(u64 bytes);

@@ -78,6 +78,7 @@ std::string operand_text(const Operand& operand, const DimNames& names) {
   s += '~' + std::to_string(operand.contig);
   if (operand.far) s += operand.far == kPaged ? "paged" : "far";
   if (run_alias(operand)) s += "alias" + std::to_string(run_alias(operand));
+  if (is_ragged(operand)) s += "ragged";
   if (window_alias(operand)) s += "rows" + std::to_string(window_alias(operand));
   return s;
 }

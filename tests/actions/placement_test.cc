@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "actions/clamp.hh"
@@ -45,6 +46,33 @@ TEST_SUITE("actions") {
     }
     const Spec sets = product(1024);  // 4 KiB, which is one set: 64 lines of L1 each
     CHECK(resident_lines(sets, sets.operand[1], Level::kL1) == 64 * kRows);
+  }
+
+  TEST_CASE("rows that begin anywhere take the lines that they touch, on average") {
+    for (int pitch : {65, 100, 411, 517}) {
+      const Spec spec = product(pitch);
+      size_t lines = 0;
+      constexpr int kPlaces = 16;  // where the first row may begin inside of a line
+      for (int begin = 0; begin < kPlaces; begin++)
+        for (int row = 0; row < kRows; row++) {
+          const int first = begin + row * pitch, last = first + 15;
+          lines += static_cast<size_t>(last / kPlaces - first / kPlaces + 1);
+        }
+      INFO("pitch " << pitch);
+      CHECK(resident_lines(spec, spec.operand[1], Level::kL1) == lines / kPlaces);
+    }
+    // Whole lines apart, or next to each other: what they have.
+    CHECK(resident_lines(product(80), product(80).operand[1], Level::kL1) == kRows);
+    CHECK(resident_lines(product(60), product(60).operand[1], Level::kL1) == kRows);
+  }
+
+  TEST_CASE("rows that fall into an eighth of the sets take room for all that these keep") {
+    // 64 sets: rows of one line each, with a stride of 24 lines, are in sets 0, 8, .., 56.
+    std::array<int, 64> met{};
+    for (int row = 0; row < kRows; row++) met[static_cast<size_t>(row * 24 % 64)]++;
+    const int most = *std::max_element(met.begin(), met.end());
+    const Spec sets = product(384);
+    CHECK(resident_lines(sets, sets.operand[1], Level::kL1) == static_cast<u64>(most) * 64);
   }
 
   TEST_CASE("more pages than a core remembers beside L1 are no part of it") {

@@ -139,7 +139,7 @@ TEST_CASE("not_canonical: dimensions and operands") {
        {"operand 1 has dimensions that there are not", [](Spec& s) { s.operand[1].dims |= 8; }},
        {"operand 1 has a run of more than all dimensions",
         [](Spec& s) { s.operand[1].contig = 3; }},
-       {"operand 1 has no such alias", [](Spec& s) { s.operand[1].alias = 5; }},
+       {"operand 1 has no such alias", [](Spec& s) { s.operand[1].alias = kAliasCount; }},
        {"operand 1 has no such window's alias", [](Spec& s) { s.operand[1].alias = 4 | 5 << 4; }},
        {"operand 1 is free, but not in memory",
         [](Spec& s) { s.operand[1].free_layout = true, s.operand[1].level = Level::kL2; }},

@@ -212,7 +212,8 @@ TEST_CASE("rows that are next to a power of two apart share sets as if they were
   const auto alias_of = [](u64 bytes) {
     Operand x;
     set_pitch(x, bytes);
-    return x.alias;
+    CHECK(is_ragged(x) == (bytes % 64 != 0 && bytes >= 256));
+    return run_alias(x);
   };
   for (u64 drift : {0, 2, 8}) {
     CHECK(alias_of(1024 + drift) == 4);
@@ -220,6 +221,9 @@ TEST_CASE("rows that are next to a power of two apart share sets as if they were
     CHECK(alias_of(65536 + drift) == kMaxAlias);
   }
   CHECK(alias_of(0) == 0);
+  CHECK(alias_of(24 * 64) == 3);
+  CHECK(alias_of(24 * 64 + 2) == 0);  // after eight runs it has drifted on
+  CHECK(alias_of(12 * 64) == 0);
   CHECK(alias_of(8192 - 12) == 0);
   CHECK(alias_of(4096 + 64) == 0);
   CHECK(whole_lines(70) == 1);

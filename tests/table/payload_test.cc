@@ -213,7 +213,7 @@ TEST_SUITE("table") {
       refuses([](Spec& s) { s.operand[0].access = Access::kInOut; });
       refuses([](Spec& s) { s.operand[0].dims ^= 1; });
       refuses([](Spec& s) { s.operand[0].contig = kMaxDims + 1; });
-      refuses([](Spec& s) { s.operand[0].alias = kMaxAlias + 1; });
+      refuses([](Spec& s) { s.operand[0].alias = kAliasCount; });
       refuses([](Spec& s) { s.operand[0].layout.dim[0] ^= 0x10; });
       refuses([](Spec& s) { s.operand[0].layout.dim[7] = 0; });
       refuses([](Spec& s) { s.operand[0].layout.block[7] = 2; });
