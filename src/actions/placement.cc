@@ -25,14 +25,14 @@ bool shares_lines(const Spec& spec, const Operand& operand, u8 dim) {
 u64 resident_lines(const Spec& spec, const Operand& operand, Level cache) {
   // Cores remember where pages are, of about one for each 8 lines of a cache. With factors in rows
   // on more pages, products took up to 1.5 times as long as with copies of them (Intel).
-  constexpr u32 kLinesOfPage = 3;  // log2
   Footprint f = footprint(spec, operand);
-  // One way of an L1 is a page, one of an L2 is up to 64 KiB.
   const u32 most = cache == Level::kL1 ? kMaxAliasL1 : kMaxAlias;
   u32 alias = std::min<u32>(run_alias(operand), most);
-  if (operand.far == kPaged) alias = std::max(alias, kLinesOfPage);
-  if (is_ragged(operand))  // on average
-    f.lines = ceil_div(f.bytes + f.runs * (kLineBytes - size_of(operand.dtype)), kLineBytes);
+  if (operand.far == kPaged) alias = std::max(alias, 3u);  // log2 of these
+  // Half of what is touched beside runs that begin anywhere: the next tile reads it, too.
+  const u64 beside = f.runs * (kLineBytes - size_of(operand.dtype)) / 2;
+  if (cache == Level::kL1 && is_ragged(operand))
+    f.lines = std::max(f.lines, ceil_div(f.bytes + beside, kLineBytes));
   if (f.runs == 1) return f.lines;
   u64 rows = 0;  // of windows
   if (const u32 shift = std::min<u32>(window_alias(operand), most)) {

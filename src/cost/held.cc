@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cost/held.hh"
 
+#include <algorithm>
+
 #include "support/number.hh"
 
 namespace morello {
@@ -91,6 +93,28 @@ i64 rounding_units(Dtype to, Dtype held, const Target& t) {
 // On Zen 4, of 8 lanes or 16: bf16 0.3 cycles, or 0.7 and 1 without an order.
 i64 widening_units(Dtype from, Dtype held, const Target& t) {
   return from == Dtype::kBf16 && held == Dtype::kF32 ? t.prices.widen_bf16 : t.prices.widen;
+}
+
+i64 least_conversion(const Spec& spec, const Stage& stage, const Target& t) {
+  if (stage.op == Op::kMulAdd || stage.op == Op::kCopy || stage.op == Op::kFill) return 0;
+  if (spec.window[0].used() || spec.diagonal.used()) return 0;
+  const Dtype held = held_in(spec, stage);
+  const auto converts = [&](Ref ref) {
+    return is_operand(ref) && spec.operand[ref].level != Level::kRegister &&
+           !is_plain(spec.operand[ref].dtype, held);
+  };
+  const auto is_factor = [&](Ref ref) {
+    return std::any_of(
+        spec.stage.begin(), spec.stage.begin() + spec.stage_count, [&](const Stage& other) {
+          return other.op == Op::kMulAdd && (other.in[0] == ref || other.in[1] == ref);
+        });
+  };
+  i64 units = 0;
+  for (Ref in : stage.in)
+    if (converts(in) && !is_factor(in)) units += widening_units(spec.operand[in].dtype, held, t);
+  if (converts(stage.out) && stage.reduce == 0)
+    units += rounding_units(spec.operand[stage.out].dtype, held, t);
+  return units;
 }
 
 i64 conversion_units(const Spec& spec, const Target& t) {

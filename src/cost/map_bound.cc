@@ -62,6 +62,11 @@ i64 Bounds::map(const Spec& spec) const {
     const i64 conversion = conversion_units(spec, target_);
     if (!moves_narrow(spec)) form.ops += conversion;
     form.scalar_ops += conversion;
+  } else {
+    const i64 conversion = units_of_all(
+        spec, [&](const Stage& stage) { return least_conversion(spec, stage, target_); });
+    form.ops += conversion;
+    form.scalar_ops += conversion;
   }
   // Single elements, which have any layout there is, but a loop and a start each.
   i64 alone = saturating_add(rates_.lone(duty, form), rates_.call(duty) + target_.prices.loop);

@@ -81,8 +81,10 @@ i64 Bounds::products(const Spec& spec, int s, const std::array<DimMask, kMaxStag
 
 i64 Bounds::reduction(const Spec& spec, const Stage& stage, DimMask dims, u64 points,
                       bool alone) const {
-  const Form form{rates_.vector_op(stage), rates_.scalar_op(stage), true, true,
-                  combines_together(spec, stage, stage.reduce)};
+  // Of stages of a graph their caller counts it.
+  const i64 conversion = alone ? least_conversion(spec, stage, target_) : 0;
+  const Form form{rates_.vector_op(stage) + conversion, rates_.scalar_op(stage) + conversion, true,
+                  true, combines_together(spec, stage, stage.reduce)};
   u64 results = 0;
   i64 turned = 0;
   // Of two or three neighbours vectors are made as they are read (elements_apart()).
@@ -119,6 +121,7 @@ Bounds::StageUnits Bounds::stages(const Spec& spec, const Limits& limits, bool q
       const i64 scalar = saturating_mul(lanes, rates_.scalar_op(stage));
       c = saturating_mul(points / lanes, std::min(rates_.vector_op(stage), scalar));
     }
+    c = saturating_add(c, saturating_mul(points / lanes, least_conversion(spec, stage, target_)));
     units.all = saturating_add(units.all, c);
   }
   return units;

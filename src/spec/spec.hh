@@ -98,7 +98,7 @@ struct Diagonal {
 /// is on a page of its own.
 inline constexpr u64 kFarBytes = 1024, kPagedBytes = 3072;
 inline constexpr u8 kFar = 1, kPaged = 2;
-inline constexpr u64 kRaggedBytes = 256;  // with fewer, neighbours share most lines at both ends
+inline constexpr u64 kRaggedBytes = 512;  // with fewer, neighbours share most lines at both ends
 inline constexpr u8 kMaxAlias = kAliases[kAliasCount - 1];  // 64 KiB: one way of a large L2
 inline constexpr u8 kMaxAliasL1 = 6;                        // 4 KiB: one way of an L1
 /// Lines from one run to the next where these are `bytes` apart, a whole number of lines or next to

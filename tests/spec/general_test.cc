@@ -212,7 +212,7 @@ TEST_CASE("rows that are next to a power of two apart share sets as if they were
   const auto alias_of = [](u64 bytes) {
     Operand x;
     set_pitch(x, bytes);
-    CHECK(is_ragged(x) == (bytes % 64 != 0 && bytes >= 256));
+    CHECK(is_ragged(x) == (bytes % 64 != 0 && bytes >= 512));
     return run_alias(x);
   };
   for (u64 drift : {0, 2, 8}) {
