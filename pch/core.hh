@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Precompiled with -Db_pch=true: what most files of the library include.
+// Precompiled: what most files of the library include.
 #ifndef MORELLO_PCH_CORE_HH
 #define MORELLO_PCH_CORE_HH
 

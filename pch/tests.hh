@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Precompiled with -Db_pch=true: what most tests include.
+// Precompiled: what most tests include.
 #ifndef MORELLO_PCH_TESTS_HH
 #define MORELLO_PCH_TESTS_HH
 

@@ -6,6 +6,7 @@
 #include "../support/action_tree.hh"
 #include "../support/graph_tree.hh"
 #include "../support/random_windows.hh"
+#include "../support/scale.hh"
 #include "actions/placement.hh"
 #include "spec/border.hh"
 #include "spec/roles.hh"
@@ -71,8 +72,9 @@ TEST_CASE("random trees of windows with padding are valid and compute them") {
 }
 
 TEST_CASE("what is listed for windows with padding is right") {
+  const u32 count = static_cast<u32>(rounds(1500, 40));
   std::map<ActionKind, int> seen;
-  for (u32 seed = 1; seed <= 1500; seed++) {
+  for (u32 seed = 1; seed <= count; seed++) {
     const Target target = target_of_seed(seed);
     const ActionContext context{&target};
     ActionContext every = context;
@@ -85,14 +87,15 @@ TEST_CASE("what is listed for windows with padding is right") {
     INFO("seed " << seed << ": " << text << ":\n" << print(tree));
     REQUIRE(wrong_tree(tree, whole, random) == "");
   }
-  CHECK(seen[ActionKind::kDivide] > 300);
-  CHECK(seen[ActionKind::kPad] > 300);
+  CHECK(seen[ActionKind::kDivide] > rounds(300, 0));
+  CHECK(seen[ActionKind::kPad] > rounds(300, 0));
 }
 
 TEST_CASE("windows whose terms are divided compute the same") {
+  const u32 count = static_cast<u32>(rounds(250, 40));
   std::map<ActionKind, int> seen;
   int terms = 0;
-  for (u32 seed = 1; seed <= 250; seed++) {
+  for (u32 seed = 1; seed <= count; seed++) {
     const Target target = target_of_seed(seed);
     ActionContext context{&target};
     if (seed % 4 == 0)
@@ -114,13 +117,14 @@ TEST_CASE("windows whose terms are divided compute the same") {
     INFO("seed " << seed << ": " << text << ":\n" << print(tree));
     REQUIRE(wrong_tree(tree, whole, random) == "");
   }
-  CHECK(terms > 30);
+  CHECK(terms > rounds(30, 0));
 }
 
 TEST_CASE("borders around neighbours that share lanes compute the same") {
+  const u32 count = static_cast<u32>(rounds(1200, 40));
   std::map<ActionKind, int> seen;
   int grouped = 0, last = 0;
-  for (u32 seed = 1; seed <= 1200; seed++) {
+  for (u32 seed = 1; seed <= count; seed++) {
     const Target target = target_of_seed(seed);
     ActionContext context{&target};
     if (seed % 4 != 0)  // else channels are last, wherever they may be
@@ -144,8 +148,8 @@ TEST_CASE("borders around neighbours that share lanes compute the same") {
     INFO("seed " << seed << ": " << text << ":\n" << print(tree));
     REQUIRE(wrong_tree(tree, whole, random) == "");
   }
-  CHECK(grouped > 50);
-  CHECK(last > 50);
+  CHECK(grouped > rounds(50, 0));
+  CHECK(last > rounds(50, 0));
 }
 
 TEST_CASE("borders are in no blocks") {
@@ -164,12 +168,13 @@ TEST_CASE("borders are in no blocks") {
 }
 
 TEST_CASE("bands of places are divided from those next to a border, and compute the same") {
+  const u32 count = static_cast<u32>(rounds(600, 40));
   // Caches that few rows fit.
   const Target target = with_machine(*fixed_target(Isa::kAvx2), 512, 2048, 4);
   const ActionContext context{&target};
   std::map<ActionKind, int> seen;
   int bands = 0, loops = 0;
-  for (u32 seed = 1; seed <= 600; seed++) {
+  for (u32 seed = 1; seed <= count; seed++) {
     Random random(seed);
     const Sizes pick{random};
     const char* paddings[] = {"1", "0,1,0,1", "0,1,1,0", "2,1,0,0"};
@@ -194,8 +199,8 @@ TEST_CASE("bands of places are divided from those next to a border, and compute 
     INFO("seed " << seed << ": " << text << ":\n" << print(tree));
     REQUIRE(wrong_tree(tree, whole, random) == "");
   }
-  CHECK(bands > 50);
-  CHECK(loops > 20);
+  CHECK(bands > rounds(50, 0));
+  CHECK(loops > rounds(20, 0));
 }
 
 TEST_CASE("copies of rows with borders are runs of columns and channels") {

@@ -8,11 +8,11 @@
 
 namespace morello::testing {
 
-/// So many of `usual` cases are tried, or have to be met.
-inline int rounds(int usual) {
+/// So many of `usual` cases are tried, or have to be met; `least` at least.
+inline int rounds(int usual, int least = 1) {
   const char* scale = std::getenv("MORELLO_TEST_ROUNDS");
   return std::max(
-      1, static_cast<int>(usual * (scale ? std::max(0.0, std::strtod(scale, nullptr)) : 1)));
+      least, static_cast<int>(usual * (scale ? std::max(0.0, std::strtod(scale, nullptr)) : 1)));
 }
 
 }  // namespace morello::testing
