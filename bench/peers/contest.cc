@@ -355,7 +355,7 @@ Line parse_line(const std::string& text) {
 std::vector<Outcome> hold_contest(const Line& line, const Setting& setting,
                                   const std::vector<Peer>& peers, Limits* limits,
                                   const Effort& effort) {
-  std::optional<Problem> problem = parse_problem(line.spec);
+  std::optional<Problem> problem = parse_problem(in_full(line.spec));
   if (!problem) problem = problem_of(line.spec);
   if (problem->tensors.empty()) {
     Outcome outcome;

@@ -88,6 +88,16 @@ Offer our_offer(const std::string& text, const Setting& setting) {
   return {{method}, ""};
 }
 
+std::string in_full(const std::string& text) {
+  std::string reason;
+  const tools::ContextPtr context = make_context(&reason);
+  const tools::SpecPtr spec = context ? parse(context.get(), text, &reason) : nullptr;
+  if (!spec) return text;
+  std::string printed(morello_spec_print(spec.get(), nullptr, 0), '\0');
+  morello_spec_print(spec.get(), printed.data(), printed.size() + 1);
+  return printed;
+}
+
 Problem problem_of(const std::string& text) {
   Problem problem;
   std::string reason;

@@ -77,8 +77,9 @@ bool nothing_in_memory(const Spec& spec) {
 }
 
 /// Of a matrix that is multiplied by a vector only itself counts: the others come there before all
-/// else (vector_nearer()).
-bool is_in_l1(const Spec& spec) {
+/// else (vector_nearer()). Nor do sums count for tiles along `reduced` dimensions, which add to
+/// them.
+bool is_in_l1(const Spec& spec, bool reduced) {
   if (contraction_of(spec) && points_of(spec, spec.reduced()) > kShallow) {
     auto [vector, matrix] = factors_of(spec);
     if (dims_of(spec, vector) == spec.all_dims()) std::swap(vector, matrix);
@@ -86,7 +87,7 @@ bool is_in_l1(const Spec& spec) {
         dims_of(spec, vector) != spec.all_dims())
       return spec.operand[matrix].level <= Level::kL1;
   }
-  for (int o = 0; o < spec.operand_count; o++)
+  for (int o = 0; o < spec.operand_count - (reduced ? 1 : 0); o++)
     if (spec.operand[o].level <= Level::kL1 && spec.operand[o].dims != 0) return true;
   return false;
 }
@@ -208,8 +209,8 @@ ChainTiles::ChainTiles(const Spec& spec, ActionKind kind, u8 dim, const ActionCo
   lanes_ = computed_lanes(spec, *context.target);
   combines_ = combines(spec);
   if (!combines_) return;
-  in_l1_ = is_in_l1(spec);
   const DimMask reduced = spec.reduced();
+  in_l1_ = is_in_l1(spec, !of_whole && has_dim(reduced, dim));
   const Widths& w = widths(context);
   const bool streams = !of_whole && w.streamed != 0 && has_stream(spec, *context.target);
   const bool packs = streams && rows_of(spec) >= kManyRows;

@@ -248,16 +248,27 @@ i64 ContractionBound::share_of(i64 units, u64 columns) const {
 
 void ContractionBound::find_steps() {
   const u64 row = ceil_div(columns_, lanes_);
-  i64 ops = 0, scalar = 0;
+  i64 ops = 0, scalar = 0, conversion = 0, rounding = 0;
   for (int s = 1; s < spec_.stage_count; s++) {
     ops += rates_.vector_op(spec_.stage[s]);
     scalar += rates_.scalar_op(spec_.stage[s]);
+    conversion += least_conversion(spec_, spec_.stage[s], target_);
+    rounding += least_rounding(spec_, spec_.stage[s], target_);
   }
   const StepPrices p = rates_.steps(ops, scalar, row, lanes_);
   // What an output that is read late held is met where sums are stored, with the steps.
   late_ = reads_output_late(spec_);
   on_tile_ = fixed(late_ ? std::max<i64>(0, std::min(p.on_tile, p.stored)) : p.on_tile);
   in_row_ = fixed(p.row) / static_cast<i64>(row);
+  // Rows in memory are converted with the steps. A register tile may be rounded by the copy that
+  // stores it, which has time to spare beside the store.
+  if (conversion > 0) {
+    const StepPrices all = rates_.steps(ops + conversion, scalar, row, lanes_);
+    in_row_ = fixed(all.row) / static_cast<i64>(row);
+    const i64 store = kUnitsPerCycle / static_cast<i64>(target_.stores_per_cycle);
+    const i64 hidden = std::min(rounding, std::max<i64>(0, store - target_.prices.op[0]));
+    if (!late_) on_tile_ += fixed(conversion - hidden);
+  }
   alone_ = fixed(p.alone);
   in_vectors_ = fixed(p.vector);
   in_memory_ = alone_;

@@ -95,25 +95,41 @@ i64 widening_units(Dtype from, Dtype held, const Target& t) {
   return from == Dtype::kBf16 && held == Dtype::kF32 ? t.prices.widen_bf16 : t.prices.widen;
 }
 
-i64 least_conversion(const Spec& spec, const Stage& stage, const Target& t) {
-  if (stage.op == Op::kMulAdd || stage.op == Op::kCopy || stage.op == Op::kFill) return 0;
-  if (spec.window[0].used() || spec.diagonal.used()) return 0;
+namespace {
+
+/// Does a diagonal, or what the stage does, let copies leave its elements as they are?
+bool may_leave(const Spec& spec, const Stage& stage) {
+  return stage.op == Op::kMulAdd || stage.op == Op::kCopy || stage.op == Op::kFill ||
+         spec.diagonal.used();
+}
+
+/// Copies of what has windows may be wider.
+bool is_converted(const Spec& spec, Ref ref, Dtype held) {
+  return is_operand(ref) && spec.operand[ref].level != Level::kRegister &&
+         spec.operand[ref].windows == 0 && !is_plain(spec.operand[ref].dtype, held);
+}
+
+}  // namespace
+
+i64 least_rounding(const Spec& spec, const Stage& stage, const Target& t) {
   const Dtype held = held_in(spec, stage);
-  const auto converts = [&](Ref ref) {
-    return is_operand(ref) && spec.operand[ref].level != Level::kRegister &&
-           !is_plain(spec.operand[ref].dtype, held);
-  };
+  if (may_leave(spec, stage) || stage.reduce != 0 || !is_converted(spec, stage.out, held)) return 0;
+  return rounding_units(spec.operand[stage.out].dtype, held, t);
+}
+
+i64 least_conversion(const Spec& spec, const Stage& stage, const Target& t) {
+  if (may_leave(spec, stage)) return 0;
+  const Dtype held = held_in(spec, stage);
   const auto is_factor = [&](Ref ref) {
     return std::any_of(
         spec.stage.begin(), spec.stage.begin() + spec.stage_count, [&](const Stage& other) {
           return other.op == Op::kMulAdd && (other.in[0] == ref || other.in[1] == ref);
         });
   };
-  i64 units = 0;
+  i64 units = least_rounding(spec, stage, t);
   for (Ref in : stage.in)
-    if (converts(in) && !is_factor(in)) units += widening_units(spec.operand[in].dtype, held, t);
-  if (converts(stage.out) && stage.reduce == 0)
-    units += rounding_units(spec.operand[stage.out].dtype, held, t);
+    if (is_converted(spec, in, held) && !is_factor(in))
+      units += widening_units(spec.operand[in].dtype, held, t);
   return units;
 }
 

@@ -78,6 +78,8 @@ i64 conversion_units(const Spec& spec, const Target& target);
 /// Of what a stage reads and writes, whoever computes it: only factors are copied to wider types.
 /// 0: copies may leave elements as they are.
 i64 least_conversion(const Spec& spec, const Stage& stage, const Target& target);
+/// What it has of rounding what the stage writes.
+i64 least_rounding(const Spec& spec, const Stage& stage, const Target& target);
 /// Of a vector that is held in another type than it is stored in.
 i64 widening_units(Dtype from, Dtype held, const Target& target);
 
