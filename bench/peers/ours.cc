@@ -93,9 +93,7 @@ std::string in_full(const std::string& text) {
   const tools::ContextPtr context = make_context(&reason);
   const tools::SpecPtr spec = context ? parse(context.get(), text, &reason) : nullptr;
   if (!spec) return text;
-  std::string printed(morello_spec_print(spec.get(), nullptr, 0), '\0');
-  morello_spec_print(spec.get(), printed.data(), printed.size() + 1);
-  return printed;
+  return tools::text_of(morello_spec_print, static_cast<const morello_spec*>(spec.get()));
 }
 
 Problem problem_of(const std::string& text) {
