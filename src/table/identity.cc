@@ -144,12 +144,28 @@ class Prober {
     }
   }
 
+  /// Nor do many cut depth while sums are in L1, as quick searches do.
+  static Spec with_near_sums(Spec spec) {
+    spec.out().level = Level::kL1;
+    spec.out().access = Access::kInOut;
+    return spec;
+  }
+
+  void add_quick_actions(const Spec& spec, const Limits& limits) {
+    list_actions(spec, limits, quick_context_, list_);
+    for (const Action& action : list_) quick_.add(static_cast<i64>(order_of(action)));
+  }
+
   /// The children of all actions.
   std::vector<Child> add_actions(const Spec& spec, const Limits& limits) {
     std::vector<Child> children;
     add(limits);
-    list_actions(spec, limits, quick_context_, list_);
-    for (const Action& action : list_) quick_.add(static_cast<i64>(order_of(action)));
+    add_quick_actions(spec, limits);
+    if (spec.out().level > Level::kL1) {
+      const Spec near = with_near_sums(spec);
+      if (seen_) seen_(near);
+      add_quick_actions(near, limits);
+    }
     list_actions(spec, limits, context_, list_);
     for (const Action& action : list_) {
       actions_.add(static_cast<i64>(order_of(action)));

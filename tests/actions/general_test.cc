@@ -123,7 +123,7 @@ TEST_CASE("what is listed for Specs of the general form is right") {
 TEST_CASE("actions on Specs with free layouts have canonical children") {
   const Target target = with_machine(*fixed_target(Isa::kAvx512), 0, 0, 4);
   const ActionContext context{&target};
-  for (u32 seed = 1; seed <= 1000; seed++) {
+  for (u32 seed = 1, last = static_cast<u32>(testing::rounds(1000)); seed <= last; seed++) {
     Random random(seed);
     const Spec spec = random_general(random, {300, true, true}).spec;
     INFO("seed " << seed << ": " << describe(spec));

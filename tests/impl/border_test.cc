@@ -92,7 +92,7 @@ TEST_CASE("what is listed for windows with padding is right") {
 }
 
 TEST_CASE("windows whose terms are divided compute the same") {
-  const u32 count = static_cast<u32>(rounds(250, 40));
+  const u32 count = static_cast<u32>(rounds(120, 40));
   std::map<ActionKind, int> seen;
   int terms = 0;
   for (u32 seed = 1; seed <= count; seed++) {

@@ -55,12 +55,15 @@ NOT_RUN = {
 }
 # The same with less work, or with a log that is not that of the test run which this one is part of.
 CHANGED = {
-    "meson test -C build spec --print-errorlogs": "meson test -C build spec --print-errorlogs --logbase commands",
+    "meson test -C build spec --print-errorlogs": "meson test -C build support --print-errorlogs --logbase commands",
     "meson test -C build --suite lint": "meson test -C build --suite lint --logbase commands",
     "meson test -C build golden --print-errorlogs":
-        "meson test -C build golden --print-errorlogs --logbase commands",
+        "meson test -C build golden --list",
+    "build/tests/golden/morello-golden tests/golden --bless":
+        "mkdir few && head -n 12 tests/golden/specs.txt > few/specs.txt"
+        " && build/tests/golden/morello-golden few --bless && build/tests/golden/morello-golden few",
     "MORELLO_TEST_ROUNDS=16 build/tests/hostile/morello-hostile":
-        "build/tests/hostile/morello-hostile",
+        "MORELLO_TEST_ROUNDS=0.1 build/tests/hostile/morello-hostile",
     "build/tests/conversions/morello-conversions --all": "build/tests/conversions/morello-conversions",
     "build/tests/functions/morello-functions --all": "build/tests/functions/morello-functions",
     "python3 tests/mutants/mutants.py --seed 1 --count 20":
@@ -76,6 +79,10 @@ CHANGED = {
     " --svg peers.svg":
         "build/bench/peers/bench-peers bench/problems/matmul.txt --filter 'f32[64,64] f32[64,64]' --minutes 0.02"
         " --repetitions 1 --csv peers.csv --svg peers.svg",
+    "morello synth --json - < bench/problems/small.txt":
+        "head -n 12 bench/problems/small.txt | morello synth --json -",
+    "MORELLO_LIB_DIR=build cargo test --release --manifest-path capi/rust/Cargo.toml":
+        "MORELLO_LIB_DIR=build cargo check --release --manifest-path capi/rust/Cargo.toml",
     "build/bench/bench-functions --rounds 101": "build/bench/bench-functions --rounds 1 --sizes 4096",
     "build/bench/bench-search bench/problems/search.txt":
         "build/bench/bench-search bench/problems/search.txt --repetitions 1 --time-budget 0.01",

@@ -87,6 +87,23 @@ TEST_SUITE("table") {
     }
   }
 
+  TEST_CASE("the fingerprints ask how quick searches cut depth while sums are in L1") {
+    for (const Target* target : testing::targets_of({Dtype::kF32})) {
+      ActionContext context{target};
+      context.breadth = space_of(MORELLO_EFFORT_QUICK);
+      ActionList list;
+      std::set<u32> tiles;
+      each_probe(*target, [&](const Spec& spec) {
+        if (!contraction_of(spec) || spec.out().level != Level::kL1) return;
+        list_actions(spec, clamped(spec, *target), context, list);
+        for (const Action& action : list)
+          if (action.kind == ActionKind::kTile && has_dim(spec.reduced(), action.arg))
+            tiles.insert(action.size);
+      });
+      CHECK_MESSAGE(tiles.upper_bound(64) != tiles.end(), target->name);
+    }
+  }
+
   TEST_CASE("the fingerprints ask about every action, microkernel and way to sum products") {
     std::set<ActionKind> actions;
     std::set<MicrokernelId> kernels;
