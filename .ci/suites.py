@@ -236,7 +236,7 @@ def main():
     # every build, such as the tool and golden programs, the release has.
     sanitized = ["-Doptimization=1", "-Db_ndebug=false", "-Db_lundef=false", "-Dbenches=disabled", "-Dcli=disabled"]
     # That an object is as large as what is read of it: AddressSanitizer sees what is not, and compilers take a fifth less.
-    memory = ["-Dcpp_args=-g1,-fno-sanitize=object-size,-fno-sanitize-recover=all", "-Db_sanitize=address,undefined"]
+    memory = ["-Dcpp_args=-g1 -fno-sanitize=object-size -fno-sanitize-recover=all", "-Db_sanitize=address,undefined"]
     asan_tests = ["--suite", "memory", "--timeout-multiplier", "6"]
     fuzzers = has_fuzzer()
     if fuzzers:

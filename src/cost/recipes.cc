@@ -16,7 +16,7 @@ namespace {
 using Code = RecipeCode;
 using Lanes = RecipeCode::Lanes;
 
-constexpr u32 kSign = 0x80000000, kMagnitude = 0x7fffffff;
+constexpr u32 kMagnitude = 0x7fffffff;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 /// Added to a number of small magnitude, it leaves 127 more than the nearest integer in the last
 /// digits: once shifted to its place, the exponent of a power of two.
@@ -78,73 +78,62 @@ constexpr void little(Code& c, Lanes p, Lanes r, Lanes spare) {
   c.add(LaneOp::kFma, p, spare, r);
 }
 
-/// power * (1 + p) / 2^64 = e^v, of v from -111 to 0, of which results are numbers, zero or
-/// denormal; power is neither. v is overwritten.
-constexpr void decayed(Code& c, Lanes p, Lanes power, Lanes v) {
-  power_of_two(c, p, power, v, kLog2e, 64);
-  subtract_ln2(c, v, p, 1);
-  little(c, p, v, c.t(3));
-}
-constexpr float kDecayed = 0x1p-64f;
+/// What 1 and powers of two are multiplied by where they would be too large.
+constexpr float kSmallExponent = -32, kSmall = 0x1p-32f;
 
-/// v = -|x|, not below -111
-constexpr void below_zero(Code& c, Lanes v, Lanes spare) {
-  c.add(LaneOp::kOr, spare, c.x, c.bits(kSign));
-  c.add(LaneOp::kCopy, v, c.number(-111));
-  c.add(LaneOp::kGreater, v, v, spare);
+/// w = one + power e^-r, |r| <= ln(2) / 2. Of the sum only power q is rounded before, q = 1 - e^-r:
+/// where the sum is next to a power of two, and its last place counts most, q is nothing. q is
+/// overwritten.
+constexpr void one_and_power(Code& c, Lanes w, Lanes r, Lanes power, Lanes one, Lanes q) {
+  c.polynomial(q, r,
+               {0x1.6b71c2p-10f, -0x1.1227cap-7f, 0x1.555718p-5f, -0x1.5554bp-3f, 0x1.fffffep-2f});
+  c.add(LaneOp::kMul, w, r, r);
+  c.add(LaneOp::kNegatedFma, q, w, r);
+  c.add(LaneOp::kCopy, w, one);
+  c.add(LaneOp::kNegatedFmaInto, w, power, q);
+  c.add(LaneOp::kAdd, w, w, power);
 }
 
-/// With z = e^-|x|, t = z / (1 + z): t, or 1 - t of positive numbers. What 1 + z and the quotient
-/// lost when they were rounded is made good by a step of Newton.
+/// Of more, 1 + e^-x is 1.
+constexpr float kMostSigmoid = 30;
+
+/// 1 / (1 + e^-x)
 constexpr Recipe sigmoid_recipe() {
   Code c;
-  const auto v = c.t(0), z = c.t(1), t = c.t(2), rest = c.t(3);
-  below_zero(c, v, z);
-  decayed(c, z, t, v);
-  c.add(LaneOp::kFma, z, t, t);
-  c.add(LaneOp::kMul, z, z, c.number(kDecayed));
-  c.add(LaneOp::kAdd, v, z, c.number(1));
-  c.add(LaneOp::kDiv, t, z, v);
-  c.add(LaneOp::kSub, rest, z, t);
-  c.add(LaneOp::kNegatedFmaInto, rest, t, z);  // z - t * (1 + z)
-  c.add(LaneOp::kCopy, v, c.number(1));
-  c.add(LaneOp::kSub, z, v, t);
-  c.add(LaneOp::kFmaInto, t, rest, z);
-  c.add(LaneOp::kSub, v, v, t);
-  c.where(z, c.x, Relation::kNotLess, c.number(0));
-  c.select(c.out, z, t, v);
+  const auto v = c.t(0), power = c.t(1), n = c.t(2), w = c.t(3), one = c.out;
+  c.add(LaneOp::kCopy, v, c.number(kMostSigmoid));
+  c.add(LaneOp::kLess, v, v, c.x);  // of NaN, that
+  c.add(LaneOp::kCopy, n, c.number(-105));
+  c.add(LaneOp::kGreater, v, n, v);
+  power_of_two(c, n, power, v, -kLog2e, kSmallExponent);
+  subtract_ln2(c, v, n, -1);
+  c.add(LaneOp::kCopy, one, c.number(kSmall));
+  one_and_power(c, w, v, power, one, n);
+  c.add(LaneOp::kDiv, c.out, one, w);
   return c.recipe();
 }
 
-/// to = u / (1 + z), u being x, or x z where x is negative, which may be a number when z is none
-/// any more. z = power * (1 + p) / 2^64. Newton as above.
-constexpr void weighted(Code& c, Lanes to, Lanes p, Lanes power, Lanes u, Lanes spare) {
-  c.add(LaneOp::kCopy, u, c.number(-111));
-  c.add(LaneOp::kGreater, u, u, c.x);
-  c.add(LaneOp::kMul, u, u, power);
-  c.add(LaneOp::kFma, u, p, u);
-  c.add(LaneOp::kMul, u, u, c.number(kDecayed));
-  c.add(LaneOp::kFma, p, power, power);
-  c.add(LaneOp::kMul, p, p, c.number(kDecayed));
-  c.where(spare, c.x, Relation::kNotLess, c.number(0));
-  c.select(u, spare, u, c.x);
-  c.add(LaneOp::kAdd, spare, p, c.number(1));
-  c.add(LaneOp::kCopy, power, c.number(1));
-  c.add(LaneOp::kDiv, spare, power, spare);
-  c.add(LaneOp::kMul, power, u, spare);
-  c.add(LaneOp::kSub, u, power, u);
-  c.add(LaneOp::kFmaInto, u, power, p);
-  c.add(LaneOp::kMul, u, u, spare);
-  c.add(LaneOp::kLess, u, u, c.number(std::numeric_limits<float>::max()));  // infinity less itself
-  c.add(LaneOp::kSub, to, power, u);                                        // -0 - 0 is -0
-}
-
+/// x / (1 + e^-x). Of negative x the divisor is made smaller, and so is the quotient, afterwards.
 constexpr Recipe silu_recipe() {
   Code c;
-  const auto v = c.t(0), p = c.t(1), power = c.t(2);
-  below_zero(c, v, p);
-  decayed(c, p, power, v);
-  weighted(c, c.out, p, power, v, c.t(3));
+  const auto v = c.t(0), power = c.t(1), n = c.t(2), one = c.t(3), w = c.t(4), u = c.out;
+  c.add(LaneOp::kCopy, n, c.number(-110));
+  c.add(LaneOp::kGreater, u, n, c.x);  // of NaN, that
+  c.add(LaneOp::kCopy, v, c.number(kMostSigmoid));
+  c.add(LaneOp::kLess, v, v, u);
+  c.add(LaneOp::kCopy, one, c.number(1));
+  c.on(Needs::kMaskRegisters);
+  c.where(power, u, Relation::kLess, c.number(0));
+  c.select(one, power, one, c.number(kSmall));
+  c.on(Needs::kNoMaskRegisters);
+  c.select(one, u, one, c.number(kSmall));
+  c.on(Needs::kNothing);
+  power_of_two(c, n, power, v, -kLog2e, -127);
+  c.add(LaneOp::kAddInteger, power, power, one);
+  subtract_ln2(c, v, n, -1);
+  one_and_power(c, w, v, power, one, n);
+  c.add(LaneOp::kDiv, u, u, w);
+  c.add(LaneOp::kMul, c.out, u, one);
   return c.recipe();
 }
 
