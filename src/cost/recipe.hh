@@ -90,17 +90,13 @@ struct LaneInstruction {
 struct Recipe {
   static constexpr int kMost = 80, kMostTables = 10;
   std::array<LaneInstruction, kMost> code{};
-  std::array<u64, kMost> constant{};                    // bits
+  std::array<u32, kMost> constant{};                    // bits
   std::array<std::array<u32, 8>, kMostTables> table{};  // of kLookUp
   u8 length = 0, constants = 0, tables = 0;
   u8 temporaries = 0, temporaries_without_masks = 0;
   u8 temporaries_on(const Target& target) const {
     return target.has_masks ? temporaries : temporaries_without_masks;
   }
-  /// Lanes have 64 bits, and floats are doubles, for what needs more digits than a float has: the
-  /// input is converted, in halves of a vector, and the result rounded. The last two temporaries
-  /// are the input, which the result overwrites, and the first half of the result.
-  bool wide = false;
 };
 
 /// Vectors that run through a recipe side by side at most, each with temporaries of its own:

@@ -23,14 +23,13 @@ class RecipeCode {
     if (i >= recipe_.temporaries) recipe_.temporaries = static_cast<u8>(i + 1);
     return {static_cast<LaneRef>(kTemporary + i)};
   }
-  constexpr Lanes bits(u64 value) {
+  constexpr Lanes bits(u32 value) {
     int i = 0;
     while (i < recipe_.constants && recipe_.constant[i] != value) i++;
     if (i == recipe_.constants) recipe_.constant[recipe_.constants++] = value;
     return {static_cast<LaneRef>(kLaneConstant + i)};
   }
   constexpr Lanes number(float value) { return bits(std::bit_cast<u32>(value)); }
-  constexpr Lanes wide(double value) { return bits(std::bit_cast<u64>(value)); }
 
   constexpr void add(LaneOp op, Lanes to, Lanes a, Lanes b = {0}, u8 extra = 0) {
     recipe_.code[recipe_.length++] = {op, to.ref, a.ref, b.ref, extra, needs_};
@@ -62,11 +61,6 @@ class RecipeCode {
     add(LaneOp::kCopy, to, number(c[0]));
     for (size_t i = 1; i < n; i++) add(LaneOp::kFma, to, at, number(c[i]));
   }
-  template <size_t n>
-  constexpr void wide_polynomial(Lanes to, Lanes at, const double (&c)[n]) {
-    add(LaneOp::kCopy, to, wide(c[0]));
-    for (size_t i = 1; i < n; i++) add(LaneOp::kFma, to, at, wide(c[i]));
-  }
   /// to = v, which is not negative, with the sign of `other`; spare is overwritten.
   constexpr void sign_of(Lanes to, Lanes v, Lanes other, Lanes spare) {
     constexpr u32 kSign = 0x80000000;
@@ -88,14 +82,6 @@ class RecipeCode {
             ref - kTemporary >= r.temporaries_without_masks)
           r.temporaries_without_masks = static_cast<u8>(ref - kTemporary + 1);
     }
-    return r;
-  }
-  /// One that is computed in double.
-  constexpr Recipe wide_recipe() const {
-    Recipe r = recipe();
-    r.wide = true;
-    r.temporaries = static_cast<u8>(r.temporaries + 2);
-    r.temporaries_without_masks = r.temporaries;
     return r;
   }
 

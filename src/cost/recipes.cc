@@ -21,7 +21,6 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 /// Added to a number of small magnitude, it leaves 127 more than the nearest integer in the last
 /// digits: once shifted to its place, the exponent of a power of two.
 constexpr float kNearestExponent = 0x1.8p23f + 127;
-constexpr double kNearestWide = 0x1.8p52 + 1023;
 
 /// to = min(|v|, most)
 constexpr void magnitude(Code& c, Lanes to, Lanes v, Lanes spare, float most) {
@@ -113,14 +112,10 @@ constexpr Recipe sigmoid_recipe() {
   return c.recipe();
 }
 
-/// x / (1 + e^-x). Of negative x the divisor is made smaller, and so is the quotient, afterwards.
-constexpr Recipe silu_recipe() {
-  Code c;
-  const auto v = c.t(0), power = c.t(1), n = c.t(2), one = c.t(3), w = c.t(4), u = c.out;
-  c.add(LaneOp::kCopy, n, c.number(-110));
-  c.add(LaneOp::kGreater, u, n, c.x);  // of NaN, that
-  c.add(LaneOp::kCopy, v, c.number(kMostSigmoid));
-  c.add(LaneOp::kLess, v, v, u);
+/// out = u / (1 + e^-(v - less)), v from -110 to 30, less than one digit of it. Of negative u the
+/// divisor is made smaller, and so is the quotient, afterwards. u may be `out`; v is overwritten.
+constexpr void weighted(Code& c, Lanes u, Lanes v, const Lanes* less, Lanes power, Lanes n,
+                        Lanes one, Lanes w) {
   c.add(LaneOp::kCopy, one, c.number(1));
   c.on(Needs::kMaskRegisters);
   c.where(power, u, Relation::kLess, c.number(0));
@@ -130,10 +125,58 @@ constexpr Recipe silu_recipe() {
   c.on(Needs::kNothing);
   power_of_two(c, n, power, v, -kLog2e, -127);
   c.add(LaneOp::kAddInteger, power, power, one);
-  subtract_ln2(c, v, n, -1);
+  c.add(LaneOp::kFmaInto, v, n, c.number(kLn2));
+  if (less) {
+    c.add(LaneOp::kNegatedFmaInto, *less, n, c.number(kLn2Rest));
+    c.add(LaneOp::kSub, v, v, *less);
+  } else {
+    c.add(LaneOp::kFmaInto, v, n, c.number(kLn2Rest));
+  }
   one_and_power(c, w, v, power, one, n);
-  c.add(LaneOp::kDiv, u, u, w);
-  c.add(LaneOp::kMul, c.out, u, one);
+  c.add(LaneOp::kDiv, w, u, w);
+  c.add(LaneOp::kMul, c.out, w, one);
+}
+
+/// x / (1 + e^-x)
+constexpr Recipe silu_recipe() {
+  Code c;
+  const auto v = c.t(0), n = c.t(2), u = c.out;
+  c.add(LaneOp::kCopy, n, c.number(-110));
+  c.add(LaneOp::kGreater, u, n, c.x);  // of NaN, that
+  c.add(LaneOp::kCopy, v, c.number(kMostSigmoid));
+  c.add(LaneOp::kLess, v, v, u);
+  weighted(c, u, v, nullptr, c.t(1), n, c.t(3), c.t(4));
+  return c.recipe();
+}
+
+/// x / (1 + e^-v), v = x (c1 + c3 x^2), which is x / (1 + e^-2u) of the u that its definition takes
+/// tanh of. v has 24 digits more than a float: what x^2, the sum and the product lose when they are
+/// rounded is found exactly, the sum's because c1 has few digits. From 6 on it is x.
+constexpr Recipe gelu_tanh_recipe() {
+  constexpr float kC1 = 0x1.988000p+0f, kC1Rest = 0x1.14cf50p-14f, kC3 = 0x1.2444f2p-4f,
+                  kC3Rest = 0x1.49b16ap-29f;
+  Code c;
+  const auto x = c.t(0), square = c.t(1), sum = c.t(2), rest = c.t(3), lost = c.t(4), u = c.out;
+  c.add(LaneOp::kCopy, x, c.number(-10.9f));
+  c.add(LaneOp::kGreater, u, x, c.x);  // of NaN, that
+  c.add(LaneOp::kCopy, x, c.number(6));
+  c.add(LaneOp::kLess, x, x, u);
+  c.add(LaneOp::kMul, square, x, x);
+  c.add(LaneOp::kCopy, sum, c.number(kC1));
+  c.add(LaneOp::kFmaInto, sum, square, c.number(kC3));
+  c.add(LaneOp::kCopy, rest, c.number(kC1));
+  c.add(LaneOp::kSub, rest, rest, sum);
+  c.add(LaneOp::kFmaInto, rest, square, c.number(kC3));
+  c.add(LaneOp::kFmaInto, rest, square, c.number(kC3Rest));
+  c.add(LaneOp::kAdd, rest, rest, c.number(kC1Rest));
+  c.add(LaneOp::kCopy, lost, x);
+  c.add(LaneOp::kNegatedFma, lost, x, square);
+  c.add(LaneOp::kNegatedFmaInto, rest, lost, c.number(kC3));
+  const auto v = square, less = sum;
+  c.add(LaneOp::kMul, v, x, sum);
+  c.add(LaneOp::kNegatedFma, less, x, v);
+  c.add(LaneOp::kNegatedFmaInto, less, x, rest);
+  weighted(c, u, v, &less, x, rest, lost, less);
   return c.recipe();
 }
 
@@ -158,39 +201,6 @@ constexpr Recipe erf_recipe() {
   c.add(LaneOp::kNegatedFma, p, power, v);
   c.sign_of(c.out, p, c.x, v);
   return c.recipe();
-}
-
-/// e^v, of v from -1400 / log2(e) to 1400 / log2(e), in double: v is overwritten.
-constexpr void wide_exponential(Code& c, Lanes p, Lanes power, Lanes v) {
-  c.add(LaneOp::kMul, power, v, c.wide(1.4426950408889634));
-  c.add(LaneOp::kAdd, power, power, c.wide(kNearestWide));
-  c.add(LaneOp::kSub, p, power, c.wide(kNearestWide));
-  c.shift(LaneOp::kShiftLeft, power, power, 52);
-  c.add(LaneOp::kNegatedFmaInto, v, p, c.wide(0.69314718055994531));
-  c.wide_polynomial(p, v,
-                    {1.374501385726034641265869140625e-3, 8.368949405848979949951171875e-3,
-                     4.166965186595916748046875e-2, 0.16666518151760101318359375,
-                     0.49999988079071044921875, 1, 1});
-  c.add(LaneOp::kMul, p, p, power);
-}
-
-/// x / (1 + e^(-x (c1 + c3 x^2))), which is x / (1 + e^-2u) of the u that its definition takes tanh
-/// of. In double, as the exponent needs more digits than a float has.
-constexpr Recipe gelu_tanh_recipe() {
-  Code c;
-  const auto x = c.t(0), v = c.t(1), p = c.t(2), power = c.t(3);
-  c.add(LaneOp::kCopy, x, c.wide(-11));
-  c.add(LaneOp::kGreater, x, x, c.x);
-  c.add(LaneOp::kMul, p, x, x);
-  c.add(LaneOp::kCopy, v, c.wide(-1.5957691216057308));
-  c.add(LaneOp::kFmaInto, v, p, c.wide(-1.5957691216057308 * 0.044715));
-  c.add(LaneOp::kMul, v, v, x);
-  c.add(LaneOp::kCopy, p, c.wide(-200));
-  c.add(LaneOp::kGreater, v, p, v);
-  wide_exponential(c, p, power, v);
-  c.add(LaneOp::kAdd, p, p, c.wide(1));
-  c.add(LaneOp::kDiv, c.out, x, p);
-  return c.wide_recipe();
 }
 
 constexpr Recipe rsqrt_recipe() {
@@ -250,11 +260,9 @@ i64 units_of(Op op, Dtype computed, const Target& target,
   for (int i = 0; i < recipe->length; i++) {
     const LaneInstruction& in = recipe->code[i];
     if (is_load(in) || !in.is_for(target)) continue;
-    const OpClass own = class_of(in.op);
-    units += price[static_cast<size_t>(own)] * (recipe->wide && own != OpClass::kSimple ? 2 : 1);
+    units += price[static_cast<size_t>(class_of(in.op))];
   }
-  // Halves are taken out, converted twice, and put together.
-  return recipe->wide ? 2 * units + 6 * price[static_cast<size_t>(OpClass::kSimple)] : units;
+  return units;
 }
 
 constexpr const Recipe* in_f32(Op op) {

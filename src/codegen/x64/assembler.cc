@@ -93,11 +93,6 @@ Assembler::Address Assembler::lanes_constant(u32 bits) {
   return ptr[rip + lanes_constants_[bits]];
 }
 
-Assembler::Address Assembler::wide_lanes_constant(u64 bits) {
-  if (avx512()) return ptr_b[rip + wide_lanes_constants_[bits]];
-  return ptr[rip + wide_lanes_constants_[bits]];
-}
-
 Assembler::Address Assembler::mask_constant(u32 count) {
   mask_table_used_ = true;
   return ptr[rip + mask_table_ + static_cast<int>(4 * (8 - count))];
@@ -113,11 +108,6 @@ void Assembler::write_constants() {
     align(32, false);
     L(label);
     for (int i = 0; i < 8; i++) dd(bits);
-  }
-  for (auto& [bits, label] : wide_lanes_constants_) {
-    align(avx512() ? 8 : 32, false);
-    L(label);
-    for (int i = 0; i < (avx512() ? 1 : 4); i++) dq(bits);
   }
   for (auto& [lanes, label] : tables_) {
     align(static_cast<size_t>(target_.vector_bytes), false);

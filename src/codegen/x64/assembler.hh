@@ -97,9 +97,6 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
   Address constant(u32 bits);
   /// In every lane: what an instruction on whole vectors may name as its operand.
   Address lanes_constant(u32 bits);
-  /// The same of 8 bytes. wide_constant(): with mask registers only.
-  Address wide_lanes_constant(u64 bits);
-  Address wide_constant(u64 bits) { return ptr[rip + wide_lanes_constants_[bits]]; }
   /// The lanes of a vector, or of less.
   Address table_constant(const std::vector<u32>& lanes) { return ptr[rip + tables_[lanes]]; }
   /// Ones up to element 8, then zeros, of 4 bytes each.
@@ -117,7 +114,6 @@ class Assembler : private PlainMemory, public Xbyak::CodeGenerator {
   std::vector<Home> homes_;
   u32 room_ = 0;
   std::map<u32, Xbyak::Label> constants_, lanes_constants_;
-  std::map<u64, Xbyak::Label> wide_lanes_constants_;
   std::map<std::vector<u32>, Xbyak::Label> tables_;
   Xbyak::Label mask_table_;
   bool mask_table_used_ = false;

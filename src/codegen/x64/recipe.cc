@@ -18,78 +18,25 @@ Xbyak::Address table(Vectors& as, const Recipe& recipe, u32 index) {
 
 /// With mask registers.
 void broadcast(Vectors& as, const Vec& to, const Recipe& recipe, LaneRef constant) {
-  const u64 bits = recipe.constant[constant - kLaneConstant];
-  if (recipe.wide)
-    as.vpbroadcastq(to, as.wide_constant(bits));
-  else
-    as.vbroadcastss(to, as.constant(static_cast<u32>(bits)));
+  as.vbroadcastss(to, as.constant(recipe.constant[constant - kLaneConstant]));
 }
 
 class RecipeEmitter {
  public:
   RecipeEmitter(Vectors& as, const Recipe& recipe, u32 width,
                 std::span<const RecipeRegisters> vectors, u32 shared, const HeldConstants& held)
-      : as_(as), recipe_(recipe), width_(width), given_(vectors), shared_(shared), held_(held) {
-    std::copy(vectors.begin(), vectors.end(), registers_.begin());
-  }
+      : as_(as), recipe_(recipe), width_(width), vectors_(vectors), shared_(shared), held_(held) {}
 
   void emit() {
-    if (!recipe_.wide) return emit_code();
-    // The vectors, or each half of them, in lanes of twice as many bytes.
-    const u32 most = as_.lanes() / 2;
-    const bool halves = width_ > most;
-    const u32 part = halves ? most : std::max(width_, 4u);
-    width_ = 2 * part;
-    for (size_t i = 0; i < given_.size(); i++) {
-      registers_[i].x = registers_[i].result = wide(i);
-      as_.vcvtps2pd(as_.vec(wide(i), width_), as_.vec(given_[i].x, part));
-    }
-    emit_code();
-    for (size_t i = 0; i < given_.size(); i++) {
-      const u32 to = halves ? wide(i) + 1 : given_[i].result;
-      as_.vcvtpd2ps(as_.vec(to, part), as_.vec(wide(i), width_));
-    }
-    if (!halves) return;
-    for (size_t i = 0; i < given_.size(); i++) {
-      extract_half(wide(i), given_[i].x);
-      as_.vcvtps2pd(as_.vec(wide(i), width_), as_.vec(wide(i), part));
-    }
-    emit_code();
-    for (size_t i = 0; i < given_.size(); i++) {
-      as_.vcvtpd2ps(as_.vec(wide(i), part), as_.vec(wide(i), width_));
-      join_halves(given_[i].result, wide(i) + 1, wide(i));
+    for (int i = 0; i < recipe_.length; i++) {
+      const LaneInstruction& in = recipe_.code[i];
+      if (!in.is_for(as_.target())) continue;
+      is_shared_ = vectors_.size() > 1 && share(in);
+      for (vector_ = 0; vector_ < vectors_.size(); vector_++) emit(in);
     }
   }
 
  private:
-  /// Of a wide recipe: what it is computed in. The next one keeps the first half of the result.
-  u32 wide(size_t i) const { return given_[i].temporaries + recipe_.temporaries - 2u; }
-
-  void extract_half(u32 to, u32 from) {
-    if (as_.avx512())
-      as_.vextractf32x8(as_.vec(to, 8), Xbyak::Zmm(static_cast<int>(from)), 1);
-    else
-      as_.vextractf128(as_.vec(to, 4), Xbyak::Ymm(static_cast<int>(from)), 1);
-  }
-
-  void join_halves(u32 to, u32 low, u32 high) {
-    auto zmm = [](u32 index) { return Xbyak::Zmm(static_cast<int>(index)); };
-    auto ymm = [](u32 index) { return Xbyak::Ymm(static_cast<int>(index)); };
-    if (as_.avx512())
-      as_.vinsertf32x8(zmm(to), zmm(low), as_.vec(high, 8), 1);
-    else
-      as_.vinsertf128(ymm(to), ymm(low), as_.vec(high, 4), 1);
-  }
-
-  void emit_code() {
-    for (int i = 0; i < recipe_.length; i++) {
-      const LaneInstruction& in = recipe_.code[i];
-      if (!in.is_for(as_.target())) continue;
-      is_shared_ = given_.size() > 1 && share(in);
-      for (vector_ = 0; vector_ < given_.size(); vector_++) emit(in);
-    }
-  }
-
   /// Loads the constant of an instruction, if it has one that is not held, once for all vectors.
   bool share(const LaneInstruction& in) {
     if (in.op == LaneOp::kLookUp) {
@@ -107,9 +54,7 @@ class RecipeEmitter {
   }
 
   Xbyak::Address memory(LaneRef ref) {
-    const u64 bits = recipe_.constant[ref - kLaneConstant];
-    return recipe_.wide ? as_.wide_lanes_constant(bits)
-                        : as_.lanes_constant(static_cast<u32>(bits));
+    return as_.lanes_constant(recipe_.constant[ref - kLaneConstant]);
   }
   /// Where all vectors have the constant, if they do.
   std::optional<u32> common(LaneRef constant) const {
@@ -125,7 +70,7 @@ class RecipeEmitter {
   }
 
   Vec vec(LaneRef ref) {
-    const RecipeRegisters& own = registers_[vector_];
+    const RecipeRegisters& own = vectors_[vector_];
     const u32 index = ref == kInputX   ? own.x
                       : ref == kInputY ? own.y
                       : ref == kInputZ ? own.z
@@ -136,7 +81,6 @@ class RecipeEmitter {
   /// One that belongs to the vector; k1 is that of odd vectors.
   Xbyak::Opmask mask() const { return Xbyak::Opmask(2 + static_cast<int>(vector_)); }
   void emit(const LaneInstruction& in) {
-    const bool wide = recipe_.wide;
     const bool mask_register =
         (in.op == LaneOp::kWhere || in.op == LaneOp::kWhereInteger) && as_.avx512();
     const Vec to = mask_register ? vec(kResult) : vec(in.to);
@@ -144,7 +88,7 @@ class RecipeEmitter {
       case LaneOp::kCopy:
         return copy(to, in.a);
       case LaneOp::kSqrt:
-        return with(in.a, [&](const auto& a) { wide ? as_.vsqrtpd(to, a) : as_.vsqrtps(to, a); });
+        return with(in.a, [&](const auto& a) { as_.vsqrtps(to, a); });
       case LaneOp::kRound:
         return with(in.a, [&](const auto& a) {
           as_.avx512() ? as_.vrndscaleps(to, a, in.extra | 8) : as_.vroundps(to, a, in.extra | 8);
@@ -154,7 +98,7 @@ class RecipeEmitter {
       case LaneOp::kFromInteger:
         return with(in.a, [&](const auto& a) { as_.vcvtdq2ps(to, a); });
       case LaneOp::kShiftLeft:
-        return wide ? as_.vpsllq(to, vec(in.a), in.extra) : as_.vpslld(to, vec(in.a), in.extra);
+        return as_.vpslld(to, vec(in.a), in.extra);
       case LaneOp::kShiftRight:
         return as_.vpsrld(to, vec(in.a), in.extra);
       case LaneOp::kShiftRightSigned:
@@ -169,7 +113,7 @@ class RecipeEmitter {
   /// Lanes are looked up in 8 at least, whatever is in those that nobody reads.
   Vec look_up_vec(u32 index) { return as_.vec(index, std::max(width_, 8u)); }
   void look_up(const LaneInstruction& in) {
-    const RecipeRegisters& own = registers_[vector_];
+    const RecipeRegisters& own = vectors_[vector_];
     auto index = [&](LaneRef ref) {
       return static_cast<int>(ref == kResult ? own.result : own.temporaries + ref - kTemporary);
     };
@@ -188,34 +132,33 @@ class RecipeEmitter {
   }
 
   void emit(const LaneInstruction& in, const Vec& to, const Vec& a, const Xbyak::Operand& b) {
-    const bool wide = recipe_.wide;
     switch (in.op) {
       case LaneOp::kAdd:
-        return wide ? as_.vaddpd(to, a, b) : as_.vaddps(to, a, b);
+        return as_.vaddps(to, a, b);
       case LaneOp::kSub:
-        return wide ? as_.vsubpd(to, a, b) : as_.vsubps(to, a, b);
+        return as_.vsubps(to, a, b);
       case LaneOp::kMul:
-        return wide ? as_.vmulpd(to, a, b) : as_.vmulps(to, a, b);
+        return as_.vmulps(to, a, b);
       case LaneOp::kDiv:
-        return wide ? as_.vdivpd(to, a, b) : as_.vdivps(to, a, b);
+        return as_.vdivps(to, a, b);
       case LaneOp::kFma:
-        return wide ? as_.vfmadd213pd(to, a, b) : as_.vfmadd213ps(to, a, b);
+        return as_.vfmadd213ps(to, a, b);
       case LaneOp::kNegatedFma:
-        return wide ? as_.vfnmadd213pd(to, a, b) : as_.vfnmadd213ps(to, a, b);
+        return as_.vfnmadd213ps(to, a, b);
       case LaneOp::kFmaInto:
-        return wide ? as_.vfmadd231pd(to, a, b) : as_.vfmadd231ps(to, a, b);
+        return as_.vfmadd231ps(to, a, b);
       case LaneOp::kNegatedFmaInto:
-        return wide ? as_.vfnmadd231pd(to, a, b) : as_.vfnmadd231ps(to, a, b);
+        return as_.vfnmadd231ps(to, a, b);
       case LaneOp::kGreater:
-        return wide ? as_.vmaxpd(to, a, b) : as_.vmaxps(to, a, b);
+        return as_.vmaxps(to, a, b);
       case LaneOp::kLess:
-        return wide ? as_.vminpd(to, a, b) : as_.vminps(to, a, b);
+        return as_.vminps(to, a, b);
       case LaneOp::kAnd:
-        return wide ? as_.vandpd(to, a, b) : as_.vandps(to, a, b);
+        return as_.vandps(to, a, b);
       case LaneOp::kOr:
-        return wide ? as_.vorpd(to, a, b) : as_.vorps(to, a, b);
+        return as_.vorps(to, a, b);
       case LaneOp::kXor:
-        return wide ? as_.vxorpd(to, a, b) : as_.vxorps(to, a, b);
+        return as_.vxorps(to, a, b);
       case LaneOp::kAddInteger:
         return as_.vpaddd(to, a, b);
       case LaneOp::kSubInteger:
@@ -272,8 +215,7 @@ class RecipeEmitter {
   Vectors& as_;
   const Recipe& recipe_;
   u32 width_;
-  std::span<const RecipeRegisters> given_;
-  std::array<RecipeRegisters, kMostSideBySide> registers_;
+  std::span<const RecipeRegisters> vectors_;
   u32 shared_;
   const HeldConstants& held_;
   bool is_shared_ = false;
