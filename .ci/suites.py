@@ -235,7 +235,8 @@ def main():
     # kernels, as they run slowly; assertions. With clang++ it is the fuzzers' build as well. What is the same in
     # every build, such as the tool and golden programs, the release has.
     sanitized = ["-Doptimization=1", "-Db_ndebug=false", "-Db_lundef=false", "-Dbenches=disabled", "-Dcli=disabled"]
-    # That an object is as large as what is read of it: AddressSanitizer sees what is not, and compilers take a fifth less.
+    # Without checks that an object is as large as what is read of it: AddressSanitizer sees what is not, and
+    # compilers take a sixth less.
     memory = ["-Dcpp_args=-g1 -fno-sanitize=object-size -fno-sanitize-recover=all", "-Db_sanitize=address,undefined"]
     asan_tests = ["--suite", "memory", "--timeout-multiplier", "6"]
     fuzzers = has_fuzzer()
@@ -251,8 +252,8 @@ def main():
     released = configuration("g++, release", "build", ["-Dpeers=false"],
                              ["--timeout-multiplier", "2", "--no-suite", "install", "--no-suite", "python"])
     configuration("g++, thread sanitizer", "build-tsan",
-                  [*sanitized, "-Dcpp_args=-g1", "-Db_sanitize=thread"], ["--suite", "threads", "--timeout-multiplier", "6"], SANITIZED,
-                  ["tests/morello-threads"])
+                  [*sanitized, "-Dcpp_args=-g1", "-Db_sanitize=thread"],
+                  ["--suite", "threads", "--timeout-multiplier", "6"], SANITIZED, ["tests/morello-threads"])
     # What is short comes last, so that neither half of the processors waits long for the other.
     if released:
         later("g++, release: what is installed", meson_test, "g++, release", "build",

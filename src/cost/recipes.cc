@@ -112,8 +112,9 @@ constexpr Recipe sigmoid_recipe() {
   return c.recipe();
 }
 
-/// out = u / (1 + e^-(v - less)), v from -110 to 30, less than one digit of it. Of negative u the
-/// divisor is made smaller, and so is the quotient, afterwards. u may be `out`; v is overwritten.
+/// out = u / (1 + e^-v), v from -110 to 30, or of v - *less, which is v with more digits. Of
+/// negative u the divisor is made smaller, and so is the quotient, afterwards. u may be `out`; all
+/// but u are overwritten.
 constexpr void weighted(Code& c, Lanes u, Lanes v, const Lanes* less, Lanes power, Lanes n,
                         Lanes one, Lanes w) {
   c.add(LaneOp::kCopy, one, c.number(1));
