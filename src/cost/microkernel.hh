@@ -75,8 +75,8 @@ struct Rate {
   // What its Specs have in common:
   bool fastest = false;        // results have a fastest dimension, or are a single one
   bool along = false;          // what has the results' fastest dimension runs along it (kReduce: or
-                               // two neighbours are reduced)
-  bool along_reduced = false;  // inputs run along a reduced dimension
+                               // two neighbours are reduced; kTile: or along windows with it)
+  bool along_reduced = false;  // inputs that have reduced dimensions run along one
   bool adds = false;           // kTile: the results were there before, and are added to
   bool tiles = false;          // factors of types that tile registers take (target/tiles.hh), one
                                // of them in groups of neighbours that share lanes

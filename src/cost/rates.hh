@@ -136,7 +136,7 @@ class Rates {
   }
   /// Vectors of the largest.
   u32 largest(u64 rows, u64 vecs) const { return largest_[tile_index(rows, vecs)]; }
-  /// Do all tiles read factors that run along the results' vectors?
+  /// Do all tiles read factors that run along the results' vectors, or along windows with them?
   bool tiles_along() const { return tiles_along_; }
   /// Are there microkernels of contractions that compute later stages as well?
   bool fuses() const { return fuses_; }

@@ -63,6 +63,8 @@ constexpr std::string_view kProbes[] = {
     "conv2d f32[1,6,7,3] f32[3,3,3,16] padding=1 nhwc",  // terms and channels, apart and not
     "conv2d bf16[1,8,20,64] bf16[3,3,64,32] nhwc -> f32[1,6,18,32]",  // sums over windows
     "conv2d f32[1,9,10,16] f32[3,3,1,16] padding=1 groups=16 nhwc",   // both factors in vectors
+    "conv2d f32[1,2,13,19] f32[2,1,3,3] groups=2",                    // one factor along windows
+    "conv2d f32[1,2,13,37] f32[2,1,3,3] groups=2 stride=2",           // every second element
     "conv2d f32[1,7,7,64] f32[3,3,64,32] padding=1 nhwc",  // terms that some places have outside
     "conv2d bf16[1,6,7,96] bf16[3,3,96,16] padding=1 nhwc",
     "conv2d f32[1,6,7,96] f32[3,3,96,16] padding=1 nhwc -> relu",

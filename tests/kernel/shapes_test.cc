@@ -254,6 +254,48 @@ TEST_CASE("products whose factors both have the vectors: depthwise windows, batc
     }
 }
 
+TEST_CASE("products along windows: places next to each other, and two apart") {
+  u32 turn = 0;
+  for (morello_isa isa : all_usable_isas()) {
+    int found = 0;
+    for (u32 columns = 1; columns <= 35; columns++) {
+      const char* type = std::array{"f32", "bf16", "f16"}[columns % 3];
+      const char* other = columns % 4 == 1 ? "f32" : type;
+      for (u32 stride : {1u, 2u}) {
+        const u32 rows = 1 + turn % 6, kh = 1 + turn % 5, kw = 1 + turn % 7;
+        const u32 h = (rows - 1) * stride + kh, w = (columns - 1) * stride + kw;
+        const std::string text = concat({"conv2d ",
+                                         type,
+                                         "[1,2,",
+                                         h,
+                                         ",",
+                                         w,
+                                         "] ",
+                                         other,
+                                         "[2,1,",
+                                         kh,
+                                         ",",
+                                         kw,
+                                         "] groups=2 stride=",
+                                         stride,
+                                         turn % 2 ? " -> f32" : " += f32",
+                                         "[1,2,",
+                                         rows,
+                                         ",",
+                                         columns,
+                                         "]"});
+        std::string wrong;
+        check_kernel({text, isa, 1, turn, turn % 5 == 0 ? Values::kExtreme : Values::kUniform, 0},
+                     false, wrong);
+        REQUIRE(wrong == "");
+        found += leaves_of(text, isa, MicrokernelId::kWindowProduct) > 0;
+        turn++;
+      }
+    }
+    CHECK_MESSAGE(found > 35, found << " of 70 programs have them");
+  }
+}
+
 TEST_CASE("elementwise operations of every length, at special values") {
   for (int inputs : {1, 2, 3}) {
     std::vector<std::string> ops;

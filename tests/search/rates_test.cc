@@ -146,9 +146,15 @@ std::string dishonest(const Spec& leaf, const Target& t, Microkernels kernels, s
       const Operand& x = leaf.operand[o];
       const bool neighbours =  // two or three of them are reduced
           duty_of(leaf) == Duty::kReduce && leaf.size[std::countr_zero(leaf.reduced())] <= 3;
-      if (rate.along && v != kNoDim && has_dim(x.dims, v) && lane_dim(x) != v && !neighbours)
+      bool windows = false;  // both are dimensions of one
+      for (int w = 0; w < kMaxWindows && duty_of(leaf) == Duty::kTile; w++)
+        windows |=
+            x.has_window(w) && leaf.window[w].outer == lane_dim(x) && leaf.window[w].inner == v;
+      if (rate.along && v != kNoDim && has_dim(x.dims, v) && lane_dim(x) != v && !neighbours &&
+          !windows)
         what = "runs along another dimension";
-      if (rate.along_reduced && x.access == Access::kIn && !has_dim(leaf.reduced(), unit_dim(x)))
+      if (rate.along_reduced && x.access == Access::kIn && (x.dims & leaf.reduced()) != 0 &&
+          !has_dim(leaf.reduced(), unit_dim(x)))
         what = "runs along no reduced dimension";
     }
     if (rate.extra && duty_of(leaf) == Duty::kTile) {

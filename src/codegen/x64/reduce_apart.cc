@@ -7,6 +7,7 @@
 #include <span>
 
 #include "codegen/x64/extremes.hh"
+#include "codegen/x64/pairs.hh"
 #include "codegen/x64/recipe.hh"
 #include "cost/reduce.hh"
 #include "spec/roles.hh"
@@ -31,14 +32,12 @@ class EverySecond {
     if (extremes_.serve_one()) extremes_.prepare();
     const u8 v = unit_dim(spec.out());
     const u32 columns = spec.size[v], vecs = static_cast<u32>(ceil_div(columns, as_.lanes()));
-    if (const Lanes high = high_part(as_.part(columns, vecs - 1)); high.masked())
+    if (const Lanes high = upper_of_pairs(as_, as_.part(columns, vecs - 1)); high.masked())
       as_.set_mask(high.count, temporaries() + recipe_temporaries());
-    if (as_.avx512() && columns > 8)  // see vector()
-      as_.vmovups(as_.full(order()),
-                  as_.table_constant({0, 0, 2, 0, 4, 0, 6, 0, 1, 0, 3, 0, 5, 0, 7, 0}));
+    if (as_.avx512() && columns > 8) as_.vmovups(as_.full(order()), order_of_pairs(as_, true));
     in_ = as_.moving_pointer(input_of(call_).cursor);
     u32 index = call_.operand[spec.out_index()].first_register;
-    for (i64 row : row_offsets(call_, v))
+    for (i64 row : places_of_rows(call_, source_of(spec)))
       for (u32 j = 0; j < vecs; j++)
         vector(index++, as_.part(columns, j), row + i64{2 * j * as_.lanes()} * size_of(from_));
   }
@@ -54,12 +53,6 @@ class EverySecond {
     return recipe ? recipe->temporaries : 0;
   }
 
-  /// The elements behind as many as a vector has, of twice as many as count. Four and less are in
-  /// one vector.
-  Lanes high_part(Lanes l) const {
-    return l.width < 4 ? Lanes{} : as_.lanes_of(2 * l.count - l.width);
-  }
-
   /// result = result op element 0 op element 1 ..; nothing is read behind the last of them.
   void vector(u32 result, Lanes l, i64 bytes) {
     const u32 count = call_.spec.size[std::countr_zero(call_.spec.reduced())];
@@ -67,22 +60,17 @@ class EverySecond {
     u32 taken = 0;
     auto take = [&](u32 to, int which) {
       if (taken++ == 0) to = found();
-      as_.vshufps(as_.vec(to, width), as_.vec(low_, width),
-                  as_.vec(l.width < 4 ? low_ : high(), width), which);
+      shuffle_pairs(as_, to, low_, high(), l, which);
       if (taken > 1) combine(found(), width, to);
     };
     for (u32 i = 0; i < count; i += 2) {
       const bool both = i + 1 < count;
-      load(l, bytes + i64{both ? i : i - 1} * size_of(from_));
-      if (both) take(next(), 0x88);
-      take(low_, 0xdd);
+      load_pairs(as_, low_, high(), l, from_, held_, in_,
+                 bytes + i64{both ? i : i - 1} * size_of(from_));
+      if (both) take(next(), kEven);
+      take(low_, kOdd);
     }
-    // Of each 128 bits, the first half is of the first vector that was read.
-    const int to = static_cast<int>(found());
-    if (width > 8)
-      as_.vpermpd(Xbyak::Zmm(to), Xbyak::Zmm(static_cast<int>(order())), Xbyak::Zmm(to));
-    else if (width > 4)
-      as_.vpermpd(Xbyak::Ymm(to), Xbyak::Ymm(to), 0xd8);
+    order_pairs(as_, found(), width, order());
     if (call_.starts)
       as_.vmovaps(as_.vec(result, l.width), as_.vec(found(), l.width));
     else
@@ -94,13 +82,6 @@ class EverySecond {
       extremes_.combine(to, width, std::span(&with, 1));
     else
       emit_binary(as_, op_, held_, width, to, to, with, temporaries());
-  }
-
-  void load(Lanes l, i64 bytes) {
-    const Lanes low = as_.lanes_of(l.width < 4 ? 2 * l.count : l.width);
-    as_.load(low_, low, from_, held_, in_, bytes);
-    if (l.width < 4) return;
-    as_.load(high(), high_part(l), from_, held_, in_, bytes + i64{l.width} * size_of(from_));
   }
 
   Vectors& as_;
@@ -138,7 +119,7 @@ class EveryThird {
         as_.set_mask(l.count, temporaries() + (recipe ? recipe->temporaries : 0u));
     in_ = as_.moving_pointer(input_of(call_).cursor);
     u32 index = call_.operand[spec.out_index()].first_register;
-    for (i64 row : row_offsets(call_, v))
+    for (i64 row : places_of_rows(call_, source_of(spec)))
       for (u32 j = 0; j < vecs; j++)
         vector(index++, as_.part(columns, j), row + i64{3 * j * as_.lanes()} * size_of(from_));
   }
@@ -222,21 +203,6 @@ class EveryThird {
 }  // namespace
 
 const PlanOperand& input_of(const PlanCall& call) { return call.operand[source_of(call.spec)]; }
-
-std::vector<i64> row_offsets(const PlanCall& call, u8 v) {
-  std::vector<i64> rows = {0};
-  const Layout& layout = call.spec.out().layout;
-  for (int at = 0; at < layout.count(); at++) {
-    const u8 d = layout.dim[at];
-    if (d == v) continue;
-    std::vector<i64> finer;
-    for (i64 row : rows)
-      for (u32 i = 0; i < call.spec.size[d]; i++)
-        finer.push_back(row + i * input_of(call).stride[d]);
-    rows = std::move(finer);
-  }
-  return rows;
-}
 
 void emit_apart(Vectors& as, const PlanCall& call) {
   const Spec& spec = call.spec;

@@ -3,18 +3,12 @@
 #ifndef MORELLO_CODEGEN_X64_REDUCE_APART_HH
 #define MORELLO_CODEGEN_X64_REDUCE_APART_HH
 
-#include <vector>
-
 #include "codegen/plan.hh"
 #include "codegen/x64/vectors.hh"
 
 namespace morello::x64 {
 
 const PlanOperand& input_of(const PlanCall& call);
-
-/// Byte offset in the input of each row of the register tile but for dimension v, in the order of
-/// its registers.
-std::vector<i64> row_offsets(const PlanCall& call, u8 v);
 
 /// REQUIRES: elements_apart() was not 0.
 void emit_apart(Vectors& as, const PlanCall& call);

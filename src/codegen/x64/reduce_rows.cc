@@ -9,6 +9,7 @@
 #include "codegen/x64/emitter.hh"
 #include "codegen/x64/extremes.hh"
 #include "codegen/x64/halves.hh"
+#include "codegen/x64/pairs.hh"
 #include "codegen/x64/recipe.hh"
 #include "codegen/x64/reduce_apart.hh"
 #include "cost/reduce.hh"
@@ -144,7 +145,7 @@ void emit_rows(Vectors& as, const PlanCall& call) {
   const Dtype held = head_of(spec).dtype, from = spec.operand[source_of(spec)].dtype;
   u32 columns = spec.size[v], vecs = static_cast<u32>(ceil_div(columns, as.lanes()));
   u32 loaded = call.first_free, mask = loaded + 1;
-  std::vector<i64> rows = row_offsets(call, v);
+  std::vector<i64> rows = places_of_rows(call, source_of(spec));
   if (Lanes tail = as.part(columns, vecs - 1); tail.masked()) as.set_mask(tail.count, mask);
 
   const i64 step = input_of(call).stride[r];

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "codegen/x64/emitter.hh"
+#include "codegen/x64/pairs.hh"
 #include "codegen/x64/vectors.hh"
 #include "cost/vector_product.hh"
 #include "spec/roles.hh"
@@ -29,14 +30,13 @@ class VectorProduct {
   void emit() {
     const Lanes tail = as_.part(columns_, vecs_ - 1);
     if (tail.masked()) as_.set_mask(tail.count, loaded_ + 1);
-    streamed_rows_ = offsets(factors_.streamed, spec_.out().dims);
-    held_rows_ = offsets(factors_.held, spec_.out().dims);
+    streamed_rows_ = places_of_rows(call_, factors_.streamed);
+    held_rows_ = places_of_rows(call_, factors_.held);
     a_ = as_.moving_pointer(call_.operand[factors_.streamed].cursor);
     b_ = as_.moving_pointer(call_.operand[factors_.held].cursor);
     const DimMask reduced = spec_.reduced();
     if (std::popcount(reduced) > 1) {
-      const std::vector<i64> a = offsets(factors_.streamed, reduced),
-                             b = offsets(factors_.held, reduced);
+      const std::vector<i64> a = terms(factors_.streamed), b = terms(factors_.held);
       for (size_t k = 0; k < a.size(); k++) {
         in_parts_ = k + 1 == a.size();
         step(a[k], b[k]);
@@ -60,24 +60,16 @@ class VectorProduct {
   }
 
  private:
-  /// Bytes from an operand's first element to each place along `dims` but the vectors', the last
-  /// one of the tile's layout, or of the Spec, being the fastest.
-  std::vector<i64> offsets(Ref operand, DimMask dims) const {
+  /// Bytes from an operand's first element to each of its places along the reduced dimensions.
+  std::vector<i64> terms(Ref operand) const {
     std::vector<i64> places = {0};
-    const auto along = [&](u8 d) {
+    for (u8 d = 0; d < spec_.rank; d++) {
+      if (!has_dim(spec_.reduced(), d)) continue;
       std::vector<i64> finer;
       for (i64 place : places)
         for (u32 i = 0; i < spec_.size[d]; i++)
           finer.push_back(place + i * call_.operand[operand].stride[d]);
       places = std::move(finer);
-    };
-    const Layout& tile = spec_.out().layout;
-    if (dims == spec_.out().dims) {
-      for (int at = 0; at < tile.count(); at++)
-        if (tile.dim[at] != v_) along(tile.dim[at]);
-    } else {
-      for (u8 d = 0; d < spec_.rank; d++)
-        if (has_dim(dims, d)) along(d);
     }
     return places;
   }

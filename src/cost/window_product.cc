@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// The microkernel of products whose vectors run along windows: of one channel, as in depthwise
+// convolutions by NCHW, the places of an image times a number for each term.
+#include "cost/window_product.hh"
+
+#include <algorithm>
+#include <bit>
+
+#include "cost/held.hh"
+#include "cost/model.hh"
+#include "cost/shared.hh"
+#include "spec/roles.hh"
+
+namespace morello {
+
+namespace {
+
+constexpr u32 kMostTerms = 8;   // straight code
+constexpr u32 kMostColumn = 7;  // in registers
+
+/// The reduced dimension along which places, of which vectors are, are two elements apart, and
+/// terms one.
+u8 terms_apart(const Spec& spec, const Operand& image, u8 v) {
+  for (int w = 0; w < kMaxWindows; w++) {
+    const Window& x = spec.window[w];
+    if (image.has_window(w) && x.inner == v && x.step == 1 && x.dilation == 2 &&
+        unit_dim(image) == x.outer && has_dim(spec.reduced(), x.outer))
+      return x.outer;
+  }
+  return kNoDim;
+}
+
+/// How many rows of the image two places along m are apart, of which terms along `across` are one
+/// apart. 0: not so.
+u32 shared_step(const Spec& spec, const Operand& image, u8 m, u8 across) {
+  for (int w = 0; w < kMaxWindows; w++) {
+    const Window& x = spec.window[w];
+    if (!image.has_window(w) || x.before != 0 || x.after != 0) continue;
+    if (x.outer == m && x.inner == across && x.dilation == 1) return x.step;
+    if (x.inner == m && x.outer == across && x.step == 1) return x.dilation;
+  }
+  return 0;
+}
+
+bool in_memory(const Operand& o) {
+  return o.level != Level::kRegister && !o.free_layout && !o.layout.packed() &&
+         computed_in(o.dtype) == Dtype::kF32;
+}
+
+bool applies(const Spec& spec, const Target& t) { return window_roles(spec, t).has_value(); }
+
+u32 extra(const Spec& spec, const Target& t) {
+  const WindowRoles r = *window_roles(spec, t);
+  const bool tail = spec.size[r.v] % computed_lanes(spec, t) != 0;
+  return std::max(window_registers(spec, r) + (tail && !t.has_masks),
+                  outer_product_registers(r.rows, r.vecs, tail, t));
+}
+
+i64 cost(const Spec& spec, const Target& t) {
+  const WindowRoles r = *window_roles(spec, t);
+  const Operand &image = spec.operand[r.image], &weights = spec.operand[r.weights];
+  const u64 terms = spec.size[r.terms], points = points_of(spec, spec.reduced()),
+            rows_of_terms = points / terms, sums = r.rows * r.vecs * points;
+  // Two vectors are read for each two terms that are apart. Rows of windows begin anywhere: what
+  // crosses lines is two loads.
+  const u64 read = (r.shared ? r.read_rows : r.rows * rows_of_terms) * r.vecs *
+                   (r.apart ? 2 * ceil_div(terms, 2) : terms);
+  const u64 crossing = r.apart ? 0 : read * t.vector_bytes / kLineBytes;
+  const auto at_rate = [](u64 n, u32 per_cycle) {
+    return static_cast<i64>(n) * kUnitsPerCycle / per_cycle;
+  };
+  i64 c = std::max({at_rate(read + crossing + points, t.loads_per_cycle),
+                    at_rate(sums * (r.apart ? 2 : 1), t.vector_per_cycle),
+                    saturating_mul(points, outer_product_step(r.rows, r.vecs, t))});
+  // An outer product of as many results widens a number for each row of them.
+  if (image.dtype != Dtype::kF32) c += static_cast<i64>(read) * t.prices.widen;
+  if (weights.dtype != Dtype::kF32) c += static_cast<i64>(points * r.rows) * t.prices.widen;
+  if (r.apart)  // results come to the order in which they are summed, and back
+    c = saturating_add(c, saturating_mul(2 * r.rows * r.vecs, t.prices.op[0]));
+  c = saturating_add(c, t.prices.call);
+  return saturating_add(
+      c, saturating_add(traffic_units(spec, image, t), traffic_units(spec, weights, t)));
+}
+
+u32 least_registers(u64 rows, u64 vecs, const Target& t) {
+  return outer_product_registers(rows, vecs, false, t);
+}
+
+Rate rate(Duty duty, const Target& t) {
+  if (duty != Duty::kTile) return kNever;
+  return {.call = t.prices.call,
+          .step = outer_product_step,
+          .extra = least_registers,
+          .along = true,
+          .adds = true,
+          .stages = 1};
+}
+
+}  // namespace
+
+std::optional<WindowRoles> window_roles(const Spec& spec, const Target& t) {
+  if (!is_single(spec) || !contraction_of(spec) || spec.reduced() == 0) return {};
+  const Operand& out = spec.out();
+  if (out.level != Level::kRegister || out.access != Access::kInOut) return {};
+  if (out.dtype != Dtype::kF32 || computed_dtype(spec) != Dtype::kF32) return {};
+  WindowRoles r;
+  r.v = unit_dim(out);
+  if (r.v == kNoDim || std::popcount(spec.reduced()) > 2) return {};
+  r.image = factors_of(spec)[0], r.weights = factors_of(spec)[1];
+  if (!has_dim(spec.operand[r.image].dims, r.v)) std::swap(r.image, r.weights);
+  const Operand &image = spec.operand[r.image], &weights = spec.operand[r.weights];
+  if ((weights.dims & out.dims) != 0 || (out.dims & ~image.dims) != 0) return {};
+  if (!in_memory(image) || !in_memory(weights)) return {};
+  r.rows = points_of(spec, out.dims) / spec.size[r.v];
+  r.vecs = ceil_div(spec.size[r.v], computed_lanes(spec, t));
+  r.terms = terms_apart(spec, image, r.v);
+  r.apart = r.terms != kNoDim;
+  if (!r.apart) {
+    // What is one row, and one sum, is an outer product.
+    if (unit_dim(image) != r.v || (std::popcount(spec.reduced()) == 1 && r.rows == 1)) return {};
+    r.terms = static_cast<u8>(std::bit_width(spec.reduced()) - 1);
+  }
+  const DimMask across = static_cast<DimMask>(spec.reduced() & ~(1u << r.terms));
+  if (across != 0) r.across = static_cast<u8>(std::countr_zero(across));
+  if (spec.size[r.terms] > kMostTerms) return {};
+  const DimMask m = static_cast<DimMask>(out.dims & ~(1u << r.v));
+  if (!r.apart && r.across != kNoDim && std::popcount(m) == 1 &&
+      spec.size[r.across] <= kMostColumn) {
+    r.shared = shared_step(spec, image, static_cast<u8>(std::countr_zero(m)), r.across);
+    if (r.shared >= spec.size[r.across]) r.shared = 0;
+    r.read_rows = r.shared * (r.rows - 1) + spec.size[r.across];
+  }
+  return r;
+}
+
+u32 window_registers(const Spec& spec, const WindowRoles& r) {
+  if (r.apart) return 5;
+  return r.shared ? 1 + spec.size[r.across] : 2;
+}
+
+extern const Microkernel kWindowProduct = {
+    MicrokernelId::kWindowProduct, applies, extra, cost, whole, rate};
+
+}  // namespace morello
