@@ -15,7 +15,6 @@ namespace morello {
 
 namespace {
 
-constexpr u32 kMostTerms = 8;   // straight code
 constexpr u32 kMostColumn = 7;  // in registers
 
 /// The reduced dimension along which places, of which vectors are, are two elements apart, and
@@ -30,16 +29,18 @@ u8 terms_apart(const Spec& spec, const Operand& image, u8 v) {
   return kNoDim;
 }
 
-/// How many rows of the image two places along m are apart, of which terms along `across` are one
-/// apart. 0: not so.
-u32 shared_step(const Spec& spec, const Operand& image, u8 m, u8 across) {
-  for (int w = 0; w < kMaxWindows; w++) {
+/// How many rows of the image the places along `rows` of a tile have, with terms along `across`.
+u64 rows_read(const Spec& spec, const Operand& image, DimMask rows, u8 across) {
+  const u64 all = points_of(spec, rows), column = across == kNoDim ? 1 : spec.size[across];
+  for (int w = 0; w < kMaxWindows && std::popcount(rows) == 1; w++) {
     const Window& x = spec.window[w];
+    const u8 m = static_cast<u8>(std::countr_zero(rows));
     if (!image.has_window(w) || x.before != 0 || x.after != 0) continue;
-    if (x.outer == m && x.inner == across && x.dilation == 1) return x.step;
-    if (x.inner == m && x.outer == across && x.step == 1) return x.dilation;
+    const bool outer = x.outer == m && x.inner == across && x.dilation == 1;
+    if (!outer && (x.inner != m || x.outer != across || x.step != 1)) continue;
+    return std::min(all * column, (outer ? x.step : x.dilation) * (all - 1) + column);
   }
-  return 0;
+  return all * column;
 }
 
 bool in_memory(const Operand& o) {
@@ -52,25 +53,24 @@ bool applies(const Spec& spec, const Target& t) { return window_roles(spec, t).h
 u32 extra(const Spec& spec, const Target& t) {
   const WindowRoles r = *window_roles(spec, t);
   const bool tail = spec.size[r.v] % computed_lanes(spec, t) != 0;
-  return std::max(window_registers(spec, r) + (tail && !t.has_masks),
+  return std::max(window_registers(r) + (tail && !t.has_masks),
                   outer_product_registers(r.rows, r.vecs, tail, t));
 }
 
 i64 cost(const Spec& spec, const Target& t) {
   const WindowRoles r = *window_roles(spec, t);
   const Operand &image = spec.operand[r.image], &weights = spec.operand[r.weights];
-  const u64 terms = spec.size[r.terms], points = points_of(spec, spec.reduced()),
-            rows_of_terms = points / terms, sums = r.rows * r.vecs * points;
-  // Two vectors are read for each two terms that are apart. Rows of windows begin anywhere: what
-  // crosses lines is two loads.
-  const u64 read = (r.shared ? r.read_rows : r.rows * rows_of_terms) * r.vecs *
-                   (r.apart ? 2 * ceil_div(terms, 2) : terms);
-  const u64 crossing = r.apart ? 0 : read * t.vector_bytes / kLineBytes;
+  const u64 points = points_of(spec, spec.reduced()), sums = r.rows * r.vecs * points;
+  // Rows of windows begin anywhere: what crosses lines is two loads.
+  const u64 terms = spec.size[r.terms], vectors = r.read_rows * r.vecs;
+  const u64 made = vectors * terms,
+            read = !r.apart ? made : 2 * vectors * (r.pairs ? ceil_div(terms, 2) : terms);
+  const u64 loads = read + read * t.vector_bytes / kLineBytes + points;
   const auto at_rate = [](u64 n, u32 per_cycle) {
     return static_cast<i64>(n) * kUnitsPerCycle / per_cycle;
   };
-  i64 c = std::max({at_rate(read + crossing + points, t.loads_per_cycle),
-                    at_rate(sums * (r.apart ? 2 : 1), t.vector_per_cycle),
+  i64 c = std::max({at_rate(loads, t.loads_per_cycle),
+                    at_rate(sums + (r.apart ? made : 0), t.vector_per_cycle),
                     saturating_mul(points, outer_product_step(r.rows, r.vecs, t))});
   // An outer product of as many results widens a number for each row of them.
   if (image.dtype != Dtype::kF32) c += static_cast<i64>(read) * t.prices.widen;
@@ -111,31 +111,30 @@ std::optional<WindowRoles> window_roles(const Spec& spec, const Target& t) {
   const Operand &image = spec.operand[r.image], &weights = spec.operand[r.weights];
   if ((weights.dims & out.dims) != 0 || (out.dims & ~image.dims) != 0) return {};
   if (!in_memory(image) || !in_memory(weights)) return {};
-  r.rows = points_of(spec, out.dims) / spec.size[r.v];
-  r.vecs = ceil_div(spec.size[r.v], computed_lanes(spec, t));
   r.terms = terms_apart(spec, image, r.v);
   r.apart = r.terms != kNoDim;
+  const DimMask rows = static_cast<DimMask>(out.dims & ~(1u << r.v));
   if (!r.apart) {
     // What is one row, and one sum, is an outer product.
-    if (unit_dim(image) != r.v || (std::popcount(spec.reduced()) == 1 && r.rows == 1)) return {};
+    if (unit_dim(image) != r.v || (std::popcount(spec.reduced()) == 1 && rows == 0)) return {};
     r.terms = static_cast<u8>(std::bit_width(spec.reduced()) - 1);
   }
-  const DimMask across = static_cast<DimMask>(spec.reduced() & ~(1u << r.terms));
-  if (across != 0) r.across = static_cast<u8>(std::countr_zero(across));
-  if (spec.size[r.terms] > kMostTerms) return {};
-  const DimMask m = static_cast<DimMask>(out.dims & ~(1u << r.v));
-  if (!r.apart && r.across != kNoDim && std::popcount(m) == 1 &&
-      spec.size[r.across] <= kMostColumn) {
-    r.shared = shared_step(spec, image, static_cast<u8>(std::countr_zero(m)), r.across);
-    if (r.shared >= spec.size[r.across]) r.shared = 0;
-    r.read_rows = r.shared * (r.rows - 1) + spec.size[r.across];
+  if (const u32 across = spec.reduced() & ~(1u << r.terms); across != 0) {
+    r.across = static_cast<u8>(std::countr_zero(across));
+    r.column = spec.size[r.across];
   }
+  if (r.column > kMostColumn) return {};
+  // Half of the registers are for results at least.
+  r.pairs = r.apart;
+  r.pairs &= window_registers(r) <= t.vector_registers / 2 + 1;
+  r.rows = points_of(spec, rows);
+  r.vecs = ceil_div(spec.size[r.v], computed_lanes(spec, t));
+  r.read_rows = rows_read(spec, image, rows, r.across);
   return r;
 }
 
-u32 window_registers(const Spec& spec, const WindowRoles& r) {
-  if (r.apart) return 5;
-  return r.shared ? 1 + spec.size[r.across] : 2;
+u32 window_registers(const WindowRoles& r) {
+  return 1 + r.apart + r.pairs + r.column * (1 + r.pairs);
 }
 
 extern const Microkernel kWindowProduct = {

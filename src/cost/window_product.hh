@@ -16,18 +16,16 @@ struct WindowRoles {
   u8 across = kNoDim;  // reduced as well, if any: of one column
   /// Places are two elements apart, terms one: vectors are made of every second element of two.
   bool apart = false;
-  /// Not 0: rows of the tile read rows of the image so many apart, and have some in common. Each
-  /// vector is read once for all of them, beside the weights of a column.
-  u32 shared = 0;
+  bool pairs = false;      // two of these are made of vectors that are read once
   u64 rows = 1, vecs = 1;  // of the tile
-  u64 read_rows = 0;       // of the image, all rows of the tile together
+  u32 column = 1;          // terms of one column, whose weights are in registers together
+  u64 read_rows = 1;       // of the image, each once for all rows of the tile that have it
 };
 std::optional<WindowRoles> window_roles(const Spec& spec, const Target& target);
 
-/// Registers besides the results' and one for a mask. Apart: two vectors as they are read, one of
-/// every second element, and two terms' weights; otherwise one vector and one weight, or those of a
-/// column.
-u32 window_registers(const Spec& spec, const WindowRoles& roles);
+/// Registers besides the results' and one for a mask: a vector of the image, or two as they are
+/// read and one that is made of them while they are needed again; and weights of a column, or two.
+u32 window_registers(const WindowRoles& roles);
 
 }  // namespace morello
 

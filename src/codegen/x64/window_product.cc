@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // out[m,v] += image[m+k0, v+k1] * weights[k0,k1], out in registers: vectors of an image, or of
 // every second of its elements, times broadcasts.
+#include <algorithm>
+#include <map>
 #include <vector>
 
 #include "codegen/x64/emitter.hh"
@@ -14,6 +16,15 @@ namespace {
 
 u32 registers(const PlanCall&) { return 3; }
 
+/// A row of the image, and who has it: rows of the tile, each with a term of a column.
+struct ReadRow {
+  i64 bytes = 0;
+  struct Use {
+    u32 row, term;
+  };
+  std::vector<Use> uses;
+};
+
 class WindowProduct {
  public:
   WindowProduct(Vectors& as, const PlanCall& call)
@@ -24,115 +35,102 @@ class WindowProduct {
         weights_(call.operand[roles_.weights]),
         from_(call.spec.operand[roles_.image].dtype),
         columns_(call.spec.size[roles_.v]),
-        terms_(call.spec.size[roles_.terms]),
-        column_(roles_.across == kNoDim ? 1 : call.spec.size[roles_.across]),
+        vecs_(static_cast<u32>(roles_.vecs)),
         tile_(call.operand[call.spec.out_index()].first_register),
         low_(call.first_free),
-        rows_(places_of_rows(call, roles_.image)) {}
+        rows_(rows()) {}
 
+  /// Terms that are apart are in pairs.
   void emit() {
-    const Lanes tail = part(vecs() - 1);
+    const Lanes tail = part(vecs_ - 1);
     if (const Lanes l = roles_.apart ? upper_of_pairs(as_, tail) : tail; l.masked())
-      as_.set_mask(l.count, low_ + window_registers(call_.spec, roles_));
+      as_.set_mask(l.count, low_ + window_registers(roles_));
     x_ = as_.moving_pointer(image_.cursor);
     w_ = as_.moving_pointer(weights_.cursor);
     if (roles_.apart) order(false);
-    // Over columns of terms or rows of them, the other of which is straight code.
-    const u8 outer = roles_.shared ? roles_.terms : roles_.across;
-    const u32 inner = roles_.shared ? column_ : terms_;
-    const i64 of_image = stride(image_, outer), of_weights = stride(weights_, outer);
+    const u32 terms = call_.spec.size[roles_.terms], group = roles_.apart ? 2 : 1;
+    const u64 groups = terms / group;
+    const i64 of_weights = group * weights_.stride[roles_.terms],
+              of_image = group * image_.stride[roles_.terms];
     constexpr u64 kProducts = 160;  // in straight code
-    const u64 unroll = std::max<u64>(1, kProducts / (rows_.size() * vecs() * inner));
-    as_.for_chunks(outer == kNoDim ? 1 : call_.spec.size[outer], unroll,
-                   {{x_, of_image}, {w_, of_weights}}, [&](u64 count) {
-                     for (i64 i = 0; i < static_cast<i64>(count); i++)
-                       part_of_window(i * of_image, i * of_weights);
-                   });
+    const u64 products = roles_.rows * vecs_ * roles_.column * group,
+              unroll = std::max<u64>(1, kProducts / products);
+    as_.for_chunks(groups, unroll, {{x_, of_image}, {w_, of_weights}}, [&](u64 count) {
+      for (i64 i = 0; i < static_cast<i64>(count); i++) {
+        if (roles_.pairs) {
+          columns(i * of_image, i * of_weights, 0, 2);
+          continue;
+        }
+        for (u32 t = 0; t < group; t++) columns(i * of_image, i * of_weights, t, 1);
+      }
+    });
+    // The last one is the second of a pair, whose first one was another's second.
+    const i64 here = static_cast<i64>(Assembler::behind_chunks(groups, unroll));
+    if (terms % group != 0)
+      columns(here * of_image - size_of(from_), here * of_weights - weights_.stride[roles_.terms],
+              1, 1);
     if (roles_.apart) order(true);
   }
 
  private:
-  u32 vecs() const { return static_cast<u32>(roles_.vecs); }
   Lanes part(u32 j) const { return as_.part(columns_, j); }
-  u32 high() const { return low_ + 1; }
-  u32 made() const { return low_ + 2; }
-  u32 weight(u32 i) const { return low_ + (roles_.apart ? 3 : 1) + i; }
-  Assembler::Vec vec(u32 index, u32 width) const { return as_.vec(index, width); }
-  static i64 stride(const PlanOperand& x, u8 dim) { return dim == kNoDim ? 0 : x.stride[dim]; }
-  i64 place(size_t row, u32 j) const {
-    return rows_[row] + i64{j} * as_.lanes() * image_.stride[roles_.v];
-  }
-  void load_weight(u32 i, i64 bytes) {
-    as_.broadcast(weight(i), part(0).width, call_.spec.operand[roles_.weights].dtype, Dtype::kF32,
-                  w_, bytes);
+  u32 weight(u32 t, u32 term) const {
+    return low_ + 1 + roles_.apart + roles_.pairs + t * roles_.column + term;
   }
 
-  template <class F>
-  void each_vector(F f) {
-    u32 sum = tile_;
-    for (size_t row = 0; row < rows_.size(); row++)
-      for (u32 j = 0; j < vecs(); j++) f(sum++, part(j), place(row, j));
+  std::vector<ReadRow> rows() const {
+    std::map<i64, ReadRow> read;
+    const std::vector<i64> places = places_of_rows(call_, roles_.image);
+    for (u32 row = 0; row < places.size(); row++)
+      for (u32 term = 0; term < roles_.column; term++) {
+        const i64 bytes = places[row] + (term == 0 ? 0 : term * image_.stride[roles_.across]);
+        read[bytes].bytes = bytes;
+        read[bytes].uses.push_back({row, term});
+      }
+    std::vector<ReadRow> all;
+    for (auto& [bytes, row] : read) all.push_back(std::move(row));
+    return all;
   }
 
-  void part_of_window(i64 image, i64 weights) {
-    if (roles_.shared) return column_of_terms(image, weights);
-    roles_.apart ? row_apart(image, weights) : row_of_terms(image, weights);
-  }
-
-  /// Each row of the image once, for all rows of results that have it.
-  void column_of_terms(i64 image, i64 weights) {
-    for (u32 k = 0; k < column_; k++) load_weight(k, weights + k * weights_.stride[roles_.across]);
-    for (u32 i = 0; i < roles_.read_rows; i++)
-      for (u32 j = 0; j < vecs(); j++) {
+  /// `count` terms of each row of a window, from number `first` on of a pair, if they are apart.
+  void columns(i64 image, i64 weights, u32 first, u32 count) {
+    for (u32 t = 0; t < count; t++)
+      for (u32 term = 0; term < roles_.column; term++) {
+        const i64 across = term == 0 ? 0 : term * weights_.stride[roles_.across];
+        as_.broadcast(weight(t, term), part(0).width, call_.spec.operand[roles_.weights].dtype,
+                      Dtype::kF32, w_,
+                      weights + (first + t) * weights_.stride[roles_.terms] + across);
+      }
+    for (const ReadRow& row : rows_)
+      for (u32 j = 0; j < vecs_; j++) {
         const Lanes l = part(j);
-        const i64 bytes = image + i * image_.stride[roles_.across] + place(0, j);
-        as_.load(low_, l, from_, Dtype::kF32, x_, bytes);
-        for (u32 row = 0; row < rows_.size() && row * roles_.shared <= i; row++)
-          if (const u32 k = i - row * roles_.shared; k < column_)
-            as_.vfmadd231ps(vec(tile_ + row * vecs() + j, l.width), vec(weight(k), l.width),
-                            vec(low_, l.width));
+        const i64 bytes = image + row.bytes + i64{j} * as_.lanes() * image_.stride[roles_.v];
+        if (!roles_.apart) {
+          as_.load(low_, l, from_, Dtype::kF32, x_, bytes);
+          add(row, j, low_, 0);
+          continue;
+        }
+        load_pairs(as_, low_, low_ + 1, l, from_, Dtype::kF32, x_, bytes);
+        for (u32 t = 0; t < count; t++) {
+          const u32 made = t + 1 < count ? low_ + 2 : low_;
+          shuffle_pairs(as_, made, low_, low_ + 1, l, first + t == 0 ? kEven : kOdd);
+          add(row, j, made, t);
+        }
       }
   }
 
-  void row_of_terms(i64 image, i64 weights) {
-    for (u32 term = 0; term < terms_; term++) {
-      load_weight(0, weights + term * weights_.stride[roles_.terms]);
-      const i64 bytes = image + term * image_.stride[roles_.terms];
-      each_vector([&](u32 sum, Lanes l, i64 at) {
-        if (as_.folds(l, from_, Dtype::kF32))
-          return as_.vfmadd231ps(vec(sum, l.width), vec(weight(0), l.width),
-                                 as_.at(x_, bytes + at));
-        as_.load(low_, l, from_, Dtype::kF32, x_, bytes + at);
-        as_.vfmadd231ps(vec(sum, l.width), vec(weight(0), l.width), vec(low_, l.width));
-      });
-    }
-  }
-
-  /// Terms by twos. Of each 128 bits that are made of two vectors the first half is of the first:
-  /// so are results meanwhile.
-  void row_apart(i64 image, i64 weights) {
-    for (u32 term = 0; term < terms_; term += 2) {
-      const bool both = term + 1 < terms_;
-      for (u32 i = 0; i < 1u + both; i++)
-        load_weight(i, weights + (term + i) * weights_.stride[roles_.terms]);
-      // Nothing is read behind the last term of the last place.
-      const i64 bytes = image + i64{both ? term : term - 1} * size_of(from_);
-      each_vector([&](u32 sum, Lanes l, i64 at) {
-        load_pairs(as_, low_, high(), l, from_, Dtype::kF32, x_, bytes + at);
-        const auto add = [&](u32 to, int which, u32 w) {
-          shuffle_pairs(as_, to, low_, high(), l, which);
-          as_.vfmadd231ps(vec(sum, l.width), vec(to, l.width), vec(w, l.width));
-        };
-        if (both) add(made(), kEven, weight(0));
-        add(low_, kOdd, weight(both ? 1 : 0));
-      });
-    }
+  void add(const ReadRow& row, u32 j, u32 vector, u32 t) {
+    const u32 width = part(j).width;
+    for (const ReadRow::Use& use : row.uses)
+      as_.vfmadd231ps(as_.vec(tile_ + use.row * vecs_ + j, width),
+                      as_.vec(weight(t, use.term), width), as_.vec(vector, width));
   }
 
   /// Results as they are summed, or as they were.
   void order(bool back) {
-    if (as_.lanes() > 8 && columns_ > 8) as_.vmovups(as_.full(made()), order_of_pairs(as_, back));
-    each_vector([&](u32 sum, Lanes l, i64) { order_pairs(as_, sum, l.width, made()); });
+    if (as_.lanes() > 8 && columns_ > 8) as_.vmovups(as_.full(low_), order_of_pairs(as_, back));
+    for (u32 i = 0; i < roles_.rows * vecs_; i++)
+      order_pairs(as_, tile_ + i, part(i % vecs_).width, low_);
   }
 
   Vectors& as_;
@@ -140,8 +138,8 @@ class WindowProduct {
   const WindowRoles roles_;
   const PlanOperand &image_, &weights_;
   Dtype from_;
-  u32 columns_, terms_, column_, tile_, low_;
-  std::vector<i64> rows_;
+  u32 columns_, vecs_, tile_, low_;
+  std::vector<ReadRow> rows_;
   Assembler::Reg64 x_, w_;
 };
 
