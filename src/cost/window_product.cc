@@ -12,7 +12,6 @@
 #include "spec/roles.hh"
 
 namespace morello {
-
 namespace {
 
 constexpr u32 kMostColumn = 7;  // in registers
@@ -23,7 +22,7 @@ u8 terms_apart(const Spec& spec, const Operand& image, u8 v) {
   for (int w = 0; w < kMaxWindows; w++) {
     const Window& x = spec.window[w];
     if (image.has_window(w) && x.inner == v && x.step == 1 && x.dilation == 2 &&
-        unit_dim(image) == x.outer && has_dim(spec.reduced(), x.outer))
+        unit_dim(image) == x.outer && has_dim(spec.reduced(), x.outer) && spec.size[x.outer] > 1)
       return x.outer;
   }
   return kNoDim;
@@ -124,9 +123,8 @@ std::optional<WindowRoles> window_roles(const Spec& spec, const Target& t) {
     r.column = spec.size[r.across];
   }
   if (r.column > kMostColumn) return {};
-  // Half of the registers are for results at least.
-  r.pairs = r.apart;
-  r.pairs &= window_registers(r) <= t.vector_registers / 2 + 1;
+  r.pairs = r.apart;  // where this leaves nearly half of the registers for results
+  if (window_registers(r) > t.vector_registers / 2 + 1) r.pairs = false;
   r.rows = points_of(spec, rows);
   r.vecs = ceil_div(spec.size[r.v], computed_lanes(spec, t));
   r.read_rows = rows_read(spec, image, rows, r.across);
