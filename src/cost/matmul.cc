@@ -269,16 +269,6 @@ u32 outer_product_tile(u64 rows, u64 vecs, const Target& t) {
   return outer_product_registers(rows, vecs, false, t);
 }
 
-Rate outer_product_rate(Duty duty, const Target& t) {
-  if (duty != Duty::kTile) return kNever;
-  return {.call = t.prices.call,
-          .step = outer_product_step,
-          .extra = outer_product_tile,
-          .along = true,
-          .adds = true,
-          .stages = 1};
-}
-
 Rate dot_product_rate(Duty duty, const Target& t) {
   if (duty != Duty::kContract) return kNever;
   return {.call = t.prices.call,
@@ -290,6 +280,27 @@ Rate dot_product_rate(Duty duty, const Target& t) {
 }
 
 }  // namespace
+
+Rate outer_product_rate(Duty duty, const Target& t) {
+  if (duty != Duty::kTile) return kNever;
+  return {.call = t.prices.call,
+          .step = outer_product_step,
+          .extra = outer_product_tile,
+          .along = true,
+          .adds = true,
+          .stages = 1};
+}
+
+bool adds_floats_to_tile(const Spec& spec) {
+  const Operand& out = spec.out();
+  return is_single(spec) && contraction_of(spec) && spec.reduced() != 0 &&
+         out.level == Level::kRegister && out.access == Access::kInOut &&
+         out.dtype == Dtype::kF32 && computed_dtype(spec) == Dtype::kF32;
+}
+
+bool is_float_in_memory(const Operand& factor) {
+  return in_memory_unpacked(factor) && computed_in(factor.dtype) == Dtype::kF32;
+}
 
 extern const Microkernel kOuterProduct = {MicrokernelId::kOuterProduct,
                                           outer_product_applies,

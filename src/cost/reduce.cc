@@ -210,7 +210,7 @@ u32 elements_apart(const Spec& spec) {
     const Window& x = spec.window[w];
     if (!in.has_window(w) || (x.outer != r && x.inner != r && x.outer != v && x.inner != v))
       continue;
-    return x.outer == r && x.inner == v && x.step == 1 && x.dilation == 2 ? 2 : 0;
+    return is_apart(x, r, v) ? 2 : 0;
   }
   const int count = in.layout.count();
   if (count < 2 || in.contig < 2 || in.layout.dim[count - 2] != v) return 0;

@@ -69,6 +69,17 @@ constexpr u64 ready_row_bytes(u64 depth) { return round_up(depth, 16); }
 /// Registers of the outer product besides its tile; units of one step along k.
 u32 outer_product_registers(u64 rows, u64 vecs, bool tail, const Target& target);
 i64 outer_product_step(u64 rows, u64 vecs, const Target& target);
+/// The rate of all that adds products to a tile: none costs less than an outer product of its rows
+/// and vectors.
+Rate outer_product_rate(Duty duty, const Target& target);
+/// Are products in f32 added to a register tile? May a factor of these be read in memory as it is?
+bool adds_floats_to_tile(const Spec& spec);
+bool is_float_in_memory(const Operand& factor);
+/// Are places two elements apart, and the terms of a window one?
+constexpr bool is_apart(const Window& window, u8 terms, u8 places) {
+  return window.outer == terms && window.inner == places && window.step == 1 &&
+         window.dilation == 2;
+}
 /// Units of so many steps, of `step` units and so many loads, with the lines of a stream.
 i64 streaming_units(u64 steps, i64 step, u64 loads, u64 lines, const Target& target);
 

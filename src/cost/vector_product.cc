@@ -17,18 +17,12 @@ namespace {
 constexpr u64 kMostSteps = 16;
 
 bool applies(const Spec& spec, const Target&) {
-  if (!is_single(spec) || !contraction_of(spec) || spec.reduced() == 0) return false;
-  const Operand& out = spec.out();
-  if (out.level != Level::kRegister || out.access != Access::kInOut) return false;
-  if (out.dtype != Dtype::kF32 || computed_dtype(spec) != Dtype::kF32) return false;
-  const u8 v = unit_dim(out);
+  if (!adds_floats_to_tile(spec)) return false;
+  const u8 v = unit_dim(spec.out());
   const auto [first, second] = factors_of(spec);
   if (v == kNoDim || first == second) return false;
-  for (Ref in : {first, second}) {
-    const Operand& x = spec.operand[in];
-    if (x.level == Level::kRegister || x.layout.packed() || x.free_layout) return false;
-    if (computed_in(x.dtype) != Dtype::kF32 || unit_dim(x) != v) return false;
-  }
+  for (Ref in : {first, second})
+    if (!is_float_in_memory(spec.operand[in]) || unit_dim(spec.operand[in]) != v) return false;
   return std::popcount(spec.reduced()) == 1 || points_of(spec, spec.reduced()) <= kMostSteps;
 }
 
@@ -43,13 +37,11 @@ Tile tile_of(const Spec& spec, const Target& t) {
 
 /// One register for what is held and one for what is loaded; not fewer than an outer product of
 /// such a tile needs, so that bounds know no larger tiles.
-u32 registers_of(u64 rows, u64 vecs, bool tail, const Target& t) {
-  return std::max(2u + (tail && !t.has_masks), outer_product_registers(rows, vecs, tail, t));
-}
 u32 extra(const Spec& spec, const Target& t) {
   const Tile tile = tile_of(spec, t);
   const bool tail = spec.size[unit_dim(spec.out())] % computed_lanes(spec, t) != 0;
-  return registers_of(tile.rows, tile.vecs, tail, t);
+  return std::max(2u + (tail && !t.has_masks),
+                  outer_product_registers(tile.rows, tile.vecs, tail, t));
 }
 
 i64 cost(const Spec& spec, const Target& t) {
@@ -73,20 +65,6 @@ i64 cost(const Spec& spec, const Target& t) {
       c, saturating_add(traffic_units(spec, streamed, t), traffic_units(spec, held, t)));
 }
 
-u32 least_registers(u64 rows, u64 vecs, const Target& t) {
-  return registers_of(rows, vecs, false, t);
-}
-
-Rate rate(Duty duty, const Target& t) {
-  if (duty != Duty::kTile) return kNever;
-  return {.call = t.prices.call,
-          .step = outer_product_step,
-          .extra = least_registers,
-          .along = true,
-          .adds = true,
-          .stages = 1};
-}
-
 }  // namespace
 
 VectorFactors vector_factors(const Spec& spec) {
@@ -99,6 +77,6 @@ VectorFactors vector_factors(const Spec& spec) {
 }
 
 extern const Microkernel kVectorProduct = {
-    MicrokernelId::kVectorProduct, applies, extra, cost, whole, rate};
+    MicrokernelId::kVectorProduct, applies, extra, cost, whole, outer_product_rate};
 
 }  // namespace morello

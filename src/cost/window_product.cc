@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "cost/held.hh"
 #include "cost/model.hh"
 #include "cost/shared.hh"
 #include "spec/roles.hh"
@@ -21,8 +20,8 @@ constexpr u32 kMostColumn = 7;  // in registers
 u8 terms_apart(const Spec& spec, const Operand& image, u8 v) {
   for (int w = 0; w < kMaxWindows; w++) {
     const Window& x = spec.window[w];
-    if (image.has_window(w) && x.inner == v && x.step == 1 && x.dilation == 2 &&
-        unit_dim(image) == x.outer && has_dim(spec.reduced(), x.outer) && spec.size[x.outer] > 1)
+    if (image.has_window(w) && is_apart(x, unit_dim(image), v) &&
+        has_dim(spec.reduced(), x.outer) && spec.size[x.outer] > 1)
       return x.outer;
   }
   return kNoDim;
@@ -40,11 +39,6 @@ u64 rows_read(const Spec& spec, const Operand& image, DimMask rows, u8 across) {
     return std::min(all * column, (outer ? x.step : x.dilation) * (all - 1) + column);
   }
   return all * column;
-}
-
-bool in_memory(const Operand& o) {
-  return o.level != Level::kRegister && !o.free_layout && !o.layout.packed() &&
-         computed_in(o.dtype) == Dtype::kF32;
 }
 
 bool applies(const Spec& spec, const Target& t) { return window_roles(spec, t).has_value(); }
@@ -81,27 +75,11 @@ i64 cost(const Spec& spec, const Target& t) {
       c, saturating_add(traffic_units(spec, image, t), traffic_units(spec, weights, t)));
 }
 
-u32 least_registers(u64 rows, u64 vecs, const Target& t) {
-  return outer_product_registers(rows, vecs, false, t);
-}
-
-Rate rate(Duty duty, const Target& t) {
-  if (duty != Duty::kTile) return kNever;
-  return {.call = t.prices.call,
-          .step = outer_product_step,
-          .extra = least_registers,
-          .along = true,
-          .adds = true,
-          .stages = 1};
-}
-
 }  // namespace
 
 std::optional<WindowRoles> window_roles(const Spec& spec, const Target& t) {
-  if (!is_single(spec) || !contraction_of(spec) || spec.reduced() == 0) return {};
+  if (!adds_floats_to_tile(spec)) return {};
   const Operand& out = spec.out();
-  if (out.level != Level::kRegister || out.access != Access::kInOut) return {};
-  if (out.dtype != Dtype::kF32 || computed_dtype(spec) != Dtype::kF32) return {};
   WindowRoles r;
   r.v = unit_dim(out);
   if (r.v == kNoDim || std::popcount(spec.reduced()) > 2) return {};
@@ -109,7 +87,7 @@ std::optional<WindowRoles> window_roles(const Spec& spec, const Target& t) {
   if (!has_dim(spec.operand[r.image].dims, r.v)) std::swap(r.image, r.weights);
   const Operand &image = spec.operand[r.image], &weights = spec.operand[r.weights];
   if ((weights.dims & out.dims) != 0 || (out.dims & ~image.dims) != 0) return {};
-  if (!in_memory(image) || !in_memory(weights)) return {};
+  if (!is_float_in_memory(image) || !is_float_in_memory(weights)) return {};
   r.terms = terms_apart(spec, image, r.v);
   r.apart = r.terms != kNoDim;
   const DimMask rows = static_cast<DimMask>(out.dims & ~(1u << r.v));
@@ -136,6 +114,6 @@ u32 window_registers(const WindowRoles& r) {
 }
 
 extern const Microkernel kWindowProduct = {
-    MicrokernelId::kWindowProduct, applies, extra, cost, whole, rate};
+    MicrokernelId::kWindowProduct, applies, extra, cost, whole, outer_product_rate};
 
 }  // namespace morello

@@ -223,6 +223,13 @@ TEST_CASE("tile registers: sums over windows, and over other dimensions besides 
   }
 }
 
+std::string tensor(const char* type, std::initializer_list<u32> sizes) {
+  std::string text = std::string(type) + '[';
+  for (u32 size : sizes) text += std::to_string(size) + ',';
+  text.back() = ']';
+  return text;
+}
+
 TEST_CASE("products whose factors both have the vectors: depthwise windows, batches in lanes") {
   u32 turn = 0;
   const auto check = [&](morello_isa isa, const std::string& text) {
@@ -230,12 +237,6 @@ TEST_CASE("products whose factors both have the vectors: depthwise windows, batc
     check_kernel({text, isa, 1, ++turn, turn % 5 == 0 ? Values::kExtreme : Values::kUniform, 0},
                  false, wrong);
     REQUIRE(wrong == "");
-  };
-  const auto tensor = [](const char* type, std::initializer_list<u32> sizes) {
-    std::string text = std::string(type) + '[';
-    for (u32 size : sizes) text += std::to_string(size) + ',';
-    text.back() = ']';
-    return text;
   };
   for (morello_isa isa : usable_isas())
     for (u32 c = 1; c <= 37; c++) {
@@ -264,26 +265,10 @@ TEST_CASE("products along windows: places next to each other, and two apart") {
       for (u32 stride : {1u, 2u}) {
         const u32 rows = 1 + turn % 6, kh = 1 + turn % 5, kw = 1 + turn % 7;
         const u32 h = (rows - 1) * stride + kh, w = (columns - 1) * stride + kw;
-        const std::string text = concat({"conv2d ",
-                                         type,
-                                         "[1,2,",
-                                         h,
-                                         ",",
-                                         w,
-                                         "] ",
-                                         other,
-                                         "[2,1,",
-                                         kh,
-                                         ",",
-                                         kw,
-                                         "] groups=2 stride=",
-                                         stride,
-                                         turn % 2 ? " -> f32" : " += f32",
-                                         "[1,2,",
-                                         rows,
-                                         ",",
-                                         columns,
-                                         "]"});
+        const std::string text =
+            "conv2d " + tensor(type, {1, 2, h, w}) + ' ' + tensor(other, {2, 1, kh, kw}) +
+            " groups=2 stride=" + std::to_string(stride) + (turn % 2 ? " -> " : " += ") +
+            tensor("f32", {1, 2, rows, columns});
         std::string wrong;
         check_kernel({text, isa, 1, turn, turn % 5 == 0 ? Values::kExtreme : Values::kUniform, 0},
                      false, wrong);

@@ -12,21 +12,6 @@ u32 width_of(Lanes l) { return std::max(l.width, kLanesOf128); }
 
 }  // namespace
 
-std::vector<i64> places_of_rows(const PlanCall& call, Ref operand) {
-  const Layout& tile = call.spec.out().layout;
-  std::vector<i64> rows = {0};
-  for (int at = 0; at < tile.count(); at++) {
-    const u8 d = tile.dim[at];
-    if (d == unit_dim(call.spec.out())) continue;
-    std::vector<i64> finer;
-    for (i64 row : rows)
-      for (u32 i = 0; i < call.spec.size[d]; i++)
-        finer.push_back(row + i * call.operand[operand].stride[d]);
-    rows = std::move(finer);
-  }
-  return rows;
-}
-
 Lanes upper_of_pairs(const Vectors& as, Lanes l) {
   return l.width < kLanesOf128 ? Lanes{} : as.lanes_of(2 * l.count - l.width);
 }

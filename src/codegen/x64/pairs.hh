@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Where rows of a register tile are, and vectors of every second element of two that are read.
+// Vectors of every second element of two that are read.
 #ifndef MORELLO_CODEGEN_X64_PAIRS_HH
 #define MORELLO_CODEGEN_X64_PAIRS_HH
 
-#include <vector>
-
-#include "codegen/plan.hh"
 #include "codegen/x64/vectors.hh"
 
 namespace morello::x64 {
-
-/// Bytes from the first element of an operand to that of each row of the register tile, in the
-/// order of its registers. Rows are along the output's fastest dimension.
-std::vector<i64> places_of_rows(const PlanCall& call, Ref operand);
 
 /// What vshufps takes of two vectors.
 constexpr int kEven = 0x88, kOdd = 0xdd;

@@ -6,6 +6,7 @@
 #include <bit>
 #include <span>
 
+#include "codegen/x64/emitter.hh"
 #include "codegen/x64/extremes.hh"
 #include "codegen/x64/pairs.hh"
 #include "codegen/x64/recipe.hh"

@@ -9,7 +9,6 @@
 #include "codegen/x64/emitter.hh"
 #include "codegen/x64/extremes.hh"
 #include "codegen/x64/halves.hh"
-#include "codegen/x64/pairs.hh"
 #include "codegen/x64/recipe.hh"
 #include "codegen/x64/reduce_apart.hh"
 #include "cost/reduce.hh"

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "codegen/x64/emitter.hh"
-#include "codegen/x64/pairs.hh"
 #include "codegen/x64/vectors.hh"
 #include "cost/vector_product.hh"
 #include "spec/roles.hh"
@@ -36,7 +35,11 @@ class VectorProduct {
     b_ = as_.moving_pointer(call_.operand[factors_.held].cursor);
     const DimMask reduced = spec_.reduced();
     if (std::popcount(reduced) > 1) {
-      const std::vector<i64> a = terms(factors_.streamed), b = terms(factors_.held);
+      std::vector<u8> terms;
+      for (u8 d = 0; d < spec_.rank; d++)
+        if (has_dim(reduced, d)) terms.push_back(d);
+      const std::vector<i64> a = places_along(call_, factors_.streamed, terms),
+                             b = places_along(call_, factors_.held, terms);
       for (size_t k = 0; k < a.size(); k++) {
         in_parts_ = k + 1 == a.size();
         step(a[k], b[k]);
@@ -60,20 +63,6 @@ class VectorProduct {
   }
 
  private:
-  /// Bytes from an operand's first element to each of its places along the reduced dimensions.
-  std::vector<i64> terms(Ref operand) const {
-    std::vector<i64> places = {0};
-    for (u8 d = 0; d < spec_.rank; d++) {
-      if (!has_dim(spec_.reduced(), d)) continue;
-      std::vector<i64> finer;
-      for (i64 place : places)
-        for (u32 i = 0; i < spec_.size[d]; i++)
-          finer.push_back(place + i * call_.operand[operand].stride[d]);
-      places = std::move(finer);
-    }
-    return places;
-  }
-
   void step(i64 a, i64 b) {
     const Dtype from_a = spec_.operand[factors_.streamed].dtype,
                 from_b = spec_.operand[factors_.held].dtype;

@@ -9,7 +9,6 @@
 #include "codegen/x64/pairs.hh"
 #include "codegen/x64/vectors.hh"
 #include "cost/window_product.hh"
-#include "spec/roles.hh"
 
 namespace morello::x64 {
 namespace {
