@@ -114,7 +114,10 @@ bool is_converted(const Spec& spec, Ref ref, Dtype held) {
 i64 least_rounding(const Spec& spec, const Stage& stage, const Target& t) {
   const Dtype held = held_in(spec, stage);
   if (may_leave(spec, stage) || stage.reduce != 0 || !is_converted(spec, stage.out, held)) return 0;
-  return rounding_units(spec.operand[stage.out].dtype, held, t);
+  const Dtype to = spec.operand[stage.out].dtype;
+  // Integers of a register tile become floats beside the store, for nothing.
+  if (is_integer(held) && to == Dtype::kF32) return 0;
+  return rounding_units(to, held, t);
 }
 
 i64 least_conversion(const Spec& spec, const Stage& stage, const Target& t) {

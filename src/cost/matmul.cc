@@ -144,13 +144,26 @@ bool outer_product_applies(const Spec& spec, const Target& t) {
   return dot && (!dot->whole || unit_dim(a) == r->k);
 }
 
+/// Does a row by itself need no register for what it multiplies? What instructions do not take from
+/// memory is loaded first: a part of a vector, but for floats that a mask selects, and of a group.
+bool multiplies_memory(const Spec& spec, const ContractionRoles& r, const Dot& dot, bool tail,
+                       const Target& t) {
+  if (r.depth % dot.group != 0) return false;
+  if (tail && (dot.form != DotForm::kFma || !t.has_masks)) return false;
+  return takes_from_memory(dot, spec.operand[r.b].dtype, computed_dtype(spec));
+}
+
 u32 outer_product_extra(const Spec& spec, const Target& t) {
   auto r = contraction_roles(spec);
   u32 lanes = computed_lanes(spec, t);
   const u64 vecs = ceil_div(r->columns, lanes);
+  const bool tail = r->columns % lanes != 0;
   const Dot& dot = *dot_of(spec, *r, t);
   const u32 sums = dot.corrects ? static_cast<u32>(std::min<u64>(vecs, 255)) : 0;
-  return outer_product_registers(r->rows, vecs, r->columns % lanes != 0, t) + dot.spare + sums;
+  u32 registers = outer_product_registers(r->rows, vecs, tail, t);
+  if (r->rows == 1 && !multiplies_memory(spec, *r, dot, tail, t))
+    registers = std::max(registers, 2u + (tail && !t.has_masks));
+  return registers + dot.spare + sums;
 }
 
 /// Of runs of an operand, which fold into sets of L1, so many have room for a line of each.

@@ -92,6 +92,11 @@ int overlap(const Draft& draft, Spec& spec, int operand, u8 slow, u8 fast) {
   const i64 step = a.stride[operand] / apart, dilation = b.stride[operand] / apart;
   if (dilation > std::numeric_limits<u16>::max()) return -1;
   const Window window{fast, slow, static_cast<u16>(step), static_cast<u16>(dilation), 0, 0};
+  // What has borders is copied by axes, and moves by one along each.
+  const bool has_borders =
+      std::any_of(draft.bordered.begin(), draft.bordered.end(),
+                  [&](const Draft::Bordered& bordered) { return bordered.operand == operand; });
+  if (has_borders && step != 1 && dilation != 1) return -1;
   if (!meets_itself(window, static_cast<u64>(a.size), static_cast<u64>(b.size))) return -1;
   for (int w = 0; w < kMaxWindows; w++) {
     if (spec.window[w].used() && spec.window[w] != window) continue;

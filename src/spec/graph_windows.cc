@@ -132,6 +132,10 @@ Value GraphBuilder::windows(const Value& x, const std::vector<Window>& windows,
       continue;
     }
     const Reading& r = readings[static_cast<size_t>(w - windows.begin())];
+    if (stride == 0 && is_bordered(r))
+      return fail(MORELLO_UNSUPPORTED, here(Place::Kind::kInput), "padding of axis ", a,
+                  ", all of whose elements are one, is not supported; valid are strides above 0. "
+                  "Pad the input, or leave it out");
     use.begin += r.begin * stride;
     stride *= r.apart;
     auto add = [&](i64 size, i64 step) {
@@ -142,7 +146,7 @@ Value GraphBuilder::windows(const Value& x, const std::vector<Window>& windows,
     };
     add(r.count, stride * r.step);
     add(r.size, stride * r.dilation);
-    if (!bordered || !is_plain(r) || r.count == 1 || r.size == 1) continue;
+    if (!bordered || !is_plain(r) || r.count == 1 || r.size == 1 || stride == 0) continue;
     // Of one axis with borders the others are axes too.
     const auto dims = std::prev(use.strides.end(), 2);
     use.borders.push_back({dims[0].first,

@@ -84,6 +84,12 @@ bool takes(const Dot& dot, const Target& target, Dtype a, Dtype b, Dtype sum) {
   return takes(dot, a, b, sum) || takes(dot, b, a, sum);
 }
 
+bool takes_from_memory(const Dot& dot, Dtype b, Dtype sum) {
+  if (dot.form == DotForm::kFma) return b == sum;
+  if (!dot.whole || dot.corrects || dot.prepare != 0) return false;
+  return dot.form != DotForm::kBytesDot || b == Dtype::kI8;
+}
+
 u32 most_products(const Target& target, Dtype a, Dtype b, Dtype sum) {
   u32 most = 1;
   for (const Dot& dot : kDots)

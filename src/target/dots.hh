@@ -64,6 +64,9 @@ const Target* best_target(Features cpu, Features cap, std::span<const Dtype> typ
 /// The same of the targets whose numbers are bits of `numbers`.
 const Target* best_among(u32 numbers, std::span<const Dtype> types);
 
+/// May the instruction that multiplies name vectors of `b` in memory, as they are?
+bool takes_from_memory(const Dot& dot, Dtype b, Dtype sum);
+
 /// Elements of a type that share a lane.
 constexpr u32 lane_elements(Dtype d) { return 4 / size_of(d); }
 

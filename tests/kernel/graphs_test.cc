@@ -195,6 +195,8 @@ TEST_CASE("graphs that people write") {
       "conv2d f32[1,9,11,20] f32[1,1,20,33] nhwc padding=1,2",
       "conv2d f32[1,20,9,11] f32[33,20,1,1] padding=1 stride=2 -> relu",
       "conv2d f32[1,3,19,17] f32[4,3,3,3] padding=3 stride=2 dilation=4",
+      "conv2d f32[2,1,17,11] f32[2,1,3,2] stride=2,1 padding=0,0,0,1 dilation=3,1",
+      "conv2d f32[1,4,17,19] f32[4,4,3,3] stride=1,2 padding=1,0,1,0 dilation=1,3",
       "conv2d bf16[1,9,11,13] bf16[3,2,1,13] groups=13 nhwc stride=2 padding=1 -> bf16[1,5,6,13]",
       "max_pool f32[2,3,9,8] window=3 stride=2 padding=1",
       "max_pool i8[2,8,9,3] window=3 stride=1,2 padding=1 nhwc",

@@ -190,4 +190,24 @@ Outcome check_kernel(const KernelRequest& request, bool with_tree, std::string& 
   return Outcome::kWrong;
 }
 
+std::string check_emission(const std::string& text, morello_isa isa) {
+  morello_error* error = nullptr;
+  morello_context* context = nullptr;
+  if (morello_context_create(nullptr, &context, &error) != MORELLO_OK) return take(error);
+  const ContextPtr kept_context(context);
+  morello_spec* spec = nullptr;
+  if (morello_spec_parse(context, text.c_str(), &spec, &error) != MORELLO_OK) return take(error);
+  const SpecPtr kept_spec(spec);
+  morello_options options;
+  morello_options_init(&options, sizeof options);
+  options.target = isa;
+  options.effort = MORELLO_EFFORT_QUICK;
+  options.code_only = 1;
+  morello_kernel* kernel = nullptr;
+  if (morello_synthesize(context, spec, &options, &kernel, &error) != MORELLO_OK)
+    return take(error);
+  const KernelPtr kept_kernel(kernel);
+  return "";
+}
+
 }  // namespace morello::testing

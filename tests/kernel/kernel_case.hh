@@ -66,6 +66,9 @@ enum class Outcome { kRight, kSkipped, kWrong };
 /// with the command to repeat it.
 Outcome check_kernel(const KernelRequest& request, bool with_tree, std::string& wrong);
 
+/// "" if there is code for an instruction set, be it this CPU's or not.
+std::string check_emission(const std::string& text, morello_isa isa);
+
 }  // namespace morello::testing
 
 #endif

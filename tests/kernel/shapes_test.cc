@@ -137,6 +137,56 @@ TEST_CASE("bytes of each depth, whose rows are made ready before the steps or in
           }
 }
 
+TEST_CASE("rows of as many vectors as there are registers for, of every pair of types") {
+  const std::vector<morello_isa> usable = all_usable_isas();
+  int turn = 0;
+  for (const Target& target : fixed_targets()) {
+    const morello_isa isa = static_cast<morello_isa>(target.number);
+    const bool runs = std::find(usable.begin(), usable.end(), isa) != usable.end();
+    for (const auto& [a, b] :
+         {std::array{"f32", "f32"}, std::array{"f32", "bf16"}, std::array{"bf16", "bf16"},
+          std::array{"f32", "f16"}, std::array{"u8", "i8"}, std::array{"i8", "u8"},
+          std::array{"i8", "i8"}, std::array{"i32", "i32"}})
+      for (u32 vectors = target.vector_registers - 5; vectors < target.vector_registers; vectors++)
+        for (u32 k : {2u, 5u, 64u})
+          for (const char* layout : {"", "{*}"}) {
+            if (++turn % 7 % 3 != 0) continue;  // each takes a search; all of them meet
+            const u32 n = vectors * target.lanes(4) - (turn % 2 ? 0 : 3);
+            const std::string text =
+                concat({"matmul ", a, "[1,", k, "] ", b, "[", k, ",", n, "]", layout});
+            std::string wrong;
+            if (runs)
+              check_kernel({text, isa, 1, 1, Values::kUniform, 0}, false, wrong);
+            else
+              wrong = check_emission(text, isa);
+            CHECK_MESSAGE(wrong == "", text, ": ", wrong);
+          }
+  }
+}
+
+TEST_CASE("sums of integers that are stored as floats, and copies into groups of neighbours") {
+  const std::vector<morello_isa> usable = all_usable_isas();
+  for (const Target& target : fixed_targets()) {
+    const morello_isa isa = static_cast<morello_isa>(target.number);
+    const bool runs = std::find(usable.begin(), usable.end(), isa) != usable.end();
+    for (const char* text :
+         {"matmul u8[32,32] u8[32,32] + i32[32] -> f32[32,32]",
+          "matmul i8[9,16] i8[16,9] + i32[] -> f32[9,9]",
+          "matmul i32[32,32] i32[32,32] -> square -> f32[32,32]",
+          "matmul i8[7,100] i8[100,13] -> relu -> f32[7,13]",
+          "x i32[5,3,33]{2,0,1}; q i32[5,33,33]{strides=2277,2,69}; t = matmul x q; equal t 2 -> "
+          "f32[5,3,33]{strides=102,33,1}",
+          "einsum \"mkl,lkn->mn\" f32[2,15,9]{2,0,1} i8[9,15,7] -> f32[2,7]{strides=16,2}"}) {
+      std::string wrong;
+      if (runs)
+        check_kernel({text, isa, 1, 1, Values::kUniform, 0}, false, wrong);
+      else
+        wrong = check_emission(text, isa);
+      CHECK_MESSAGE(wrong == "", text, ": ", wrong);
+    }
+  }
+}
+
 TEST_CASE("matmuls of larger sizes") {
   constexpr u32 kShapes[][3] = {{17, 47, 31},    {64, 64, 64},  {61, 67, 71},  {127, 113, 109},
                                 {1, 512, 300},   {512, 1, 300}, {1, 1, 5000},  {300, 300, 1},

@@ -79,6 +79,8 @@ void Assembler::advance(const Home& home, i64 bytes) {
 }
 
 Assembler::Vec Assembler::vec(u32 index, u32 width) {
+  // Xbyak would take another encoding, or another register, of which no one knows.
+  if (index >= target_.vector_registers) throw Xbyak::Error(Xbyak::ERR_BAD_PARAMETER);
   int i = static_cast<int>(index);
   if (width > 4) wide_ = true;
   if (width > 8) return Xbyak::Zmm(i);

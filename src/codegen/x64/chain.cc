@@ -190,7 +190,8 @@ void Chain::compute_stage(int index) {
 u32 Chain::stage(int index, u32 to) {
   Stage stage = call_.spec.stage[index];
   own_ = constant_[index];
-  const Assembler::Vec dest = as_.vec(to, lanes_.width);
+  // Of copies there may be no such register.
+  const auto dest = [&] { return as_.vec(to, lanes_.width); };
   const auto constant = [&] {
     assert(needs_.constants >> index & 1);  // see lanes_constant()
     return as_.vec(constant_[index], lanes_.width);
@@ -219,27 +220,27 @@ u32 Chain::stage(int index, u32 to) {
       return in_register(in0, to);
     case Op::kRelu:
       with_operand(in0, to,
-                   [&](const auto& x) { as_.binary(Op::kFastMax, held_, dest, constant(), x); });
+                   [&](const auto& x) { as_.binary(Op::kFastMax, held_, dest(), constant(), x); });
       return to;
     case Op::kNeg:
       with_operand(in0, to, [&](const auto& x) {
-        integers ? as_.vpsubd(dest, constant(), x) : as_.vxorps(dest, constant(), x);
+        integers ? as_.vpsubd(dest(), constant(), x) : as_.vxorps(dest(), constant(), x);
       });
       return to;
     case Op::kAbs:
       with_operand(in0, to, [&](const auto& x) {
-        integers ? as_.vpabsd(dest, x) : as_.vandps(dest, constant(), x);
+        integers ? as_.vpabsd(dest(), x) : as_.vandps(dest(), constant(), x);
       });
       return to;
     case Op::kSqrt:
-      with_operand(in0, to, [&](const auto& x) { as_.vsqrtps(dest, x); });
+      with_operand(in0, to, [&](const auto& x) { as_.vsqrtps(dest(), x); });
       return to;
     case Op::kRecip:
-      with_operand(in0, to, [&](const auto& x) { as_.vdivps(dest, constant(), x); });
+      with_operand(in0, to, [&](const auto& x) { as_.vdivps(dest(), constant(), x); });
       return to;
     case Op::kSquare: {
       const Assembler::Vec x = as_.vec(in_register(in0, to), lanes_.width);
-      as_.binary(Op::kMul, held_, dest, x, x);
+      as_.binary(Op::kMul, held_, dest(), x, x);
       return to;
     }
     case Op::kAdd:
@@ -253,7 +254,7 @@ u32 Chain::stage(int index, u32 to) {
       // While the second input is in a register, that may be `to`.
       u32 first = needs_.spare && !is_fetched(in1) ? spare_ : to;
       const Assembler::Vec a = as_.vec(in_register(in0, first), lanes_.width);
-      with_operand(in1, other_, [&](const auto& b) { as_.binary(stage.op, held_, dest, a, b); });
+      with_operand(in1, other_, [&](const auto& b) { as_.binary(stage.op, held_, dest(), a, b); });
       return to;
     }
     case Op::kFloor:

@@ -10,11 +10,7 @@ void DotCode::begin() {
 
 u32 DotCode::passes(u32 elements) const { return std::min<u32>(dot_.passes, elements); }
 
-bool DotCode::folds_b(Lanes l) const {
-  if (dot_.form == DotForm::kFma) return as_.folds(l, b_, sum_);
-  const bool is_signed = dot_.form != DotForm::kBytesDot || b_ == Dtype::kI8;
-  return dot_.whole && !dot_.corrects && dot_.prepare == 0 && is_signed && as_.folds(l);
-}
+bool DotCode::folds_b(Lanes l) const { return takes_from_memory(dot_, b_, sum_) && as_.folds(l); }
 
 bool DotCode::embeds_a() const {
   if (!as_.avx512()) return false;

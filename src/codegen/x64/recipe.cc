@@ -122,7 +122,7 @@ class RecipeEmitter {
     };
     const auto held = held_.find(recipe_, HeldConstants::table(in.extra));
     const bool in_register = held || is_shared_;
-    const Vec found = look_up_vec(held.value_or(shared_));
+    const Vec found = look_up_vec(in_register ? held.value_or(shared_) : own.result);
     const Xbyak::Address memory = table(as_, recipe_, in.extra);
     const Xbyak::Operand& from = in_register ? static_cast<const Xbyak::Operand&>(found) : memory;
     if (width_ > 8)
