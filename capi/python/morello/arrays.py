@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -56,10 +57,22 @@ class Packed:
     def __init__(self, tensor: Tensor, size: int, recipe: bytes):
         self.tensor = tensor
         self.recipe = recipe
+        self._take(size)
+
+    def _take(self, size: int) -> None:
         memory = np.zeros(size + 64, np.uint8)
         start = -memory.ctypes.data % 64
         self.bytes = memory[start:start + size]
         self.address: int = self.bytes.ctypes.data
+
+    def __getstate__(self) -> tuple[Tensor, bytes, bytes]:
+        return self.tensor, self.recipe, self.bytes.tobytes()
+
+    def __setstate__(self, state: tuple[Tensor, bytes, bytes]) -> None:
+        """Copies have memory of their own."""
+        self.tensor, self.recipe, content = state
+        self._take(len(content))
+        self.bytes[:] = np.frombuffer(content, np.uint8)
 
     def __repr__(self) -> str:
         return f"Packed({self.tensor}, {len(self.bytes)} bytes)"
@@ -122,10 +135,12 @@ class Expected:
         return array.address
 
     def _located(self, array: Array, writable: bool) -> dlpack.Imported:
+        if isinstance(array, np.ma.MaskedArray):
+            raise self._error("got a masked array, whose mask no kernel knows: pass array.filled(..)")
         if isinstance(array, np.ndarray):
             return _of_numpy(array)
         if isinstance(array, (int, float)) and not writable and not self.tensor.shape:
-            return _of_numpy(np.asarray(array, numpy_dtype(self.tensor.dtype)))
+            return _of_numpy(self._scalar(array))
         if hasattr(array, "__dlpack__") and not isinstance(array, np.generic):
             try:
                 found = dlpack.import_tensor(array)
@@ -138,6 +153,20 @@ class Expected:
             raise self._error(f"got a {type(array).__name__}; wants a NumPy array, or anything with DLPack or "
                               "the buffer protocol") from None
         return _of_numpy(np.asarray(view))
+
+    def _scalar(self, number: int | float) -> np.ndarray[Any, Any]:
+        """A number that the element type has; of floats one in its range, which is rounded."""
+        dtype = self.tensor.dtype
+        if dtype.is_integer and int(number) != number if math.isfinite(number) else dtype.is_integer:
+            raise self._error(f"got {number}, which is no integer")
+        try:
+            with np.errstate(over="ignore"):
+                array = np.asarray(int(number) if dtype.is_integer else number, numpy_dtype(dtype))
+        except OverflowError:
+            raise self._error(f"got {number}, which is out of its range") from None
+        if not dtype.is_integer and math.isfinite(number) and not np.isfinite(array.astype(np.float64)):
+            raise self._error(f"got {number}, which is out of its range")
+        return array
 
     def _error(self, what: str) -> OperandError:
         return OperandError(Status.INVALID_ARGUMENT, f"{self.name} ({self.tensor}): {what}")

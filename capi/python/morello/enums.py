@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 
 
 class Status(enum.IntEnum):
@@ -67,9 +68,10 @@ class Effort(enum.IntEnum):
             if effort.upper() not in cls.__members__:
                 raise ValueError(f"effort {effort!r}: a number, or one of {', '.join(name.lower() for name in cls.__members__)}")
             return int(cls[effort.upper()])
-        if effort < 0:
+        number = operator.index(effort)
+        if number < 0:
             raise ValueError(f"effort {effort}: at least 0")
-        return int(effort)
+        return number
 
 
 class Dtype(enum.IntEnum):

@@ -144,6 +144,12 @@ def _dot_general(params: Any, a: Any, b: Any) -> Traced:
     return trace.contract(f"{''.join(left)},{''.join(right)}->{''.join(result)}", a, b)
 
 
+def _expm1(x: Any) -> Traced:
+    """tanh(x / 2) * (exp(x) + 1), which keeps what is small."""
+    return elementwise("mul", elementwise("tanh", elementwise("mul", x, 0.5)),
+                       elementwise("add", elementwise("exp", x), 1.0))
+
+
 def _round(params: Any, x: Any) -> Traced:
     if int(params["rounding_method"]) != 1:
         raise unsupported("JAX's primitive 'round' away from zero: the Spec language rounds ties to even")
@@ -203,7 +209,7 @@ _PRIMITIVES: dict[str, Callable[..., Traced]] = {
     "integer_pow": lambda params, x: trace.power(x, params["y"]),
     "pow": lambda _params, x, y: trace.power(x, y),
     "erfc": lambda _params, x: elementwise("sub", 1.0, elementwise("erf", x)),
-    "expm1": lambda _params, x: elementwise("sub", elementwise("exp", x), 1.0),
+    "expm1": lambda _params, x: _expm1(x),
     "dot_general": _dot_general,
     "conv_general_dilated": _convolution,
     "reduce_window_max": _max_pool,

@@ -15,7 +15,7 @@ from .arrays import Packed, dtype_of
 from .build import build
 from .context import Context
 from .enums import Dtype, Layout, Status
-from .errors import OperandError
+from .errors import OperandError, SpecError
 from .kernel import Kernel, compile as compile_spec
 from .spec import Spec
 from .tensor import Tensor, row_major
@@ -30,6 +30,9 @@ class _Leaf:
 
 
 def _is_array(x: Any) -> bool:
+    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        raise OperandError(Status.INVALID_ARGUMENT, f"a {type(x).__name__}, whose operations are not those of arrays: pass "
+                                                    "an ndarray")
     return isinstance(x, (np.ndarray, Tensor, memoryview, bytearray, arrays_of_python.array)) \
         or (hasattr(x, "__dlpack__") and not isinstance(x, np.generic))
 
@@ -58,7 +61,8 @@ def _flatten(x: Any, leaves: list[Any]) -> tuple[Any, Any]:
     except TypeError:
         raise TypeError(f"an argument of type {type(x).__name__}: wants arrays, and hashable values, which are "
                         "constants") from None
-    return (type(x), x), x
+    # 0.0 is equal to -0.0, and NaN to nothing.
+    return (type(x), float(x).hex() if isinstance(x, (float, np.floating)) else x), x
 
 
 def _unflatten(x: Any, leaves: Sequence[Any]) -> Any:
@@ -94,6 +98,8 @@ def _described(x: Any) -> tuple[Any, Tensor]:
     if dtype is None:
         raise OperandError(Status.UNKNOWN_DTYPE, f"an array of {x.dtype}: element types are "
                                                  + ", ".join(each.text for each in Dtype))
+    if x.ndim > 8:
+        raise SpecError(Status.UNSUPPORTED, f"an array of {x.ndim} axes; at most 8")
     layout = _layout(x.shape, x.strides, dtype.size)
     if layout is None or not x.flags.aligned:
         x, layout = np.array(x, order="C"), (Layout.ROW_MAJOR, None)

@@ -128,6 +128,8 @@ class Kernel(Handle):
         result = allocate() if out is None else out
         operands = Operands(expected, inputs, result, self._outputs)
         executor = ffi.NULL
+        if pool is not None and not isinstance(pool, Pool):
+            raise TypeError(f"pool is a Pool, not {type(pool).__name__}")
         if pool is not None or self._threads > 1:
             workers = (pool or shared_pool(self._threads)).pointer
             executor = executor_of(workers)
@@ -356,6 +358,8 @@ def compile(spec: str | Spec, *, isa: Isa | str | None = None, threads: int = 1,
             raise ValueError(f"time_budget is a number of seconds from 0, or None for no limit, not {time_budget}")
         options.time_budget = min(max(1, round(time_budget * 1e6)), 2**64 - 1)
     if memory_budget is not None:
+        if memory_budget < 0:
+            raise ValueError(f"memory_budget is a number of bytes from 0, or None for no limit, not {memory_budget}")
         options.memory_budget = max(1, memory_budget)
     asked = None if table is None else table.pointer  # kept until the call has ended
     if asked is not None:

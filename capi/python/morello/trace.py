@@ -175,6 +175,8 @@ def as_value(x: Any) -> Any:
         return int(x)
     if isinstance(x, (float, np.floating)):
         return float(x)
+    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        raise unsupported(f"a {type(x).__name__}, whose operations are not those of arrays")
     array = np.array(x, order="C")  # a copy
     if array.dtype == np.bool_ and array.ndim > 0:
         array = array.view(np.uint8)
@@ -294,6 +296,8 @@ def reduce(operation: str, x: Any, axis: Axis = None, keepdims: bool = False) ->
     axes = axes_of(axis, value.ndim)
     if not axes:
         return elementwise("mul", value, 1)
+    if operation == "mean" and value.element == Dtype.I32:  # whose sums need not fit
+        value = astype(value, Dtype.F32)
     dtype = result_type(operation, [value])
     if operation == "reduce_sum" and value.element.is_integer:
         dtype = Dtype.I32
@@ -309,6 +313,8 @@ def variance(x: Any, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -
     count = math.prod(value.shape[i] for i in axes_of(axis, value.ndim))
     centred = elementwise("sub", value, reduce("mean", value, axis, True))
     result = reduce("mean", elementwise("square", centred), axis, keepdims)
+    if count <= ddof:  # as NumPy: a division by 0
+        return elementwise("div", result, 0.0)
     return elementwise("mul", result, count / (count - ddof)) if ddof else result
 
 
@@ -382,9 +388,14 @@ def swapaxes(x: Any, a: int, b: int) -> Traced:
     return transpose(x, order)
 
 
-def moveaxis(x: Any, source: int, destination: int) -> Traced:
-    order = [i for i in range(x.ndim) if i != source % x.ndim]
-    order.insert(destination % x.ndim, source % x.ndim)
+def moveaxis(x: Any, source: Any, destination: Any) -> Traced:
+    pairs = [([axis] if isinstance(axis, (int, np.integer)) else list(axis)) for axis in (source, destination)]
+    moved, places = ([axes_of(int(axis), x.ndim)[0] for axis in axes] for axes in pairs)
+    if len(moved) != len(places) or len(set(moved)) != len(moved) or len(set(places)) != len(places):
+        raise SpecError(Status.INVALID_SHAPE, f"moveaxis of {x!r} from {source} to {destination}")
+    order = [i for i in range(x.ndim) if i not in moved]
+    for place, axis in sorted(zip(places, moved)):
+        order.insert(place, axis)
     return transpose(x, order)
 
 

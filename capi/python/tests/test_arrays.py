@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Operands that are no NumPy arrays."""
 import array
+import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -111,3 +113,36 @@ def test_the_short_way(add, floats):
         with pytest.raises(morello.OperandError):
             add(*inputs, out=given)
     assert morello.compile("move f32[4,4]{0,1} -> f32[4,4]")._run_plain is None
+
+
+def test_packed_arrays_are_copied(rng):
+    """By copy and by pickle, into memory of their own."""
+    kernel = morello.compile("matmul f32[3,40] f32[40,30]{*}", effort="quick")
+    a, b = rng.standard_normal((3, 40), np.float32), rng.standard_normal((40, 30), np.float32)
+    packed = kernel.pack(1, b)
+    wanted = kernel(a, packed)
+    for other in (copy.deepcopy(packed), copy.copy(packed), pickle.loads(pickle.dumps(packed))):
+        assert other.address != packed.address and other.address % 64 == 0
+        assert np.array_equal(kernel(a, other), wanted)
+    other.bytes[:] = 0
+    assert np.array_equal(kernel(a, packed), wanted)
+
+
+@pytest.mark.parametrize("dtype, wrong, right", [
+    ("i8", [3.7, 300, -129, float("nan"), float("inf")], [3, -128, 2.0]), ("u8", [-1, 256], [255]),
+    ("i32", [2.9, 2 ** 31], [2 ** 31 - 1, -2 ** 31]), ("f32", [1e60, -1e60], [1e-60, float("inf"), 3]),
+    ("f16", [1e6], [65504, -0.0])])
+def test_numbers_are_what_the_element_type_has(dtype, wrong, right):
+    kernel = morello.compile(f"move {dtype}[] -> {dtype}[]")
+    for number in wrong:
+        with pytest.raises(morello.OperandError, match="no integer|out of its range"):
+            kernel(number)
+    for number in right:
+        assert kernel(number) == np.asarray(number).astype(kernel.operands[0].dtype.name.lower().replace(
+            "f", "float").replace("u8", "uint8").replace("i8", "int8").replace("i32", "int32"))
+
+
+def test_masked_arrays_are_refused():
+    kernel = morello.compile("relu f32[3]")
+    with pytest.raises(morello.OperandError, match="masked"):
+        kernel(np.ma.array(np.ones(3, np.float32), mask=[1, 0, 0]))

@@ -95,3 +95,12 @@ def test_several_results(floats):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
     first, second = morello.jit_jax(lambda x: (x, x * 2))(x)
     assert (first == x).all() and (second == x * 2).all()
+
+
+def test_expm1_keeps_what_is_small():
+    x = np.array([1e-6, -1e-7, 3e-8, -0.0, 0.5, -20, 80, 100, -np.inf, np.inf, np.nan, 1e-42], np.float32)
+    with np.errstate(over="ignore"):
+        wanted = np.expm1(x.astype(np.float64)).astype(np.float32)
+    got = morello.jit_jax(jnp.expm1)(x)
+    assert np.allclose(got, wanted, rtol=2e-6, atol=0, equal_nan=True)
+    assert np.signbit(got[3])

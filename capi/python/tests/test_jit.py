@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Functions of arrays against NumPy."""
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -312,3 +313,41 @@ def test_results_that_are_inputs_or_the_same(floats):
     assert (first == y).all()
     whole, rounded = morello.jit(lambda x: (x * 2, (x * 2).astype(np.int32)))(x)
     assert (whole == x * 2).all() and rounded.dtype == np.int32 and (rounded == np.rint(x * 2)).all()
+
+
+def test_constants_are_told_apart_by_their_bits():
+    f = morello.jit(lambda x, s: 1 / (x * s))
+    one = np.ones(1, np.float32)
+    assert f(one, 0.0) == np.inf and f(one, -0.0) == -np.inf
+    for _ in range(3):
+        assert np.isnan(f(one, float("nan")))
+    assert len(f) == 3
+
+
+def test_means_and_variances_are_those_of_numpy(rng):
+    large = np.full((2, 300), 2 ** 24 + 1, np.int32)
+    assert np.allclose(morello.jit(lambda a: a.mean(1))(large), large.mean(1))
+    x = rng.standard_normal((3, 2), np.float32)
+    for ddof in (0, 1, 2, 3, 4):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            wanted = x.var(0, ddof=ddof)
+        assert np.allclose(morello.jit(lambda a, d=ddof: a.var(0, ddof=d))(x), wanted, rtol=1e-5)
+
+
+def test_axes_are_moved_as_in_numpy(rng):
+    x = rng.standard_normal((2, 3, 4), np.float32)
+    for source, destination in ((0, 2), (-1, 0), ([0, 1], [1, 0]), ((0, 2), (-1, 0))):
+        got = morello.jit(lambda a, s=source, d=destination: np.moveaxis(a, s, d) * 1)(x)
+        assert np.array_equal(got, np.moveaxis(x, source, destination))
+    with pytest.raises(morello.SpecError):
+        morello.jit(lambda a: np.moveaxis(a, [0, 0], [1, 2]))(x)
+
+
+def test_what_is_more_than_an_array_is_refused():
+    add = morello.jit(lambda x: x + 1)
+    for array in (np.ma.array(np.ones(3, np.float32), mask=[1, 0, 0]), np.ones((2, 2), np.float32).view(np.matrix)):
+        with pytest.raises(morello.OperandError, match="ndarray"):
+            add(array)
+    with pytest.raises(morello.SpecError, match="9 axes"):
+        add(np.ones((1,) * 9, np.float32))
