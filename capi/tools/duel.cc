@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "duel.hh"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -91,6 +92,9 @@ std::string find_bad_export(const Arguments& arguments) {
   for (const std::string& path : arguments.exports)
     if (!path.ends_with(".csv") && !path.ends_with(".json"))
       return path + ": --export writes files that end with .csv or .json";
+  for (auto path = arguments.exports.begin(); path != arguments.exports.end(); path++)
+    if (std::find(arguments.exports.begin(), path, *path) != path)
+      return *path + ": --export names it twice";
   return find_unwritable(arguments.exports);
 }
 

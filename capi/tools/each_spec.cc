@@ -36,10 +36,27 @@ int run_line(const Arguments& arguments, const Command& command, const std::stri
   return command(arguments, line);
 }
 
+/// The option that names a file of what is known of one Spec; nullptr: none is given.
+const char* option_of_one(const Arguments& arguments) {
+  if (!arguments.save.empty()) return "--save";
+  if (!arguments.html.empty()) return "--html";
+  if (!arguments.bytes.empty()) return "--bytes";
+  if (!arguments.results.empty()) return "--output";
+  return arguments.exports.empty() ? nullptr : "--export";
+}
+
 }  // namespace
 
 int for_each_spec(const Arguments& arguments, const Command& command) {
   if (arguments.spec != "-") return command(arguments, arguments.spec);
+  if (const char* option = option_of_one(arguments)) {
+    print_error(
+        "morello: {} is a file of one SPEC, and - reads many: each would replace the one before; "
+        "give the SPEC "
+        "as an argument\n",
+        option);
+    return kExitUsage;
+  }
   Arguments numbered = arguments;
   int exit_code = kExitOk;
   std::string line;

@@ -120,6 +120,11 @@ std::optional<Error> KernelCache::put(const std::string& key, const Kernel& kern
   if (bytes.size() > std::min(most_bytes_, kMostStoredBytes))
     return io_error(path_, "a kernel of " + std::to_string(bytes.size()) +
                                " bytes is larger than all that the cache may have");
+  // A pipe would be written to, and stay.
+  struct stat there;
+  if (fstatat(folder_.get(), name_of(key).c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+      !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode))
+    unlinkat(folder_.get(), name_of(key).c_str(), 0);
   // What is not whole after a crash is no entry: nothing has to be on disk now.
   if (auto e =
           put_file(path_ + "/" + name_of(key), folder_.get(), name_of(key), bytes, {0600, false}))

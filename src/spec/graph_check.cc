@@ -49,9 +49,9 @@ MaybeFault check_settings(const Node& node, const OperationRow& row, int index) 
       if (p.values == ParameterRow::Values::kIntegers
               ? !(v == std::floor(v) && std::fabs(v) <= 9007199254740992.0)
               : v != static_cast<float>(v))
-        return fault(MORELLO_INVALID_ARGUMENT, here, "parameter ", p.name,
-                     " has a value that is no ",
-                     p.values == ParameterRow::Values::kIntegers ? "integer" : "f32");
+        return fault(
+            MORELLO_INVALID_ARGUMENT, here, "parameter ", p.name, " has a value that is no ",
+            p.values == ParameterRow::Values::kIntegers ? "integer up to 2^53" : "number in f32");
     if (parameter == Parameter::kEps && !(values[0] >= 0 && std::isfinite(values[0])))
       return fault(MORELLO_INVALID_ARGUMENT, here, "eps is ", number_text(Dtype::kF32, values[0]),
                    "; valid are finite numbers from 0");

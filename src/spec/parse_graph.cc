@@ -108,6 +108,7 @@ bool GraphParser::statement() {
   const Token name = token_;
   if (is_name(name) && is_name(peek()) && second().is("[") && !find_operation(name.text)) {
     Input input;
+    if (names_.contains(name.text)) return define(name, input);
     if (!operand(input)) return false;
     if (!token_.is(";"))
       return fail(MORELLO_SYNTAX_ERROR, name.at, "unknown operation ", describe(name),

@@ -195,6 +195,10 @@ TEST_CASE("damaged entries are ignored, and replaced") {
   CHECK(!is_hit(kernel_of(context, kRelu)));
   CHECK(is_hit(kernel_of(context, kRelu)));
   fs::remove(file);
+  REQUIRE(mkfifo(file.c_str(), 0600) == 0);
+  CHECK(!is_hit(kernel_of(context, kRelu)));
+  CHECK(is_hit(kernel_of(context, kRelu)));
+  fs::remove(file);
   fs::create_directory(file);  // cannot be replaced: the kernel is made all the same
   CHECK(!is_hit(kernel_of(context, kRelu)));
   CHECK(!is_hit(kernel_of(context, kRelu)));

@@ -168,6 +168,13 @@ class Outputs(unittest.TestCase):
         self.assertIn("x.txt: --export writes files that end with .csv or .json", done.stderr)
         done = self.run_tool(["bench", "relu f32[?<=4]", "--export", "x.csv"], [2], cwd=self.folder)
         self.assertIn("--export: rounds of run-time sizes", done.stderr)
+        done = self.run_tool(["bench", SPEC, "--export", "x.csv", "--export", "x.csv"], [1], cwd=self.folder)
+        self.assertIn("x.csv: --export names it twice", done.stderr)
+        for option in ("run --output x.npy", "asm --bytes x", "explain --html x", "bench --export x.csv", "synth --save x"):
+            command, *more = option.split()
+            if command not in LEFT_OUT:
+                done = self.run_tool([command, "-", *more], [2], cwd=self.folder)
+                self.assertIn(f"{more[0]} is a file of one SPEC", done.stderr)
         self.assertEqual([path.name for path in self.folder.iterdir() if not path.name.startswith("t.mtab")], [])
 
     def test_files_of_emit_are_apart(self):

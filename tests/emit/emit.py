@@ -262,6 +262,11 @@ def named(work):
         expect(part in header, f"the header lacks {part}:\n{header}")
     expect(header.count("is written, never read") == 3 and header.count("is read, and added to") == 1,
            f"the header does not say what is added to:\n{header}")
+    # A graph that begins with a word and "=" has no name; one in front of it is the function's.
+    graph = "s = matmul q f32[4,6] k f32[6,8]; softmax s axis=1"
+    text = must(MORELLO, "emit", graph, f"named = {graph}", "-o", work / "a.o", "--header", work / "a.h")
+    for part in ("morello_graph_matmul_softmax_4x8  ", "named  "):
+        expect(part in text, f"no {part}: {text}")
     # Every element type has its name in C and in Rust.
     known = re.search(r"known are ([\w, ]+)", run(MORELLO, "emit", "relu f33[5]", "-o", work / "a.o").stdout).group(1)
     for dtype in known.strip().split(", "):
@@ -295,6 +300,9 @@ def refused(work):
         ([SMALL, "--shared", "--static-lib"], 2, ["--shared"]),
         ([SMALL, other], 3, ["morello_relu_5", "NAME = SPEC"]),
         ([f"f = {SMALL}", f"F = {other}"], 3, ["NAME = SPEC"]),
+        ([f"f = {SMALL}", f"F_SCRATCH_BYTES = {other}"], 3, ["NAME = SPEC"]),
+        *(([f"{name} = {SMALL}"], 3, ["no function can be named"])
+          for name in ("NULL", "int64_t", "INT64_MAX", "_Bool", "linux", "switch")),
         ([f"f = {SMALL}", f"f_avx2 = {other}"], 3, ["f_avx2"]),
         ([f"while = {SMALL}"], 3, ["while"]),
         ([f"match = {SMALL}", "--rust", work / "k.rs"], 3, ["match"]),

@@ -80,6 +80,9 @@ bool is_identifier(const std::string& text) {
   });
 }
 
+/// What names end with that no function should have: types, and macros, which are in capitals.
+constexpr const char* kReservedEnds[] = {"_t", "_MAX", "_MIN", "_C", "_WIDTH"};
+
 /// Words that no function can be named by, in C or in C++.
 constexpr const char* kKeywords[] = {
     "alignas", "alignof",  "and",       "asm",      "auto",      "bool",     "break",    "case",
@@ -90,14 +93,28 @@ constexpr const char* kKeywords[] = {
     "or",      "private",  "protected", "public",   "register",  "restrict", "return",   "short",
     "signed",  "sizeof",   "static",    "struct",   "switch",    "template", "this",     "throw",
     "true",    "try",      "typedef",   "typename", "union",     "unsigned", "using",    "virtual",
-    "void",    "volatile", "while",     "xor",      "main"};
+    "void",    "volatile", "while",     "xor",      "main",      "NULL",     "linux",    "unix",
+    "offsetof"};
 
-/// The same of Rust.
+/// Is it of the language's own, or of a type or a limit in the headers that ours includes?
+bool is_reserved(const std::string& name) {
+  if (name[0] == '_') return true;
+  return std::any_of(std::begin(kReservedEnds), std::end(kReservedEnds),
+                     [&](const char* end) { return name.ends_with(end); });
+}
+
+/// What the header's constants end with; of packed operands more, which begin as their functions
+/// do.
+constexpr const char* kConstants[] = {"_largest_size", "_threads", "_scratch_bytes",
+                                      "_scratch_alignment"};
+
+/// The same words of Rust.
 constexpr const char* kRustKeywords[] = {
-    "abstract", "as",       "async", "await", "become", "box",   "crate", "dyn",   "final",
-    "fn",       "impl",     "in",    "let",   "loop",   "macro", "match", "mod",   "move",
-    "mut",      "override", "priv",  "pub",   "ref",    "self",  "super", "trait", "type",
-    "unsafe",   "unsized",  "use",   "where", "yield",  "Self"};
+    "abstract", "as",    "async", "await",    "become",  "box",  "crate", "dyn",
+    "final",    "fn",    "impl",  "in",       "let",     "loop", "macro", "match",
+    "mod",      "move",  "mut",   "override", "priv",    "pub",  "ref",   "self",
+    "super",    "trait", "type",  "unsafe",   "unsized", "use",  "where", "yield",
+    "Self",     "Ok",    "Err",   "Some",     "None"};
 
 /// A name that the user gave, and the Spec: "NAME = SPEC", or only that.
 struct Request {
@@ -106,14 +123,23 @@ struct Request {
   uint64_t input_line = 0;
 };
 
-Request read_request(const std::string& text, uint64_t input_line) {
+/// Graphs begin with a word and "=" as well: what is a Spec as a whole has no name.
+bool is_spec(morello_context* context, const std::string& text) {
+  morello_spec* spec = nullptr;
+  morello_error* error = nullptr;
+  const bool ok = morello_spec_parse(context, text.c_str(), &spec, &error) == MORELLO_OK;
+  SpecPtr kept_spec(spec);
+  ErrorPtr kept_error(error);
+  return ok;
+}
+
+Request read_request(morello_context* context, const std::string& text, uint64_t input_line) {
   const size_t equals = text.find('=');
-  // What begins with a word and "=" is no Spec.
   const size_t first = text.find_first_not_of(" \t");
   if (equals == text.npos || first == text.npos) return {"", text, input_line};
   std::string name = text.substr(first, equals - first);
   name.erase(name.find_last_not_of(" \t") + 1);
-  if (!is_identifier(name)) return {"", text, input_line};
+  if (!is_identifier(name) || is_spec(context, text)) return {"", text, input_line};
   // So that columns in messages are those of what was typed.
   return {name, std::string(equals + 1, ' ') + text.substr(equals + 1), input_line};
 }
@@ -201,14 +227,14 @@ int Emission::read_isas() {
 int Emission::read_requests() {
   for (const std::string& text : arguments_.specs) {
     if (text != "-") {
-      requests_.push_back(read_request(text, 0));
+      requests_.push_back(read_request(context_.get(), text, 0));
       continue;
     }
     Arguments lines = arguments_;
     lines.spec = text;
     const int exit_code =
         for_each_spec(lines, [&](const Arguments& numbered, const std::string& line) {
-          requests_.push_back(read_request(line, numbered.input_line));
+          requests_.push_back(read_request(context_.get(), line, numbered.input_line));
           return kExitOk;
         });
     if (exit_code != kExitOk) return exit_code;
@@ -253,7 +279,7 @@ int Emission::check_names(const Request& request, const Function& function) {
   Arguments arguments = arguments_;
   arguments.input_line = request.input_line;
   const auto same = [&](const char* word) { return word == function.name; };
-  if (std::any_of(std::begin(kKeywords), std::end(kKeywords), same) ||
+  if (is_reserved(function.name) || std::any_of(std::begin(kKeywords), std::end(kKeywords), same) ||
       (!arguments_.rust.empty() &&
        std::any_of(std::begin(kRustKeywords), std::end(kRustKeywords), same)))
     return report_text(arguments, request.text,
@@ -264,6 +290,7 @@ int Emission::check_names(const Request& request, const Function& function) {
   for (const std::string& name : all) {
     std::vector<std::string> both = {name};
     for (const Variant& v : function.variants) both.push_back(name + v.suffix);
+    for (const char* constant : kConstants) both.push_back(name + constant);
     for (const std::string& each : both) {
       // Constants of the header are in capitals.
       const auto [place, is_new] = names_.emplace(in_capitals(each), function.text);
@@ -372,10 +399,10 @@ int Emission::run() {
     return usage_error("--rust is of functions for one thread; leave out --threads, or --rust");
   if (const int exit_code = check_files(); exit_code != kExitOk) return exit_code;
   if (const int exit_code = read_isas(); exit_code != kExitOk) return exit_code;
-  if (const int exit_code = read_requests(); exit_code != kExitOk) return exit_code;
   morello_error* error = nullptr;
   context_ = make_context(arguments_, &error);
   if (!context_) return report_error(arguments_, "", ErrorPtr(error).get());
+  if (const int exit_code = read_requests(); exit_code != kExitOk) return exit_code;
   if (const int exit_code = load_tables(); exit_code != kExitOk) return exit_code;
   for (const Request& request : requests_)
     if (const int exit_code = add_function(request); exit_code != kExitOk) return exit_code;
