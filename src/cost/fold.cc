@@ -83,13 +83,7 @@ Rate fold_rate(Duty duty, const Target& t) {
             .row = t.prices.reduced_row,
             .vector = kUnitsPerCycle,
             .vector_ops = 16};
-  if (duty != Duty::kContract) return kNever;
-  return {.call = t.prices.call,
-          .element = t.prices.dot_result,
-          .group = t.lanes(kElementBytes),
-          .group_units = kUnitsPerCycle / t.fma_per_cycle,
-          .along_reduced = true,
-          .stages = 1};
+  return dot_product_rate(duty, t);
 }
 
 }  // namespace

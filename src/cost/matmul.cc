@@ -282,6 +282,8 @@ u32 outer_product_tile(u64 rows, u64 vecs, const Target& t) {
   return outer_product_registers(rows, vecs, false, t);
 }
 
+}  // namespace
+
 Rate dot_product_rate(Duty duty, const Target& t) {
   if (duty != Duty::kContract) return kNever;
   return {.call = t.prices.call,
@@ -291,8 +293,6 @@ Rate dot_product_rate(Duty duty, const Target& t) {
           .along_reduced = true,
           .stages = 1};
 }
-
-}  // namespace
 
 Rate outer_product_rate(Duty duty, const Target& t) {
   if (duty != Duty::kTile) return kNever;

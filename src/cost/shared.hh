@@ -72,6 +72,8 @@ i64 outer_product_step(u64 rows, u64 vecs, const Target& target);
 /// The rate of all that adds products to a tile: none costs less than an outer product of its rows
 /// and vectors.
 Rate outer_product_rate(Duty duty, const Target& target);
+/// The same of all that sums products of vectors to single results in memory.
+Rate dot_product_rate(Duty duty, const Target& target);
 /// Are products in f32 added to a register tile? May a factor of these be read in memory as it is?
 bool adds_floats_to_tile(const Spec& spec);
 bool is_float_in_memory(const Operand& factor);
