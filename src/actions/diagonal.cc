@@ -39,11 +39,12 @@ u32 divided_rows(const Spec& spec, const ActionContext& context) {
   return rows >= kMostRows && spec.size[spec.diagonal.column] <= 2 * kMostRows ? rows : 0;
 }
 
-/// Are there loops that can come first, such as those over heads?
+/// Are there loops that can come first, such as those over heads? Not along lanes: of a part of
+/// those, results would be apart.
 bool has_loops(const Spec& spec) {
   const DimMask loops = static_cast<DimMask>(inner_dims(spec) & parallel_dims(spec));
   for (int d = 0; d < spec.rank; d++)
-    if (has_dim(loops, d) && may_tile(spec, d, 1)) return true;
+    if (has_dim(loops, d) && d != unit_dim(spec.out()) && may_tile(spec, d, 1)) return true;
   return false;
 }
 
