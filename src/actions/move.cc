@@ -197,8 +197,10 @@ void list_packs(const Spec& spec, const Limits&, const ActionContext& context, A
     if (kWidens && !is_narrow_factor(spec, o)) continue;
     for (Level level : {Level::kL1, Level::kL2}) {
       if (level >= x.level || (level == Level::kL1 && !comes_near(spec, o, context))) continue;
-      if (narrow.keeps_away(o, level, true)) continue;
+      const bool waits_in_rows = narrow.keeps_away(o, level, true);
+      if (waits_in_rows && !kWidens) continue;
       each_layout(spec, o, context, [&](LayoutOption option, u32 panel) {
+        if (waits_in_rows && !streams_widened(spec, o, level, option, context)) return;
         if (!kWidens && option == LayoutOption::kSame && is_dense(x)) return;  // a view is cheaper
         if (option == LayoutOption::kSame && !has_plain_windows(spec, x)) return;
         if (kWidens && option >= LayoutOption::kGrouped) return;  // lanes have one element each

@@ -250,18 +250,28 @@ bool is_worth_a_stream(const Spec& spec, const Operand& x, Level level,
   const Target& t = *context.target;
   const u64 deep = std::max<u64>(128, least_streamed_depth(t));
   return level == Level::kL2 && may_stream(x, t) && contraction_of(spec) && v != kNoDim &&
-         unit_dim(x) == v && volume(spec) / elements(spec, x) >= 96 &&
+         has_dim(x.dims, v) && volume(spec) / elements(spec, x) >= 96 &&
          points_of(spec, spec.reduced()) >= deep;
 }
 
 }  // namespace
+
+bool streams_widened(const Spec& spec, int operand, Level level, LayoutOption option,
+                     const ActionContext& context) {
+  if (option != LayoutOption::kPanels || !is_multiplied_wide(spec, operand, *context.target))
+    return false;
+  Operand wide = spec.operand[operand];
+  wide.dtype = computed_dtype(spec);
+  return is_worth_a_stream(spec, wide, level, context);
+}
 
 bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption option, bool widens,
                     const ActionContext& context) {
   const Operand& x = spec.operand[operand];
   if (size_of(x.dtype) >= 4)
     return option != LayoutOption::kPanels || !context.restricts(Restriction::kFewPanels) ||
-           x.windows != 0 || rows_meet(spec, x) || is_worth_a_stream(spec, x, level, context);
+           x.windows != 0 || rows_meet(spec, x) ||
+           (unit_dim(x) == unit_dim(spec.out()) && is_worth_a_stream(spec, x, level, context));
   if (!context.restricts(Restriction::kNarrowCopies)) return true;
   if (!is_multiplied_wide(spec, operand, *context.target)) {
     if (!takes_groups(spec, operand, *context.target)) return true;
@@ -270,6 +280,7 @@ bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption opt
            (option != LayoutOption::kGroupedPanels || level != Level::kL1);
   }
   if (is_best_widened(spec, operand, context)) return widens;
+  if (widens && streams_widened(spec, operand, level, option, context)) return true;
   // Copies of windows are read more often than other copies.
   if (x.windows != 0) return widens;
   // Another order than the vectors' is a relayout, which may be before all else; of few products of
@@ -279,7 +290,8 @@ bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption opt
   if (!has_wide_rows(spec, *context.target) || unit_dim(x) != v)
     return widens || level == Level::kL2 || !context.has_few() ||
            points_of(spec, spec.reduced()) > kFewProducts;
-  return option == LayoutOption::kGrouped || (widens && level == Level::kL1);
+  return (widens && level == Level::kL1) ||
+         (option == LayoutOption::kGrouped && !lines_are_pairs(*context.target));
 }
 
 bool is_best_widened(const Spec& spec, int operand, const ActionContext& context) {

@@ -85,10 +85,14 @@ bool splits_groups(const Spec& spec, int operand, const Target& target);
 bool splits_rows(const Spec& spec, int operand, const Target& target);
 /// Is the copy of an input listed? Panels are made of rows that fall into the same cache sets
 /// (Restriction::kFewPanels). Of a narrow factor (Restriction::kNarrowCopies), what is read by
-/// broadcasts is widened; what is read in vectors is grouped, or widened where it is used; grouped
-/// panels are farther away, where instructions multiply groups.
+/// broadcasts is widened; what is read in vectors is widened where it is used, or where it streams
+/// from, or grouped; grouped panels are farther away, where instructions multiply groups.
 bool is_listed_copy(const Spec& spec, int operand, Level level, LayoutOption option, bool widens,
                     const ActionContext& context);
+/// Is such a copy, of a factor that is multiplied wide, what is read in vectors of f32 and streams
+/// from that level, for rows enough?
+bool streams_widened(const Spec& spec, int operand, Level level, LayoutOption option,
+                     const ActionContext& context);
 /// A factor that is multiplied wide and read by broadcasts: brought nearer as it is, it might as
 /// well have been widened.
 bool is_best_widened(const Spec& spec, int operand, const ActionContext& context);

@@ -93,7 +93,7 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
   if (chain_) find_steps();
   if (v_ != kNoDim && rates.tiles_along()) {
     repack_ = repack(v_);
-    if (!by_fma_ && grouped_ != plain_) regroup_ = repack(v_, true);
+    if (sums_groups()) regroup_ = repack(v_, true);
   }
   if (rates.tiles_take(spec)) {
     regroup_for_tiles_ = kInfinite;
@@ -224,7 +224,7 @@ i64 ContractionBound::vectors(u64 vecs, u64 columns, bool first) const {
     c = std::max<i64>(0, saturating_add(c, saturating_mul(rows_, odd)));
     return saturating_add(c, copies);
   };
-  const bool groups = !by_fma_ && grouped_ != plain_;
+  const bool groups = sums_groups();
   i64 least = kInfinite;
   for (const bool grouped : {false, true}) {
     if (grouped && !groups) continue;

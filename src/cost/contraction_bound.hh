@@ -29,7 +29,7 @@ class ContractionBound {
   /// Of the steps alone: at most what units() has of them.
   i64 step_units() const;
   /// Of copies of factors without which no groups of neighbours are summed.
-  i64 grouping_units() const { return grouped_ != plain_ ? regroup_ : kInfinite; }
+  i64 grouping_units() const { return sums_groups() ? regroup_ : kInfinite; }
   /// Of copies of factors without which no tile registers take them, whatever columns run along.
   i64 tile_grouping_units() const { return regroup_for_tiles_; }
   /// Of one product of a vector, where they are summed in groups, or not. Fixed point.
@@ -49,6 +49,9 @@ class ContractionBound {
     return std::max(saturating_mul(ceil_div(depth_, least.products), rate),
                     saturating_mul(depth_, least.units));
   }
+  /// Is a product another one where groups of neighbours are summed, of tiles of any shape or of
+  /// those of vectors along v_?
+  bool sums_groups() const { return grouped_ != plain_ || along_[true] != along_[false]; }
   i64 part(u64 vecs, u64 columns, bool first) const;
   i64 vectors(u64 vecs, u64 columns, bool first) const;
   ProductPrice product_of_vectors() const;

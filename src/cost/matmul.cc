@@ -69,17 +69,21 @@ i64 outer_product_step(u64 rows, u64 vecs, const Target& t) {
 
 i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, bool widens_a, bool widens_b, bool a_is_ready,
              const Target& t) {
-  const i64 ports = t.vector_per_cycle;
+  // What makes floats of a vector finds a third of the ports besides those of FMAs busy.
+  const bool floats = dot.form == DotForm::kFma || dot.form == DotForm::kHalves;
+  const i64 three_ports =
+      2 * i64{t.vector_per_cycle} + (floats ? t.fma_per_cycle : t.vector_per_cycle);
   const i64 sums = static_cast<i64>((of_a + dot.corrects) * of_b);
   const i64 fma = sums * dot.price * kUnitsPerCycle / (2 * t.fma_per_cycle);
-  const i64 loads = static_cast<i64>(of_a + of_b) * kUnitsPerCycle / t.loads_per_cycle;
+  const i64 widened = static_cast<i64>((widens_a ? of_a : 0) + (widens_b ? of_b : 0));
+  // An order of bytes that widens comes from memory each time.
+  const i64 loads = (static_cast<i64>(of_a + of_b) + widened) * kUnitsPerCycle / t.loads_per_cycle;
   const u32 latency = dot.latency ? dot.latency : t.fma_latency;
   const u64 made_ready = (dot.corrects ? 0 : of_b) + (dot.whole && !a_is_ready ? of_a : 0);
   const i64 ready = static_cast<i64>(made_ready) * dot.prepare;
-  const i64 widened = static_cast<i64>((widens_a ? of_a : 0) + (widens_b ? of_b : 0));
-  const i64 work =
-      (sums * dot.instructions * dot.passes + ready) * kUnitsPerCycle / (ports * dot.passes) +
-      widened * t.prices.widen * t.fma_per_cycle / ports;
+  const i64 work = 3 * (sums * dot.instructions * dot.passes + ready) * kUnitsPerCycle /
+                       (three_ports * dot.passes) +
+                   3 * widened * t.prices.widen * t.fma_per_cycle / three_ports;
   const i64 pass = std::max({fma, loads, i64{latency} * kUnitsPerCycle, work});
   return pass * dot.passes;
 }

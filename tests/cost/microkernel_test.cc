@@ -5,7 +5,9 @@
 #include <doctest/doctest.h>
 
 #include "cost/model.hh"
+#include "cost/shared.hh"
 #include "spec/statement.hh"
+#include "target/dots.hh"
 
 namespace morello {
 
@@ -292,6 +294,27 @@ TEST_SUITE("cost") {
         CHECK(both - sqrt == (scalar ? 1024 : vecs) * prices[1]);
       }
     }
+  }
+
+  TEST_CASE("low tiles of narrow factors wait for what widens their vectors, high ones do not") {
+    // Measured (bench/results/2026-11-28-zen3-widened.md): 2x6 took 1.19 times as long of pairs of
+    // bf16 as of f32, and 1.57 times of rows of it; 6x2 1.01 and 1.03 times.
+    const Target& target = *fixed_target(Isa::kAvx2);
+    const auto over_f32 = [&](u64 rows, u64 vecs, DotForm form) {
+      const auto cost = [&](const Dot& dot, bool widens) {
+        return static_cast<double>(dot_step(dot, rows, vecs, false, widens, false, target)) /
+               dot.group;
+      };
+      for (const Dot& dot : dots())
+        if (dot.form == form)
+          return cost(dot, form == DotForm::kFma) / cost(*dot_of_one(Dtype::kF32), false);
+      return 0.0;
+    };
+    CHECK(over_f32(2, 6, DotForm::kHalves) == doctest::Approx(1.125));
+    CHECK(over_f32(2, 6, DotForm::kFma) == doctest::Approx(1.5));
+    CHECK(over_f32(6, 2, DotForm::kHalves) == 1);
+    CHECK(over_f32(6, 2, DotForm::kFma) == 1);
+    CHECK(over_f32(8, 1, DotForm::kFma) > 1.1);  // loads, of an order of bytes as well
   }
 
   TEST_CASE("vectors of bf16 cost what their target says") {
