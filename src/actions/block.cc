@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rewrites into a sequence: fill then accumulate, and one value of a Spec before the rest of it.
+#include <optional>
+
 #include "actions/narrow.hh"
 #include "actions/part.hh"
 #include "actions/placement.hh"
@@ -63,21 +65,19 @@ bool is_shared_by_rows(const Spec& spec, int stage) {
 }
 
 /// Buffers, outputs one by one, and values in outputs that what is made of them overwrites.
-void list_cuts(const Spec& spec, const ActionContext& context, ActionList& out) {
-  for (u8 s = 0; s < spec.stage_count; s++) {
-    if (spec.diagonal.used() && !is_shared_by_rows(spec, s)) continue;
-    if (spec.stage[s].out != kNoRef) {
-      if (fits_cut(spec, 1u << s, holds_value(spec, s)))
-        out.add({ActionKind::kBufferize, s, Level::kRegister, {}, 0});
-      continue;
-    }
-    if (!fits_cut(spec, 1u << s, true)) continue;
-    if (output_for_value(spec, s) >= 0)
-      out.add({ActionKind::kBufferize, s, Level::kRegister, {}, 0});
-    each_level(value_lines(spec, s), context, [&](Level level) {
-      out.add({ActionKind::kBufferize, s, level, {}, 0});
-    });
+template <class Add>
+void each_cut(const Spec& spec, u8 s, const ActionContext& context, Add add) {
+  if (spec.diagonal.used() && !is_shared_by_rows(spec, s)) return;
+  if (spec.stage[s].out != kNoRef) {
+    if (fits_cut(spec, 1u << s, holds_value(spec, s)))
+      add({ActionKind::kBufferize, s, Level::kRegister, {}, 0});
+    return;
   }
+  if (!fits_cut(spec, 1u << s, true)) return;
+  if (output_for_value(spec, s) >= 0) add({ActionKind::kBufferize, s, Level::kRegister, {}, 0});
+  each_level(value_lines(spec, s), context, [&](Level level) {
+    add({ActionKind::kBufferize, s, level, {}, 0});
+  });
 }
 
 /// For the value of a stage: in the order of the dimensions' numbers, which is that of the
@@ -118,27 +118,46 @@ bool divides_terms_of_head(const Spec& spec, const Limits& limits, const ActionC
   return divides_terms(head.spec, context);
 }
 
-void list_bufferize(const Spec& spec, const Limits& limits, const ActionContext& context,
-                    ActionList& out) {
+/// Of a graph, those of one stage, or of all.
+template <class Add>
+void each_bufferize(const Spec& spec, const Limits& limits, const ActionContext& context,
+                    std::optional<u8> one, Add add) {
   if (is_single(spec) || has_free_operand(spec)) return;
   const bool bordered = bordered_operand(spec) >= 0;
   if (bordered && !divides_terms_of_head(spec, limits, context)) return;
-  if (!is_chain(spec) || spec.diagonal.used()) return list_cuts(spec, context, out);
+  if (!is_chain(spec) || spec.diagonal.used()) {
+    const int last = one ? std::min<int>(*one + 1, spec.stage_count) : spec.stage_count;
+    for (int s = one.value_or(0); s < last; s++) each_cut(spec, static_cast<u8>(s), context, add);
+    return;
+  }
   if (!combines(spec)) {
     const int s = broadcast_stage(spec);
     if (s >= 0 && register_operand(spec) < 0 && fits_cut(spec, 1u << s, true))
-      out.add({ActionKind::kBufferize, static_cast<u8>(s), Level::kL1, {}, 0});
+      add({ActionKind::kBufferize, static_cast<u8>(s), Level::kL1, {}, 0});
     return;
   }
   // In the output, the value of the head would overwrite what a later stage reads, or be rounded.
   const bool late = reads_output_late(spec);
   const bool in_place = !late && spec.out().dtype == computed_dtype(spec);
   if (in_place || (late && !bordered && fits_registers(spec, limits, context)))
-    out.add({ActionKind::kBufferize, 0, Level::kRegister, {}, 0});
+    add({ActionKind::kBufferize, 0, Level::kRegister, {}, 0});
   if (register_operand(spec) >= 0 || (in_place && needs_no_buffer(spec, context))) return;
   for (Level level : {Level::kL1, Level::kL2})
     if (late ? level <= spec.out().level : level < spec.out().level)
-      out.add({ActionKind::kBufferize, 0, level, {}, 0});
+      add({ActionKind::kBufferize, 0, level, {}, 0});
+}
+
+void list_bufferize(const Spec& spec, const Limits& limits, const ActionContext& context,
+                    ActionList& out) {
+  each_bufferize(spec, limits, context, std::nullopt, [&](const Action& a) { out.add(a); });
+}
+
+/// Without listing those of all stages: of a graph's table, these are what takes longest to check.
+bool lists_bufferize(const Spec& spec, const Limits& limits, const Action& a,
+                     const ActionContext& context) {
+  bool found = false;
+  each_bufferize(spec, limits, context, a.arg, [&](const Action& one) { found |= one == a; });
+  return found;
 }
 
 bool derive_bufferize(const Spec& spec, const Limits& limits, const Action& a,
@@ -241,9 +260,9 @@ decltype(ImplNode::kind) fold_cut_node(const Spec& spec, const Action& a, const 
 
 extern const Rewrite kAccumulateRewrite = {ActionKind::kAccumulate, list_accumulate,
                                            derive_accumulate, accumulate_node};
-extern const Rewrite kBufferizeRewrite = {
-    ActionKind::kBufferize, list_bufferize, derive_bufferize,
-    bufferize_node,         nullptr,        kBorders | kDiagonal};
+extern const Rewrite kBufferizeRewrite = {ActionKind::kBufferize, list_bufferize,
+                                          derive_bufferize,       bufferize_node,
+                                          lists_bufferize,        kBorders | kDiagonal};
 extern const Rewrite kBufferizeFoldRewrite = {ActionKind::kBufferizeFold, list_fold_cuts,
                                               derive_fold_cut, fold_cut_node};
 

@@ -94,7 +94,9 @@ bool is_in_all_terms(const Spec& spec, int operand) {
   return has_dim(spec.operand[operand].dims, term_cut(spec)->places);
 }
 
-void list_views(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
+/// Of operands [first, last).
+template <class Add>
+void each_view(const Spec& spec, const ActionContext& context, u8 first, u8 last, Add add) {
   if (register_operand(spec) >= 0 || has_free_operand(spec)) return;
   // Of what has borders only for parts that share lines, and to L2 what all terms use.
   const bool waits_for_border = bordered_operand(spec) >= 0 && !divides_places(spec, context);
@@ -102,7 +104,7 @@ void list_views(const Spec& spec, const Limits&, const ActionContext& context, A
   const bool all = is_chain(spec) || is_fold(spec) || !context.restricts(Restriction::kStageTiles);
   const DimMask loops = all ? DimMask{0} : loop_dims(spec);
   const NarrowInRows narrow(spec, context);
-  for (u8 o = 0; o < spec.operand_count; o++) {
+  for (u8 o = first; o < last; o++) {
     if (spec.operand[o].level <= Level::kL1) continue;
     if (waits_for_border && (spec.operand[o].level == Level::kL2 || !is_in_all_terms(spec, o)))
       continue;
@@ -114,8 +116,20 @@ void list_views(const Spec& spec, const Limits&, const ActionContext& context, A
          narrow.keeps_away(o, Level::kL1, false) || waits_for_copy(spec, o, context) ||
          lacks_groups(spec, o, spec.operand[o], context)))
       continue;
-    out.add({ActionKind::kView, o, {}, {}, 0});
+    add({ActionKind::kView, o, {}, {}, 0});
   }
+}
+
+void list_views(const Spec& spec, const Limits&, const ActionContext& context, ActionList& out) {
+  each_view(spec, context, 0, spec.operand_count, [&](const Action& a) { out.add(a); });
+}
+
+bool lists_view(const Spec& spec, const Limits&, const Action& a, const ActionContext& context) {
+  bool found = false;
+  if (a.arg < spec.operand_count)
+    each_view(spec, context, a.arg, static_cast<u8>(a.arg + 1),
+              [&](const Action& one) { found |= one == a; });
+  return found;
 }
 
 Operand viewed(const Operand& operand) {
@@ -295,7 +309,7 @@ decltype(ImplNode::kind) registers_node(const Spec& spec, const Action& a, const
 }  // namespace
 
 extern const Rewrite kViewRewrite = {ActionKind::kView, list_views, derive_view,
-                                     view_node,         nullptr,    kBorders | kDiagonal};
+                                     view_node,         lists_view, kBorders | kDiagonal};
 extern const Rewrite kPackRewrite = {ActionKind::kPack, list_packs<ActionKind::kPack>, derive_pack,
                                      pack_node};
 extern const Rewrite kWidenRewrite = {

@@ -38,7 +38,8 @@ class Walk {
                           u32 depth = 0) {
     Pair pair{spec, limits};
     clamp_limits(pair.spec, pair.limits);
-    if (const Value* known = known_.find(pair)) return *known;
+    const u32 hash = known_.hash(pair);
+    if (const Value* known = known_.find(pair, hash)) return *known;
     const std::optional<Action> action = decisions_(pair.spec, pair.limits);
     if (!action) return stop(Obstacle::kUnknown, pair);
     while (derivations_.size() <= depth) derivations_.emplace_back();
@@ -53,7 +54,7 @@ class Walk {
     }
     if (known_.size() >= options_.max_nodes) return stop(Obstacle::kTooMany, pair);
     const std::optional<Value> value = finish(pair, *action, d, child);
-    if (value) known_.add(pair, *value);
+    if (value) known_.add(pair, hash, *value);
     return value;
   }
 

@@ -20,18 +20,22 @@ class InsertionMap {
     Value value;
   };
 
+  /// Of a key, for those who ask twice: in this map alone.
+  u32 hash(const Key& key) const { return static_cast<u32>(hash_of(key, seed_) >> 32); }
+
   /// Null if it is not there. Valid until the next add().
-  const Value* find(const Key& key) const {
+  const Value* find(const Key& key) const { return find(key, hash(key)); }
+  const Value* find(const Key& key, u32 hash) const {
     if (slots_.empty()) return nullptr;
-    u32 entry = slots_[probe(key, short_hash(key))].entry;
+    u32 entry = slots_[probe(key, hash)].entry;
     return entry ? &entries_[entry - 1].value : nullptr;
   }
   Value* find(const Key& key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
 
   /// REQUIRES: it is not there.
-  Value& add(const Key& key, Value value) {
+  Value& add(const Key& key, Value value) { return add(key, hash(key), std::move(value)); }
+  Value& add(const Key& key, u32 hash, Value value) {
     if ((entries_.size() + 1) * 2 > slots_.size()) grow();
-    u32 hash = short_hash(key);
     size_t slot = probe(key, hash);
     entries_.push_back({key, std::move(value)});
     slots_[slot] = {hash, static_cast<u32>(entries_.size())};
@@ -59,8 +63,6 @@ class InsertionMap {
     u32 hash = 0;
     u32 entry = 0;  // 1 + index into entries_, 0: empty
   };
-
-  u32 short_hash(const Key& key) const { return static_cast<u32>(hash_of(key, seed_) >> 32); }
 
   size_t probe(const Key& key, u32 hash) const {
     const size_t mask = slots_.size() - 1;

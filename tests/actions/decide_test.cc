@@ -8,6 +8,7 @@
 #include <random>
 
 #include "spec/statement.hh"
+#include "support/random_graph.hh"
 #include "support/random_statement.hh"
 
 namespace morello {
@@ -82,21 +83,28 @@ TEST_SUITE("actions") {
       const ActionContext context{round % 2 ? &target() : &several, 0,
                                   static_cast<u32>(round % 3 == 0 ? ~0u : 0)};
       const Limits limits = limits_of(target());
-      Result<Lowered> lowered = lower(testing::random_statement(rng));
+      testing::Random random(rng());
+      Result<Lowered> lowered =
+          lower(round % 4 == 3 ? testing::random_graph(random, 4) : testing::random_statement(rng));
       REQUIRE(lowered.ok());
       Spec spec = lowered->spec;
       for (int depth = 0; depth < 6; depth++) {
         list_actions(spec, limits, context, all);
         for (const Action& a : all) CHECK(is_listed(spec, limits, a, context, scratch));
         listed += all.size();
+        const auto check = [&](const Action& a) {
+          const bool in_list = std::find(all.begin(), all.end(), a) != all.end();
+          CHECK(is_listed(spec, limits, a, context, scratch) == in_list);
+          others += !in_list;
+        };
         for (const ActionKind kind : {ActionKind::kTile, ActionKind::kParallelTile})
           for (u8 dim = 0; dim < 8; dim++)
-            for (u32 size = 0; size < 70; size++) {
-              const Action tile{kind, dim, {}, {}, size};
-              const bool in_list = std::find(all.begin(), all.end(), tile) != all.end();
-              CHECK(is_listed(spec, limits, tile, context, scratch) == in_list);
-              others += !in_list;
-            }
+            for (u32 size = 0; size < 70; size++) check({kind, dim, {}, {}, size});
+        for (const ActionKind kind :
+             {ActionKind::kSelect, ActionKind::kBufferize, ActionKind::kView})
+          for (u8 arg = 0; arg < 16; arg++)
+            for (Level level : {Level::kRegister, Level::kL1, Level::kL2, Level::kMemory})
+              for (u32 size : {0u, 1u}) check({kind, arg, level, {}, size});
         Derivation d;
         if (all.size() == 0) break;  // a dead end: say, a buffer would have to be nearer than L1
         const Action a = *(all.begin() + static_cast<long>(rng() % all.size()));
