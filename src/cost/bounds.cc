@@ -220,16 +220,16 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
       static_cast<double>(target_.at(Level::kMemory).line_units) / per_line;
   i64 memory = std::max(once.memory, floor_units(bound_of(q)));
   // Per product, with sizes in bytes as above.
-  const auto nest_of = [&](Contraction r) {
-    const double scale = std::sqrt(size_a * size_b * size_c);
-    r.points *= scale;
-    r.a *= size_a, r.b *= size_b, r.c *= size_c;
-    r.visit /= size_c, r.registers *= size_c;
-    return nest_bound(r) * scale;
+  const auto nest_of = [&](Contraction nest, double size_sum) {
+    const double scale = std::sqrt(size_a * size_b * size_sum);
+    nest.points *= scale;
+    nest.a *= size_a, nest.b *= size_b, nest.c *= size_sum;
+    nest.visit /= size_sum, nest.registers *= size_sum;
+    return nest_bound(nest) * scale;
   };
   // What beginning a run costs more, where runs are far apart whatever the part. What is in memory
   // may come to L2 in another order; results do not.
-  const auto add_runs = [&](Contraction& r, Level level) {
+  const auto add_runs = [&](Contraction& nest, Level level, double size_sum) {
     // In the sizes of nest_of(), what x lacks times its run is as much as `other` has of the two.
     const auto run = [&](const Operand& x, const Operand& other, double size) {
       const u8 d = unit_dim(x);
@@ -237,11 +237,12 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
       if (has_dim(a.dims & b.dims & out.dims, d)) return 0.0;
       if (&x == &out ? x.level < level : x.level != level) return 0.0;
       return static_cast<double>(target_.at(level).run_units) * size /
-             std::sqrt(size_a * size_b * size_c);
+             std::sqrt(size_a * size_b * size_sum);
     };
-    r.run_am = run(a, out, size_c), r.run_ak = run(a, b, size_b);
-    r.run_bn = run(b, out, size_c), r.run_bk = run(b, a, size_a);
-    r.run_cm = chain ? 0 : 2 * run(out, a, size_a), r.run_cn = chain ? 0 : 2 * run(out, b, size_b);
+    nest.run_am = run(a, out, size_sum), nest.run_ak = run(a, b, size_b);
+    nest.run_bn = run(b, out, size_sum), nest.run_bk = run(b, a, size_a);
+    nest.run_cm = chain ? 0 : 2 * run(out, a, size_a),
+    nest.run_cn = chain ? 0 : 2 * run(out, b, size_b);
   };
   if (columns < lanes) return saturating_add(contraction, saturating_add(once.l2, memory));
   // From L2 to L1, with the visits, of whole vectors. What dot products and scalar loops compute of
@@ -279,15 +280,14 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     r.element_a = q.element_a, r.element_b = q.element_b, r.element_c = q.element_c;
     r.fast = std::max(l1, l2);
     r.fast_of_two = l1 + l2 + p.registers;
-    add_runs(r, Level::kMemory);
-    far_and_near = nest_of(r);
+    add_runs(r, Level::kMemory, size_c);
+    far_and_near = nest_of(r, size_c);
     r.far_a = p.far_a, r.far_b = p.far_b, r.far_c = p.far_c;
     r.fast = l1, r.visit = p.visit;
     r.fast_of_two = l1 + p.registers;
-    add_runs(r, Level::kL2);
+    add_runs(r, Level::kL2, size_c);
     r.element_c = p.element_c;
     r.element_a = r.element_b = p.element_c;
-    near = nest_of(r);
     const bool by_fma = Rates::sums_by_fma(spec, factors_of(spec));
     const i64 store = kUnitsPerCycle / static_cast<i64>(target_.stores_per_cycle) *
                       static_cast<i64>(kLineBytes / target_.vector_bytes);
@@ -295,26 +295,39 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
       const i64 more = by_fma ? rates_.streaming(rate, least, most) : 0;
       return more == kInfinite ? kNoStream : units(more) / static_cast<double>(lanes);
     };
-    for (bool stream_b : {false, true}) {
-      const Operand& stream = stream_b ? b : a;
-      if (stream.level < Level::kL2 || !is_in_vectors(spec, stream, target_)) continue;
-      Contraction s = r;
-      // Visited by leaves alone, which have a price per product, or by its lines.
-      (stream_b ? s.element_b : s.element_a) = by_fma || stream.windows ? 0 : least_element(stream);
-      // A copy reads its lines, computes one store for a vector at least, and brings the buffer's
-      // lines and takes them back. Of what a part streams, it has its share at least.
-      const double copied = static_cast<double>(elements(spec, stream) * size_of(stream.dtype)) /
-                            kLineBytes * static_cast<double>(3 * from_l2.line_units + store);
-      const u64 least = least_vectors(spec, stream, target_), most = target_.vector_registers;
-      double more = stream.windows ? 0 : streamed(least, most);
-      if (!stream.free_layout && !stream.layout.packed() && !stream.windows) {
-        more += copied / p.points;
-        if (has_streams(spec, stream, target_)) {
-          const u64 all = row_vectors(spec, stream, target_);
-          more = std::min(more, streamed(std::max(least, all), all));
+    const auto near_of = [&](const Contraction& nest, double size_sum) {
+      double least_near = nest_of(nest, size_sum);
+      for (bool stream_b : {false, true}) {
+        const Operand& stream = stream_b ? b : a;
+        if (stream.level < Level::kL2 || !is_in_vectors(spec, stream, target_)) continue;
+        Contraction s = nest;
+        // Visited by leaves alone, which have a price per product, or by its lines.
+        (stream_b ? s.element_b : s.element_a) =
+            by_fma || stream.windows ? 0 : least_element(stream);
+        // A copy reads its lines, computes one store for a vector at least, and brings the buffer's
+        // lines and takes them back. Of what a part streams, it has its share at least.
+        const double copied = static_cast<double>(elements(spec, stream) * size_of(stream.dtype)) /
+                              kLineBytes * static_cast<double>(3 * from_l2.line_units + store);
+        const u64 least = least_vectors(spec, stream, target_), most = target_.vector_registers;
+        double more = stream.windows ? 0 : streamed(least, most);
+        if (!stream.free_layout && !stream.layout.packed() && !stream.windows) {
+          more += copied / p.points;
+          if (has_streams(spec, stream, target_)) {
+            const u64 all = row_vectors(spec, stream, target_);
+            more = std::min(more, streamed(std::max(least, all), all));
+          }
         }
+        least_near = std::min(least_near, nest_of(s, size_sum) + more);
       }
-      near = std::min(near, nest_of(s) + more);
+      return least_near;
+    };
+    near = near_of(r, size_c);
+    // The results of a chain may have a buffer, which nobody brings at first or takes away at last.
+    if (chain && far(out, Level::kL2)) {
+      Contraction buffered = r;
+      buffered.far_c = true;
+      add_runs(buffered, Level::kL2, 1);
+      near = std::max(near, near_of(buffered, 1) - 2 * p.element_c * whole.c / whole.points);
     }
     far_and_near += near;
   }
