@@ -298,7 +298,7 @@ TEST_SUITE("cost") {
 
   TEST_CASE("low tiles of narrow factors wait for what widens their vectors, high ones do not") {
     // Measured (bench/results/2026-11-28-zen3-widened.md): 2x6 took 1.19 times as long of pairs of
-    // bf16 as of f32, and 1.57 times of rows of it; 6x2 1.01 and 1.03 times.
+    // bf16 as of f32, and 1.43 times of bytes; 6x2 1.00 and 1.02 times.
     const Target& target = *fixed_target(Isa::kAvx2);
     const auto over_f32 = [&](u64 rows, u64 vecs, DotForm form) {
       const auto cost = [&](const Dot& dot, bool widens) {
