@@ -50,8 +50,8 @@ const char* option_of_one(const Arguments& arguments) {
 int for_each_spec(const Arguments& arguments, const Command& command) {
   if (arguments.spec != "-") return command(arguments, arguments.spec);
   if (const char* option = option_of_one(arguments)) {
-    print_error("morello: {} is a file of one SPEC, and - reads many; {}\n", option,
-                "give the SPEC as an argument");
+    print_error("morello: {} is a file of one SPEC, and - reads many; give it as an argument\n",
+                option);
     return kExitUsage;
   }
   Arguments numbered = arguments;

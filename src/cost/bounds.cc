@@ -241,7 +241,7 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
     };
     nest.run_am = run(a, out, size_sum), nest.run_ak = run(a, b, size_b);
     nest.run_bn = run(b, out, size_sum), nest.run_bk = run(b, a, size_a);
-    nest.run_cm = chain ? 0 : 2 * run(out, a, size_a),
+    nest.run_cm = chain ? 0 : 2 * run(out, a, size_a);
     nest.run_cn = chain ? 0 : 2 * run(out, b, size_b);
   };
   if (columns < lanes) return saturating_add(contraction, saturating_add(once.l2, memory));

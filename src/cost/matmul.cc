@@ -2,6 +2,7 @@
 // Microkernels of contractions: outer products into a register tile, and dot products.
 #include <algorithm>
 
+#include "cost/held.hh"
 #include "cost/model.hh"
 #include "cost/shared.hh"
 #include "spec/roles.hh"
@@ -67,23 +68,33 @@ i64 outer_product_step(u64 rows, u64 vecs, const Target& t) {
   return std::max({fma, loads, static_cast<i64>(t.fma_latency) * kUnitsPerCycle});
 }
 
-i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, bool widens_a, bool widens_b, bool a_is_ready,
+// Of 16 bits, vectors of half a line: vcvtph2ps took no time beside FMAs (Zen 3); on Intel it is
+// two operations, one of them on a port that does no FMAs.
+Widening widening_of(Dtype from, Dtype to, const Target& t) {
+  if (from == to) return Widening::kNone;
+  if (widening_units(from, to, t) < t.prices.widen) return Widening::kByOrder;
+  return from == Dtype::kF16 && lines_are_pairs(t) ? Widening::kByOne : Widening::kByTwo;
+}
+
+i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, Widening a, Widening b, bool a_is_ready,
              const Target& t) {
-  // What makes floats of a vector finds a third of the ports besides those of FMAs busy.
+  // What makes floats of a vector finds half of the ports besides those of FMAs busy.
   const bool floats = dot.form == DotForm::kFma || dot.form == DotForm::kHalves;
-  const i64 three_ports =
-      2 * i64{t.vector_per_cycle} + (floats ? t.fma_per_cycle : t.vector_per_cycle);
+  const i64 two_ports = i64{t.vector_per_cycle} + (floats ? t.fma_per_cycle : t.vector_per_cycle);
   const i64 sums = static_cast<i64>((of_a + dot.corrects) * of_b);
   const i64 fma = sums * dot.price * kUnitsPerCycle / (2 * t.fma_per_cycle);
-  const i64 widened = static_cast<i64>((widens_a ? of_a : 0) + (widens_b ? of_b : 0));
-  // An order of bytes that widens comes from memory each time.
-  const i64 loads = (static_cast<i64>(of_a + of_b) + widened) * kUnitsPerCycle / t.loads_per_cycle;
+  const auto vectors = [&](Widening how) {
+    return static_cast<i64>((a == how ? of_a : 0) + (b == how ? of_b : 0));
+  };
+  const i64 orders = vectors(Widening::kByOrder);
+  const i64 widening = vectors(Widening::kByTwo) * t.prices.widen + orders * t.prices.widen_bf16;
+  const i64 loads = (static_cast<i64>(of_a + of_b) + orders) * kUnitsPerCycle / t.loads_per_cycle;
   const u32 latency = dot.latency ? dot.latency : t.fma_latency;
   const u64 made_ready = (dot.corrects ? 0 : of_b) + (dot.whole && !a_is_ready ? of_a : 0);
   const i64 ready = static_cast<i64>(made_ready) * dot.prepare;
-  const i64 work = 3 * (sums * dot.instructions * dot.passes + ready) * kUnitsPerCycle /
-                       (three_ports * dot.passes) +
-                   3 * widened * t.prices.widen * t.fma_per_cycle / three_ports;
+  const i64 work = 2 * (sums * dot.instructions * dot.passes + ready) * kUnitsPerCycle /
+                       (two_ports * dot.passes) +
+                   2 * widening * t.fma_per_cycle / two_ports;
   const i64 pass = std::max({fma, loads, i64{latency} * kUnitsPerCycle, work});
   return pass * dot.passes;
 }
@@ -111,8 +122,9 @@ u64 ready_bytes(const Dot& dot, const ContractionRoles& r, const Target& t) {
   const u64 bytes = r.rows * dot.passes * ready_row_bytes(r.depth);
   if (bytes > kMost) return 0;
   const u64 vecs = ceil_div(r.columns, t.lanes(kElementBytes)), steps = r.depth / dot.group;
-  const i64 saved = dot_step(dot, r.rows, vecs, false, false, false, t) -
-                    dot_step(dot, r.rows, vecs, false, false, true, t);
+  constexpr Widening kNone = Widening::kNone;
+  const i64 saved = dot_step(dot, r.rows, vecs, kNone, kNone, false, t) -
+                    dot_step(dot, r.rows, vecs, kNone, kNone, true, t);
   return saturating_mul(steps, saved) > make_ready_units(dot, r, t) ? bytes : 0;
 }
 
@@ -204,8 +216,11 @@ i64 outer_product_cost(const Spec& spec, const Target& t) {
   u64 vecs = ceil_div(r->columns, computed_lanes(spec, t));
   const bool widens_a = widens(dot, spec.operand[r->a].dtype, sum);
   const bool widens_b = r->group == 1 && widens(dot, spec.operand[r->b].dtype, sum);
+  const Widening of_rows = widens_a ? Widening::kByTwo : Widening::kNone;
+  const Widening of_vectors =
+      widens_b ? widening_of(spec.operand[r->b].dtype, sum, t) : Widening::kNone;
   const bool a_is_ready = ready_bytes(dot, *r, t) != 0;
-  const i64 step = dot_step(dot, r->rows, vecs, widens_a, widens_b, a_is_ready, t);
+  const i64 step = dot_step(dot, r->rows, vecs, of_rows, of_vectors, a_is_ready, t);
   const u64 steps = ceil_div(r->depth, dot.group);
   const Operand &a = spec.operand[r->a], &b = spec.operand[r->b];
   i64 c = traffic_units(spec, b, t);
@@ -268,9 +283,11 @@ i64 dot_product_cost(const Spec& spec, const Target& t) {
   ready.whole = dot.group > 1;  // vectors of both factors
   ready.latency =
       static_cast<u8>((dot.latency ? dot.latency : t.fma_latency) / dot_chains(results));
-  const bool widens_a = dot.group == 1 && spec.operand[r->a].dtype != sum;
-  const bool widens_b = dot.group == 1 && spec.operand[r->b].dtype != sum;
-  i64 c = saturating_mul(steps, dot_step(ready, r->rows, r->columns, widens_a, widens_b, false, t));
+  const auto widening = [&](int o) {
+    return dot.group == 1 ? widening_of(spec.operand[o].dtype, sum, t) : Widening::kNone;
+  };
+  i64 c = saturating_mul(
+      steps, dot_step(ready, r->rows, r->columns, widening(r->a), widening(r->b), false, t));
   c = saturating_add(c, saturating_mul(results, t.prices.dot_result));
   c = saturating_add(c, t.prices.call);
   for (int o = 0; o < 3; o++) c = saturating_add(c, traffic_units(spec, spec.operand[o], t));

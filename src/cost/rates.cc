@@ -127,15 +127,16 @@ Rates::OfDot Rates::find_products(const Dot& dot) const {
   const i64 stored = (kUnitsPerCycle << kFraction) / target_.stores_per_cycle;
   OfDot of;
   for (bool narrow : {false, true})
-    for (bool widens : {false, true}) {
+    for (size_t way = 0; way < kWidenings; way++) {
+      const bool widens = way != 0;
       if (widens && dot.group > 1) continue;  // groups are as they are
-      std::vector<i64>& least = of[widens][narrow];
+      std::vector<i64>& least = of[way][narrow];
       if (narrow && dot.whole) {
-        least = of[widens][false];
+        least = of[way][false];
         continue;
       }
       const bool copies = dot.form == DotForm::kFma && widens;
-      const std::vector<i64>& other = of[false][narrow];
+      const std::vector<i64>& other = of[0][narrow];
       least.assign(rate_.size(), kInfinite);
       for (u64 rows = 1; rows <= registers_; rows++) {
         // A copy may be widened instead, and stored once for all rows: of the most, maybe more.
@@ -143,7 +144,8 @@ Rates::OfDot Rates::find_products(const Dot& dot) const {
         for (u64 vecs = 1; vecs <= registers_; vecs++) {
           const size_t at = tile_index(rows, vecs);
           i64 best = std::min(least[tile_index(rows - 1, vecs)], least[tile_index(rows, vecs - 1)]);
-          best = std::min(best, product_units(dot, rows, vecs, narrow, widens));
+          best = std::min(best,
+                          product_units(dot, rows, vecs, narrow, Widening{static_cast<u8>(way)}));
           if (copies) best = std::min(best, std::max(other[at], copied));
           least[at] = best;
         }
@@ -155,7 +157,7 @@ Rates::OfDot Rates::find_products(const Dot& dot) const {
 }
 
 /// Of a product of each lane in one tile.
-i64 Rates::product_units(const Dot& dot, u64 rows, u64 vecs, bool narrow, bool widens) const {
+i64 Rates::product_units(const Dot& dot, u64 rows, u64 vecs, bool narrow, Widening vectors) const {
   const u64 sums = rows * vecs, row = dot.corrects ? vecs : 0;
   if (sums > registers_ ||
       sums + row + dot.spare + outer_product_registers(rows, vecs, false, target_) > registers_)
@@ -164,9 +166,9 @@ i64 Rates::product_units(const Dot& dot, u64 rows, u64 vecs, bool narrow, bool w
   Dot in_chains = dot;
   const u32 latency = dot.latency ? dot.latency : target_.fma_latency;
   in_chains.latency = static_cast<u8>(latency / dot_chains(sums));
-  const bool widens_rows = narrow && !dot.whole;
+  const Widening of_rows = narrow && !dot.whole ? Widening::kByTwo : Widening::kNone;
   const auto step = [&](bool a_is_ready) {
-    return dot_step(in_chains, rows, vecs, widens_rows, widens, a_is_ready, target_) << kFraction;
+    return dot_step(in_chains, rows, vecs, of_rows, vectors, a_is_ready, target_) << kFraction;
   };
   i64 units = step(false);
   if (dot.whole && dot.prepare > 0)  // all rows are made ready before, a vector at a time
@@ -199,16 +201,26 @@ ProductPrices Rates::products(const Spec& spec, u64 rows, u64 vecs) const {
   const Operand &a = spec.operand[first], &b = spec.operand[second];
   const Dtype sum = computed_dtype(spec);
   const u8 v = unit_dim(spec.out());
-  auto widens = [&](const Operand& x) { return x.dtype != sum && has_dim(x.dims, v); };
-  const bool widened = widens(a) || widens(b);
+  // Of factors that are widened in different ways, either may be what a buffer has vectors of.
+  std::array<bool, kWidenings> may{};
+  bool widened = false;
+  for (const Operand* x : {&a, &b}) {
+    may[static_cast<size_t>(widening_of(x->dtype, sum, target_))] = true;
+    widened |= x->dtype != sum && has_dim(x->dims, v);
+  }
   const Takers& t = takers(a.dtype, b.dtype, sum);
   for (bool grouped : {false, true}) prices[grouped].fill({t.products[grouped], kInfinite});
   const size_t at = tile_index(rows, vecs);
   for (u32 left = t.rows[true]; left != 0; left &= left - 1) {
     const size_t i = static_cast<size_t>(std::countr_zero(left));
-    const auto& of = of_dot(i)[widened && dots()[i].group == 1];
+    const OfDot& of = of_dot(i);
     for (bool narrow : {false, true}) {
-      const i64 units = of[narrow][at];
+      i64 units = kInfinite;
+      if (!widened || dots()[i].group > 1)
+        units = of[0][narrow][at];
+      else
+        for (size_t way = 1; way < kWidenings; way++)
+          if (may[way]) units = std::min(units, of[way][narrow][at]);
       for (bool grouped : {false, true})
         if ((t.rows[grouped] >> i & 1) != 0)
           prices[grouped][narrow].units = std::min(prices[grouped][narrow].units, units);

@@ -157,7 +157,7 @@ class Rates {
   void find_tiles(const Target& target);
   void find_moves(const Target& target);
   void find_takers();
-  i64 product_units(const Dot& dot, u64 rows, u64 vecs, bool narrow, bool widens) const;
+  i64 product_units(const Dot& dot, u64 rows, u64 vecs, bool narrow, Widening vectors) const;
 
   std::array<std::vector<Rate>, kDuties> ways_;  // those of a lower row price first
   std::array<i64, kDuties> call_{};
@@ -175,10 +175,10 @@ class Rates {
   }
   static constexpr size_t kTypes = std::size(kAllDtypes) + 1;  // numbers begin at 1
   std::array<std::array<std::array<Takers, 2>, kTypes>, kTypes> takers_;
-  /// Units of one of dots(), fixed point: [widens][narrow], with a factor that is widened when it
-  /// is read in vectors, or not, and one that is when it is read by broadcasts, or not; of tiles of
-  /// at most so many rows and vectors (tile_index()).
-  using OfDot = std::array<std::array<std::vector<i64>, 2>, 2>;
+  /// Units of one of dots(), fixed point: [widening][narrow], with a factor that is widened when it
+  /// is read in vectors, one way or not at all, and one that is when it is read by broadcasts, or
+  /// not; of tiles of at most so many rows and vectors (tile_index()).
+  using OfDot = std::array<std::array<std::vector<i64>, 2>, kWidenings>;
   const OfDot& of_dot(size_t i) const;
   OfDot find_products(const Dot& dot) const;
   /// Found when they are first asked for: searches in f32 never do.

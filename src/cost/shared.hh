@@ -53,10 +53,16 @@ const Dot* dot_along(const Spec& spec, const ContractionRoles& roles, const Targ
 /// REQUIRES: the Spec begins with a contraction.
 u32 most_products(const Spec& spec, const Target& target);
 
+/// How a vector is widened when it is read: by an order of its bytes, which a product loads each
+/// time, by one instruction, or by two, as an element is that is broadcast.
+enum class Widening : u8 { kNone, kByOrder, kByOne, kByTwo };
+inline constexpr size_t kWidenings = 4;
+Widening widening_of(Dtype from, Dtype to, const Target& target);
+
 /// One step along the lanes of k: vectors of one factor with those of the other. Instructions that
 /// make vectors ready, and those that multiply, share ports.
 /// @param a_is_ready  before: see ready_bytes().
-i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, bool widens_a, bool widens_b, bool a_is_ready,
+i64 dot_step(const Dot& dot, u64 of_a, u64 of_b, Widening a, Widening b, bool a_is_ready,
              const Target& target);
 
 /// Rows of a that have to be made ready for each pass are, in vectors, before all steps of an outer

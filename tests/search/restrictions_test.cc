@@ -144,7 +144,7 @@ TEST_SUITE("search") {
           "matmul bf16[75,66] bf16[66,100] -> f32[75,100]", "matmul f32[3,70,90] f32[3,90,77]"})
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
         CHECK(costs_at_most(text, *fixed_target(isa),
-                            1u << static_cast<int>(Restriction::kFewRemainders), 1.3));
+                            1u << static_cast<int>(Restriction::kFewRemainders), 1));
   }
 
   TEST_CASE("narrow factors: what it costs that rows are cut when they are as wide as registers") {
@@ -153,7 +153,7 @@ TEST_SUITE("search") {
           "matmul i8[31,60] i8[60,54]{*} -> i32[31,54]", "matmul i8[37,22] i8[22,32] -> i32[37,32]",
           "matmul f32[14,40] i8[40,64] * f32[1,64] -> f32[14,64]"})
       for (const Target& target : fixed_targets())
-        costs_at_most(text, target, 1u << static_cast<int>(Restriction::kFewRemainders), 1.5);
+        costs_at_most(text, target, 1u << static_cast<int>(Restriction::kFewRemainders), 1);
   }
 
   TEST_CASE("deep products of many rows stream widened vectors from L2, as those of f32 are") {
