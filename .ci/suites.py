@@ -251,9 +251,12 @@ def main():
     # Peers that happen to be here take as long to compile as half of the library.
     released = configuration("g++, release", "build", ["-Dpeers=false"],
                              ["--timeout-multiplier", "2", "--no-suite", "install", "--no-suite", "python"])
-    configuration("g++, thread sanitizer", "build-tsan",
+    # clang++ leaves out checks of what no other thread can reach: a third of the time of what g++ makes.
+    compiler, environment = ("clang++", {"CC": "clang", "CXX": "clang++"}) if fuzzers else ("g++", {})
+    configuration(f"{compiler}, thread sanitizer", "build-tsan",
                   [*sanitized, "-Dcpp_args=-g1", "-Db_sanitize=thread"],
-                  ["--suite", "threads", "--timeout-multiplier", "6"], SANITIZED, ["tests/morello-threads"])
+                  ["--suite", "threads", "--timeout-multiplier", "6"], dict(SANITIZED, **environment),
+                  ["tests/morello-threads"])
     # What is short comes last, so that neither half of the processors waits long for the other.
     if released:
         later("g++, release: what is installed", meson_test, "g++, release", "build",

@@ -5,6 +5,8 @@
 #define MORELLO_TESTS_SEARCH_BRUTE_FORCE_HH
 
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "actions/action.hh"
 
@@ -20,9 +22,12 @@ class BruteForce {
 
   explicit BruteForce(const ActionContext& context) : context_(context) {}
 
-  const Answer& solve(const Spec& spec, const Limits& limits) {
-    auto [it, is_new] = memo_.try_emplace({spec, limits});
-    if (!is_new) return it->second;
+  Answer solve(const Spec& spec, const Limits& limits) {
+    Answers& known = memo_[spec];
+    for (const auto& [of, answer] : known)
+      if (of == limits) return answer;
+    const size_t at = known.size();
+    known.emplace_back(limits, Answer{});  // what asks for itself has no answer
     Answer best;
     ActionList actions;
     list_actions(spec, limits, context_, actions);
@@ -32,7 +37,7 @@ class BruteForce {
       i64 cost = d.own;
       std::array<Limits, 3> peaks;
       for (int i = 0; i < d.count; i++) {
-        const Answer& child = solve(d.child[i].spec, d.child[i].limits);
+        const Answer child = solve(d.child[i].spec, d.child[i].limits);
         cost = saturating_add(cost, saturating_mul(d.child[i].times, child.cost));
         peaks[i] = child.peaks;
       }
@@ -41,31 +46,25 @@ class BruteForce {
       if (better)
         best = {cost, action, peaks_of(d, std::span<const Limits>(peaks.data(), d.count))};
     }
-    return memo_[{spec, limits}] = best;
+    pairs_++;
+    return known[at].second = best;
   }
 
   template <class F>
   void each(F&& f) const {
-    for (const auto& [pair, answer] : memo_) f(pair.spec, pair.limits, answer);
+    for (const auto& [spec, answers] : memo_)
+      for (const auto& [limits, answer] : answers) f(spec, limits, answer);
   }
-  size_t size() const { return memo_.size(); }
+  size_t size() const { return pairs_; }
 
  private:
-  struct Pair {
-    Spec spec;
-    Limits limits;
-    friend bool operator==(const Pair& a, const Pair& b) {
-      return a.spec == b.spec && a.limits == b.limits;
-    }
-  };
-  struct PairHash {
-    size_t operator()(const Pair& p) const {
-      u32 l = p.limits.use[0] | u32{p.limits.use[1]} << 8 | u32{p.limits.use[2]} << 16;
-      return hash_of(p.spec) * 31 + l;
-    }
+  using Answers = std::vector<std::pair<Limits, Answer>>;
+  struct SpecHash {
+    size_t operator()(const Spec& spec) const { return hash_of(spec); }
   };
   const ActionContext& context_;
-  std::unordered_map<Pair, Answer, PairHash> memo_;
+  std::unordered_map<Spec, Answers, SpecHash> memo_;
+  size_t pairs_ = 0;
 };
 
 }  // namespace morello::testing
