@@ -48,7 +48,7 @@ def environment(folder, needs):
 
 
 def install(python, *needs):
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--retries", "1"]
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile", "--retries", "1"]
     try:
         run(*pip, *needs)
     except subprocess.CalledProcessError:
