@@ -54,7 +54,8 @@ const Dot* dot_along(const Spec& spec, const ContractionRoles& roles, const Targ
 u32 most_products(const Spec& spec, const Target& target);
 
 /// How a vector is widened when it is read: by an order of its bytes, which a product loads each
-/// time, by one instruction, or by two, as an element is that is broadcast.
+/// time, by one instruction that takes no time beside multiply-adds, or by two, as an element is
+/// that is broadcast.
 enum class Widening : u8 { kNone, kByOrder, kByOne, kByTwo };
 inline constexpr size_t kWidenings = 4;
 Widening widening_of(Dtype from, Dtype to, const Target& target);
