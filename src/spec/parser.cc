@@ -147,9 +147,12 @@ bool TextParser::number(float& f32, double& exact) {
   auto [parsed, status] = std::from_chars(token_.text.data(), end, f32);
   if (!is_number(token_) || status == std::errc::invalid_argument || parsed != end)
     return expected("a number such as 0, -1.5, 1e-3, inf or nan");
-  if (status != std::errc())
-    return fail(MORELLO_SYNTAX_ERROR, token_.at, describe(token_),
-                " is out of the range of f32: 1.4e-45 to 3.4028235e38, 0 or inf");
+  if (status != std::errc()) {
+    fail(MORELLO_SYNTAX_ERROR, token_.at, describe(token_),
+         " is out of the range of f32: 1.4e-45 to 3.4028235e38, 0 or inf");
+    error_at_ += token_.text.size();  // it was understood
+    return false;
+  }
   std::from_chars(token_.text.data(), end, exact);
   if (negative && f32 == f32) f32 = -f32;
   if (negative) exact = -exact;

@@ -223,6 +223,7 @@ TEST_SUITE("spec") {
         {"fill -3.4e38 -> bf16[3]", MORELLO_INVALID_ARGUMENT, 1, 6,
          "past the largest number of bf16, 3.3895314e+38"},
         {"fill 1e39 -> i32[3]", MORELLO_SYNTAX_ERROR, 1, 6, "out of the range of f32"},
+        {"add f32[3] 1e40", MORELLO_SYNTAX_ERROR, 1, 12, "out of the range of f32"},
         // Scales and zero points broadcast like any operand.
         {"matmul u8[2,3] i8[3,4] * scale f32[3]", MORELLO_INVALID_SHAPE, 1, 36,
          "axis 0 of input 2 has size 3, but axis 1 of the result has size 4; it must be that, or "
