@@ -72,7 +72,7 @@ i64 outer_product_step(u64 rows, u64 vecs, const Target& t) {
 // two operations, one of them on a port that does no FMAs.
 Widening widening_of(Dtype from, Dtype to, const Target& t) {
   if (from == to) return Widening::kNone;
-  if (widening_units(from, to, t) < t.prices.widen) return Widening::kByOrder;
+  if (widens_by_order(from, to, t)) return Widening::kByOrder;
   return from == Dtype::kF16 && lines_are_pairs(t) ? Widening::kByOne : Widening::kByTwo;
 }
 

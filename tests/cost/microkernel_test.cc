@@ -297,8 +297,8 @@ TEST_SUITE("cost") {
   }
 
   TEST_CASE("low tiles of narrow factors wait for what widens their vectors, high ones do not") {
-    // Measured (bench/widening.py): 2x6 took 1.19 times as long of pairs of bf16 as of f32, 1.21
-    // times of rows, and 1.43 times of bytes; 6x2 1.00 to 1.02 times; 8x1 of rows 1.28 times.
+    // Measured (bench/widening.py): 2x6 took 1.19 times as long of pairs of bf16 as of f32, 1.20
+    // times of rows, and 1.43 times of bytes; 6x2 1.00 to 1.03 times; 8x1 of rows 1.28 times.
     const Target& target = *fixed_target(Isa::kAvx2);
     const auto step = [&](u64 rows, u64 vecs, const Dot& dot, Dtype vectors) {
       const Widening widening =

@@ -46,7 +46,6 @@ class BruteForce {
       if (better)
         best = {cost, action, peaks_of(d, std::span<const Limits>(peaks.data(), d.count))};
     }
-    pairs_++;
     return known[at].second = best;
   }
 
@@ -55,7 +54,11 @@ class BruteForce {
     for (const auto& [spec, answers] : memo_)
       for (const auto& [limits, answer] : answers) f(spec, limits, answer);
   }
-  size_t size() const { return pairs_; }
+  size_t size() const {
+    size_t pairs = 0;
+    for (const auto& [spec, answers] : memo_) pairs += answers.size();
+    return pairs;
+  }
 
  private:
   using Answers = std::vector<std::pair<Limits, Answer>>;
@@ -64,7 +67,6 @@ class BruteForce {
   };
   const ActionContext& context_;
   std::unordered_map<Spec, Answers, SpecHash> memo_;
-  size_t pairs_ = 0;
 };
 
 }  // namespace morello::testing

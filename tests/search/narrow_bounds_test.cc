@@ -175,7 +175,7 @@ TEST_SUITE("search") {
       }
   }
 
-  // Without it half as many again to two and a half times as many were expanded.
+  // Without it 1.36 to 3.25 times as many are expanded.
   TEST_CASE("products of narrow types: what steps behind them convert is in their bounds") {
     struct Known {
       const char *target, *text;
@@ -186,7 +186,7 @@ TEST_SUITE("search") {
           Known{"avx2", "matmul bf16[48,96] bf16[96,320] + bf16[48,320] -> bf16[48,320]", 1500},
           Known{"avx2", "matmul bf16[64,128] bf16[128,192] + f32[192] -> gelu -> bf16[64,192]",
                 1300},
-          Known{"avx2", "conv2d bf16[1,9,10,8] bf16[3,3,8,16] nhwc + bf16[16] -> relu", 770},
+          Known{"avx2", "conv2d bf16[1,9,10,8] bf16[3,3,8,16] nhwc + bf16[16] -> relu", 620},
           Known{"avx512", "matmul bf16[192,16] bf16[16,432] -> gelu -> bf16[192,432]", 6000}}) {
       SearchStats stats;
       const Target target = with_machine(*find_target(known.target), 0, 0, 1);
