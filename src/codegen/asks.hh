@@ -36,6 +36,12 @@ std::optional<PlanAsk> result_lines(const Spec& spec, const Move& move, const Pl
 /// that end before prefetchers have found them?
 bool comes_late(const Spec& spec, int operand, MicrokernelId id);
 
+/// Is all that is read of an operand one run?
+inline bool is_one_run(const Spec& spec, const Operand& x) {
+  const u8 d = unit_dim(x);
+  return d != kNoDim && elements(spec, x) == spec.size[d];
+}
+
 /// Can its code ask for lines while it computes?
 inline bool can_ask(MicrokernelId id) {
   return id == MicrokernelId::kOuterProduct || id == MicrokernelId::kTileProduct;

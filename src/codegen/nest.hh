@@ -28,12 +28,18 @@ class Nest {
   void leave() { loops_.pop_back(); }
 
   /// What the innermost loop that moves the cursor adds to it before so many lines have come, of
-  /// which each trip reads `lines`; but no more than few of its trips are for what is behind it.
-  i64 ahead(CursorId cursor, u64 lines) const {
+  /// which each trip reads those of `tile`; but no more than few of its trips are for what is
+  /// behind it.
+  /// @param in_order  what a trip reads. Where the next one goes on behind it, it is no farther
+  ///                  than those lines; a whole trip of more is too far.
+  i64 ahead(CursorId cursor, const Footprint& tile, bool in_order) const {
     constexpr u64 kOnTheirWay = 64, kFewTrips = 16;
     for (auto loop = loops_.rbegin(); loop != loops_.rend(); ++loop)
       if (!loop->in_rest && loop->trips > 1)
         if (const i64 bytes = step_of(loop->steps, cursor)) {
+          const u64 lines = tile.lines;
+          if (in_order && lines > kOnTheirWay && bytes == static_cast<i64>(tile.bytes))
+            return i64{kOnTheirWay} * kLineBytes;
           const u64 trips = ceil_div(kOnTheirWay, std::max<u64>(1, lines));
           return bytes * static_cast<i64>(std::clamp<u64>(loop->trips / kFewTrips, 1, trips));
         }

@@ -416,7 +416,7 @@ class Planner {
           places[o].passes <= kMostPasses && !asked &&
           (!places[o].comes_by_itself || comes_late(spec, o, call.id)) &&
           footprint(spec, operand).bytes <= target_.at(Level::kL2).bytes / 4)
-        at.ahead = loops_.ahead(at.cursor, footprint(spec, operand).lines);
+        at.ahead = loops_.ahead(at.cursor, footprint(spec, operand), is_one_run(spec, operand));
     }
     for (int o = 0; o < spec.operand_count; o++)
       if (near_.asks(call, o, places[o], function().cursors))

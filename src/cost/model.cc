@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cost/shared.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -24,6 +25,26 @@ bool streams_rows(const Spec& spec, const Operand& x) {
   return d != kNoDim && !has_dim(spec.reduced(), d) && volume(spec) < kFewUses * elements(spec, x);
 }
 
+/// Does it stream columns of a matrix through, which run along the sum, times a vector that stays
+/// near? One after another they come from memory 1.2 to 1.5 times as fast as in turns; no faster
+/// where the vector takes more of L1, or vectors are widened, and less is looked ahead (AVX-512,
+/// Zen 4). Short ones, but parts of long ones, take up to 1.4 times as long from caches.
+bool streams_columns(const Spec& spec, const Operand& x, const Target& t) {
+  constexpr u64 kLeastBytes = 2048;
+  if (t.vector_bytes < kLineBytes || !contraction_of(spec) || x.access != Access::kIn) return false;
+  const u8 d = unit_dim(x);
+  if (d == kNoDim || !has_dim(spec.reduced(), d) || x.windows || x.layout.packed()) return false;
+  if (volume(spec) != elements(spec, x) || elements(spec, x) == spec.size[d]) return false;
+  if (is_dense(x) && u64{spec.size[d]} * size_of(x.dtype) < kLeastBytes) return false;
+  const auto [a, b] = factors_of(spec);
+  if (!is_operand(a) || !is_operand(b)) return false;
+  const Operand &f = spec.operand[a], &g = spec.operand[b];
+  const u64 near = u64{spec.size[d]} * size_of(&f == &x ? g.dtype : f.dtype);
+  if (near > t.at(Level::kL1).bytes / 4 || size_of(f.dtype) != size_of(g.dtype)) return false;
+  const Dot* dot = dot_of(t, f.dtype, g.dtype, computed_dtype(spec), lane_elements(x.dtype), false);
+  return dot != nullptr && dot->prepare == 0;
+}
+
 /// Pages, and rows of memory chips, are opened for a part of what they have. Pieces of 128 bytes
 /// to 16 KiB of rows of 32 KiB took longer by the time of so many lines (Intel; from L3 half of
 /// it), and of rows of less than 1 KiB, pages of which have several, by about one for each.
@@ -32,21 +53,22 @@ u64 lines_of_pieces(const Operand& x, const Footprint& f) {
   return std::min(f.lines, (x.far ? 8 : 1) * f.runs + f.lines / 4);
 }
 
-/// Of rows that are read in turns, and whose elements are widened, a core looks no farther ahead
-/// than the turns of some rows. With turns of 12 lines rows from memory took 1.16 to 1.24 times as
-/// long as with 3 to 6 lines (AVX-512, Zen 4); where vectors are not widened, no longer.
+/// Of rows that are read in turns a core looks no farther ahead than some turns, so the lines of
+/// long ones come late. From memory turns of 12 lines of bf16 took 1.4 to 1.5 times as long as of 2
+/// to 4, and of 10 to 24 lines of f32 1.3 to 1.7 times as long as of 4 to 8 (AVX-512, Zen 4).
 u64 lines_of_turns(const Operand& x, const Footprint& f) {
-  constexpr u64 kLinesOfTurn = 4;
-  if (f.runs == 1 || size_of(x.dtype) >= kElementBytes) return 0;
-  return f.lines > kLinesOfTurn * f.runs ? (f.lines - kLinesOfTurn * f.runs) / 4 : 0;
+  const u64 lines = (size_of(x.dtype) < kElementBytes ? 4 : 8) * f.runs;
+  return f.runs == 1 || f.lines <= lines ? 0 : f.lines - lines;
 }
 
 /// Lines that come late.
-u64 slow_lines(const Spec& spec, const Operand& x, const Footprint& f, i64 streams) {
+u64 slow_lines(const Spec& spec, const Operand& x, const Footprint& f, const Target& t,
+               i64 streams) {
   const bool rows = streams_rows(spec, x);
   if (streams == 0) return x.far && rows ? lines_of_turns(x, f) : 0;
   // Rows that follow one another are read in turns as well.
   const u64 runs = rows ? elements(spec, x) / spec.size[unit_dim(x)] : f.runs;
+  if (streams_columns(spec, x, t)) return f.lines / 4;
   u64 late = x.far || rows ? late_lines(runs, f.lines, streams) : 0;
   if (rows) late += lines_of_pieces(x, f);
   return late;
@@ -91,7 +113,7 @@ u64 lines_of_wide_panels(const Spec& spec, const Operand& x, const Footprint& f,
 i64 price(const Spec& spec, const Footprint& f, const Operand& operand, Level from,
           const Target& target) {
   const LevelModel& level = target.at(from);
-  u64 lines = f.lines + slow_lines(spec, operand, f, level.streams);
+  u64 lines = f.lines + slow_lines(spec, operand, f, target, level.streams);
   if (from == Level::kMemory) lines += lines_of_wide_panels(spec, operand, f, target);
   i64 units = saturating_mul(lines, level.line_units);
   if (begins_runs(spec, operand, f, from))

@@ -274,6 +274,23 @@ TEST_SUITE("codegen") {
     }
   }
 
+  TEST_CASE("columns that are read one after another are asked for a page ahead at most") {
+    for (const char* spec :
+         {"matmul f32[1,768] f32[768,30000]{0,1}", "matmul f32[1,1024] f32[1024,30000]{0,1}",
+          "matmul f32[1,2048] f32[2048,30000]{0,1}"}) {
+      INFO(spec);
+      const Plan plan = plan_of(spec, *fixed_target(Isa::kAvx512));
+      int asking = 0;
+      for (const PlanNode& node : plan.nodes)
+        if (const auto* call = std::get_if<PlanCall>(&node))
+          for (const PlanOperand& operand : call->operand) {
+            asking += operand.ahead != 0;
+            CHECK(operand.ahead <= 6144);  // two columns of 768 numbers have 96 lines
+          }
+      CHECK(asking > 0);
+    }
+  }
+
   TEST_CASE("of passes over a row in L1, the one that neither waits nor stores asks for the next") {
     for (const Target& target : fixed_targets()) {
       INFO(target.name);

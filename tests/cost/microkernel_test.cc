@@ -109,7 +109,7 @@ TEST_SUITE("cost") {
       CHECK(lines(1, 4, 2048, 65536) == 4 * (128 + 8 + 32));
       CHECK(lines(1, 4, 2048, 2048) == 4 * 128);
       CHECK(lines(1, 4, 64, 100) == 4 * (4 + 1 + 1));  // of which pages have several
-      CHECK(lines(1, 4, 2048, 65536, Level::kL2) == 4 * 128);
+      CHECK(lines(1, 4, 128, 65536, Level::kL2) == 4 * 8);
       // With more rows in turns than prefetchers follow, lines are late, wherever rows begin.
       CHECK(lines(1, followed + 3, 2048, 2048) == (followed + 3) * 128 + 3 * (128 - 16));
       CHECK(lines(1, 2 * followed, 256, 256) == 2 * followed * 16);
@@ -137,7 +137,8 @@ TEST_SUITE("cost") {
     }
   }
 
-  TEST_CASE("traffic: of rows whose elements are widened, L2 is read a few lines in turn") {
+  TEST_CASE(
+      "traffic: lines of long turns of rows cost twice, and turns of what is widened are short") {
     for (const Target& target : fixed_targets()) {
       auto lines = [&](const std::string& type, u64 columns, const std::string& pitch) {
         const std::string n = std::to_string(columns);
@@ -150,11 +151,40 @@ TEST_SUITE("cost") {
         return static_cast<u64>(units / target.at(Level::kL2).line_units);
       };
       CHECK(lines("bf16", 128, "65536") == 8 * 4);
-      CHECK(lines("bf16", 384, "65536") == 8 * (12 + 2));
-      CHECK(lines("i8", 384, "65536") == 8 * 6 + 4);
-      CHECK(lines("bf16", 384, "384") == 8 * 12);
-      CHECK(lines("f32", 384, "65536") == 8 * 24);
+      CHECK(lines("bf16", 384, "65536") == 8 * (12 + 8));
+      CHECK(lines("i8", 384, "65536") == 8 * (6 + 2));
+      CHECK(lines("bf16", 384, "384") == 8 * 12);  // one run
+      CHECK(lines("f32", 128, "65536") == 8 * 8);
+      CHECK(lines("f32", 384, "65536") == 8 * (24 + 16));
     }
+  }
+
+  TEST_CASE("traffic: columns that are read once, and in turns, cost a quarter more from memory") {
+    const auto quarters = [](const char* name, const std::string& text,
+                             Level level = Level::kMemory) {
+      const Target& target = *find_target(name);
+      Spec spec = lower(*parse(text))->spec;
+      spec.operand[1].level = level;
+      const i64 lines = static_cast<i64>(footprint(spec, spec.operand[1]).lines);
+      const i64 units = step_units(spec, spec.operand[1], target);
+      const i64 line = target.at(level).line_units;
+      return (units - lines * line) * 4 / (line * lines);
+    };
+    CHECK(quarters("avx512", "matmul f32[1,512] f32[512,8]{0,1}") == 1);
+    CHECK(quarters("avx512", "matmul f32[1,2048] f32[2048,8]{0,1}") == 1);
+    CHECK(quarters("avx512", "matmul f32[1,2048] f32[2048,8]{0,1}", Level::kL2) == 0);
+    CHECK(quarters("avx512", "matmul f32[1,2048] f32[2048,1]") == 0);        // one after another
+    CHECK(quarters("avx512", "matmul f32[2,2048] f32[2048,8]{0,1}") == 0);   // used twice
+    CHECK(quarters("avx512", "matmul f32[1,511] f32[511,8]{0,1}") == 0);     // short ones
+    CHECK(quarters("avx512", "matmul f32[1,2064] f32[2064,8]{0,1}") == 0);   // L1 loses the vector
+    CHECK(quarters("avx512", "matmul f32[1,2048] bf16[2048,8]{0,1}") == 0);  // widened
+    CHECK(quarters("avx2", "matmul f32[1,2048] f32[2048,8]{0,1}") == 0);     // halves of lines
+    const char* pairs = "matmul bf16[1,2048] bf16[2048,8]{0,1} -> f32[1,8]";
+    const char* bytes = "matmul u8[1,2048] i8[2048,8]{0,1} -> i32[1,8]";
+    CHECK(quarters("avx512", pairs) == 0);
+    CHECK(quarters("avx512_bf16", pairs) == 1);
+    CHECK(quarters("avx512", bytes) == 0);
+    CHECK(quarters("avx512_vnni", bytes) == 1);
   }
 
   TEST_CASE("traffic: panels wider than two tile registers come more slowly from memory") {
