@@ -51,37 +51,65 @@ struct Kernel {
   const Library* library = nullptr;
   morello_kernel* kernel = nullptr;
   morello_kernel_fn function = nullptr;
-  std::vector<void*> operands;
-  void* scratch = nullptr;
-  size_t bytes = 0;
+  size_t scratch = 0, bytes = 0;
   double cost = 0;
   std::vector<double> seconds;
-  // The largest input or the result, that calls take in turns: operand and copies.
-  size_t rotated = 0, next = 0, rotated_bytes = 0;
-  std::vector<void*> copies;
+
+  size_t operand_bytes(uint32_t o) const {
+    return CALL(*library, morello_kernel_operand_size)(kernel, o);
+  }
 };
 
-void* filled(size_t bytes) {
-  void* memory = std::aligned_alloc(64, (bytes + 127) / 64 * 64);
-  if (memory == nullptr) std::exit(1);
-  float* values = static_cast<float*>(memory);
-  for (size_t i = 0; i < bytes / sizeof(float); i++) values[i] = static_cast<float>(i % 17) / 64;
-  return memory;
-}
-
-/// Copies of the last operand, or of the largest other, so many that they exceed `bytes` together.
-void rotate(Kernel& k, size_t bytes, bool results) {
-  const auto last = static_cast<uint32_t>(k.operands.size() - 1);
-  for (uint32_t o = results ? last : 0; o < last + results; o++) {
-    const size_t size = CALL(*k.library, morello_kernel_operand_size)(k.kernel, o);
-    if (size > k.rotated_bytes) k.rotated = o, k.rotated_bytes = size;
+/// What both kernels read and write: where pages of memory do not follow one another, all takes up
+/// to 1.5 times as long, so places of their own would be compared, and not kernels.
+class Memory {
+ public:
+  Memory(const Kernel& a, const Kernel& b) : scratch(filled(std::max(a.scratch, b.scratch) + 64)) {
+    for (uint32_t o = 0; o < CALL(*a.library, morello_kernel_operand_count)(a.kernel); o++) {
+      bytes_.push_back(std::max(a.operand_bytes(o), b.operand_bytes(o)));
+      operands.push_back(filled(bytes_.back()));
+    }
   }
-  if (k.rotated_bytes == 0) return;
-  for (size_t n = 0; n < 2 + bytes / k.rotated_bytes; n++)
-    k.copies.push_back(filled(k.rotated_bytes));
-  std::free(k.operands[k.rotated]);
-  k.operands[k.rotated] = k.copies[0];
-}
+  Memory(const Memory&) = delete;
+  ~Memory() {
+    if (!copies_.empty()) operands[rotated_] = nullptr;
+    for (void* m : copies_) std::free(m);
+    for (void* m : operands) std::free(m);
+    std::free(scratch);
+  }
+
+  /// Copies of the largest input, or of the result, so many that they exceed `bytes` together.
+  void rotate(size_t bytes, bool results) {
+    const auto last = bytes_.end() - 1;
+    const auto o = results ? last : std::max_element(bytes_.begin(), last);
+    if (o == bytes_.end() || *o == 0) return;
+    rotated_ = static_cast<size_t>(o - bytes_.begin());
+    copies_.push_back(operands[rotated_]);
+    while (copies_.size() * *o < bytes + 2 * *o) copies_.push_back(filled(*o));
+  }
+  size_t rotated_bytes() const { return bytes_[rotated_]; }
+  /// Each call takes the next copy, so that so many calls take each as often.
+  size_t copies() const { return std::max<size_t>(1, copies_.size()); }
+  void next() {
+    if (!copies_.empty()) operands[rotated_] = copies_[next_++ % copies_.size()];
+  }
+
+  std::vector<void*> operands;
+  void* const scratch;
+
+ private:
+  static void* filled(size_t bytes) {
+    void* memory = std::aligned_alloc(64, (bytes + 127) / 64 * 64);
+    if (memory == nullptr) std::exit(1);
+    float* values = static_cast<float*>(memory);
+    for (size_t i = 0; i < bytes / sizeof(float); i++) values[i] = static_cast<float>(i % 17) / 64;
+    return memory;
+  }
+
+  std::vector<size_t> bytes_;
+  std::vector<void*> copies_;
+  size_t rotated_ = 0, next_ = 0;
+};
 
 bool make(const Library& l, const std::string& text, uint64_t effort, Kernel& k) {
   morello_spec* spec = nullptr;
@@ -98,17 +126,15 @@ bool make(const Library& l, const std::string& text, uint64_t effort, Kernel& k)
   k.function = CALL(l, morello_kernel_function)(k.kernel);
   (void)CALL(l, morello_kernel_code)(k.kernel, &k.bytes);
   k.cost = CALL(l, morello_kernel_cost)(k.kernel);
-  for (uint32_t o = 0; o < CALL(l, morello_kernel_operand_count)(k.kernel); o++)
-    k.operands.push_back(filled(CALL(l, morello_kernel_operand_size)(k.kernel, o)));
-  k.scratch = filled(CALL(l, morello_kernel_scratch_size)(k.kernel) + 64);
+  k.scratch = CALL(l, morello_kernel_scratch_size)(k.kernel);
   return true;
 }
 
-double run(Kernel& k, uint64_t calls) {
+double run(const Kernel& k, Memory& memory, uint64_t calls) {
   const auto start = std::chrono::steady_clock::now();
   for (uint64_t i = 0; i < calls; i++) {
-    if (!k.copies.empty()) k.operands[k.rotated] = k.copies[k.next++ % k.copies.size()];
-    k.function(k.operands.data(), k.scratch, nullptr);
+    memory.next();
+    k.function(memory.operands.data(), memory.scratch, nullptr);
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
   return time.count() / static_cast<double>(calls);
@@ -124,28 +150,23 @@ double compare(const Settings& settings, const Library* libraries, const std::st
     return 0;
   double ratio = 0;
   if (k[0].bytes >= settings.at_least) {
-    if (settings.cold > 0)
-      for (Kernel& one : k) rotate(one, settings.cold << 20, settings.results);
-    const double once = std::max(run(k[0], 2), run(k[1], 2));
-    const auto calls = static_cast<uint64_t>(std::clamp(3e-3 / once, 1.0, 1e5));
+    Memory memory(k[0], k[1]);
+    if (settings.cold > 0) memory.rotate(settings.cold << 20, settings.results);
+    const uint64_t all = memory.copies();
+    const double once = std::max(run(k[0], memory, 2 * all), run(k[1], memory, 2 * all));
+    const auto calls = static_cast<uint64_t>(std::clamp(3e-3 / once, 1.0, 1e5)) / all * all;
     for (uint32_t r = 0; r < settings.rounds; r++)
-      for (int i : {0, 1, 1, 0}) k[i].seconds.push_back(run(k[i], calls));
+      for (int i : {0, 1, 1, 0}) k[i].seconds.push_back(run(k[i], memory, std::max(calls, all)));
     ratio = best(k[0]) / best(k[1]);
     std::printf("%6.3f  code %7zu %7zu  cost %.4f  %s", ratio, k[0].bytes, k[1].bytes,
                 k[0].cost / k[1].cost, text.c_str());
     if (settings.cold > 0)
-      std::printf("  %.1f and %.1f GB/s of %zu MiB", k[0].rotated_bytes / best(k[0]) / 1e9,
-                  k[1].rotated_bytes / best(k[1]) / 1e9, k[0].rotated_bytes >> 20);
+      std::printf("  %.1f and %.1f GB/s of %zu MiB", memory.rotated_bytes() / best(k[0]) / 1e9,
+                  memory.rotated_bytes() / best(k[1]) / 1e9, memory.rotated_bytes() >> 20);
     std::printf("\n");
     std::fflush(stdout);
   }
-  for (Kernel& one : k) {
-    for (void* copy : one.copies) std::free(copy);
-    if (!one.copies.empty()) one.operands[one.rotated] = nullptr;
-    for (void* o : one.operands) std::free(o);
-    std::free(one.scratch);
-    CALL(*one.library, morello_kernel_release)(one.kernel);
-  }
+  for (Kernel& one : k) CALL(*one.library, morello_kernel_release)(one.kernel);
   return ratio;
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "cost/shared.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -26,23 +25,23 @@ bool streams_rows(const Spec& spec, const Operand& x) {
 }
 
 /// Does it stream columns of a matrix through, which run along the sum, times a vector that stays
-/// near? One after another they come from memory 1.2 to 1.5 times as fast as in turns; no faster
-/// where the vector takes more of L1, or vectors are widened, and less is looked ahead (AVX-512,
-/// Zen 4). Short ones, but parts of long ones, take up to 1.4 times as long from caches.
+/// near? One after another they come from memory 1.03 to 1.3 times as fast as in turns; no faster
+/// where they are narrow, or not whole lines, or the vector takes more of L1 (AVX-512, Zen 4).
+/// Short ones, but parts of long ones, take longer from caches.
 bool streams_columns(const Spec& spec, const Operand& x, const Target& t) {
   constexpr u64 kLeastBytes = 2048;
   if (t.vector_bytes < kLineBytes || !contraction_of(spec) || x.access != Access::kIn) return false;
   const u8 d = unit_dim(x);
   if (d == kNoDim || !has_dim(spec.reduced(), d) || x.windows || x.layout.packed()) return false;
   if (volume(spec) != elements(spec, x) || elements(spec, x) == spec.size[d]) return false;
-  if (is_dense(x) && u64{spec.size[d]} * size_of(x.dtype) < kLeastBytes) return false;
   const auto [a, b] = factors_of(spec);
-  if (!is_operand(a) || !is_operand(b)) return false;
-  const Operand &f = spec.operand[a], &g = spec.operand[b];
-  const u64 near = u64{spec.size[d]} * size_of(&f == &x ? g.dtype : f.dtype);
-  if (near > t.at(Level::kL1).bytes / 4 || size_of(f.dtype) != size_of(g.dtype)) return false;
-  const Dot* dot = dot_of(t, f.dtype, g.dtype, computed_dtype(spec), lane_elements(x.dtype), false);
-  return dot != nullptr && dot->prepare == 0;
+  const Ref other = is_operand(a) && &spec.operand[a] == &x ? b : a;
+  if (!is_operand(other) || spec.operand[other].dims == x.dims) return false;
+  const u64 bytes = u64{spec.size[d]} * kElementBytes;  // of the vector, too
+  if (size_of(x.dtype) < kElementBytes || bytes % kLineBytes != 0 ||
+      bytes > t.at(Level::kL1).bytes / 4)
+    return false;
+  return bytes >= kLeastBytes || !is_dense(x);
 }
 
 /// Pages, and rows of memory chips, are opened for a part of what they have. Pieces of 128 bytes
@@ -54,8 +53,8 @@ u64 lines_of_pieces(const Operand& x, const Footprint& f) {
 }
 
 /// Of rows that are read in turns a core looks no farther ahead than some turns, so the lines of
-/// long ones come late. From memory turns of 12 lines of bf16 took 1.4 to 1.5 times as long as of 2
-/// to 4, and of 10 to 24 lines of f32 1.3 to 1.7 times as long as of 4 to 8 (AVX-512, Zen 4).
+/// long ones come late. From memory turns of 12 lines of bf16 took 1.4 to 1.7 times as long as of
+/// 4, and of 12 to 24 lines of f32 1.2 to 1.7 times as long as of 8 (AVX-512, Zen 4).
 u64 lines_of_turns(const Operand& x, const Footprint& f) {
   const u64 lines = (size_of(x.dtype) < kElementBytes ? 4 : 8) * f.runs;
   return f.runs == 1 || f.lines <= lines ? 0 : f.lines - lines;
