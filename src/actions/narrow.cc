@@ -389,13 +389,12 @@ std::optional<Action> vector_nearer(const Spec& spec, const ActionContext& conte
     if (context.disabled >> static_cast<int>(kind) & 1) return std::nullopt;
     return Action{kind, o, kind == ActionKind::kWiden ? Level::kL1 : Level{}, {}, 0};
   };
-  const Operand& x = spec.operand[vector];
-  if (is_small(x)) {
-    // Broadcast as it is, an element would be widened each time.
-    const bool along = unit_dim(x) == unit_dim(spec.operand[matrix]);
-    const bool widens = !along && is_multiplied_wide(spec, vector, *context.target);
-    return nearer(widens ? ActionKind::kWiden : ActionKind::kView, vector);
-  }
+  // Broadcast as it is, an element would be widened each time.
+  Operand x = spec.operand[vector];
+  const bool along = unit_dim(x) == unit_dim(spec.operand[matrix]);
+  const bool widens = !along && is_multiplied_wide(spec, vector, *context.target);
+  if (widens) x.dtype = computed_dtype(spec);  // there is to be room for it, and for sums
+  if (is_small(x)) return nearer(widens ? ActionKind::kWiden : ActionKind::kView, vector);
   if (is_single(spec) && spec.out().dtype == computed_dtype(spec) && is_small(spec.out()))
     return nearer(ActionKind::kView, static_cast<Ref>(spec.out_index()));
   return std::nullopt;

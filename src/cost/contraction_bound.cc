@@ -151,7 +151,7 @@ i64 ContractionBound::product(i64 rate, bool grouped, bool narrow) const {
 ProductPrice ContractionBound::product_of_vectors() const {
   const Dtype sum = computed_dtype(spec_);
   i64 units = rates_.rate(rows_, ceil_div(columns_, lanes_));
-  for (Ref in : factor_) {
+  for (Ref in : each_factor()) {
     if (!is_operand(in) || spec_.operand[in].dtype == sum || sum != Dtype::kF32) continue;
     const Operand& x = spec_.operand[in];
     const u64 uses = points_of(spec_, static_cast<DimMask>(spec_.all_dims() & ~x.dims));
@@ -168,7 +168,7 @@ ProductPrice ContractionBound::product_of_vectors() const {
 /// What is read by broadcasts is widened in each tile, or in a copy before.
 void ContractionBound::find_widening() {
   const Dtype sum = computed_dtype(spec_);
-  for (Ref in : factor_) {
+  for (Ref in : each_factor()) {
     if (!is_operand(in) || has_dim(spec_.operand[in].dims, v_)) continue;
     const Operand& x = spec_.operand[in];
     if (x.dtype != sum && x.windows == 0)
@@ -317,7 +317,7 @@ i64 ContractionBound::per_lone_result(i64 products) const {
 i64 ContractionBound::per_result_in_memory(const MemoryWay& way, bool whole) const {
   i64 packs = way.tiles ? regroup_for_tiles_ : 0;
   if (way.along_reduced && !way.tiles)
-    for (Ref in : factor_) {
+    for (Ref in : each_factor()) {
       const Operand& x = spec_.operand[in];
       if (x.free_layout || x.windows != 0 || (x.dims & reduced_) == 0 || v_ == kNoDim ||
           !has_dim(x.dims, v_))
@@ -366,7 +366,7 @@ i64 ContractionBound::per_buffered_result() const {
 /// have another one.
 i64 ContractionBound::repack(u8 along, bool grouped) const {
   i64 c = 0;
-  for (Ref in : factor_) {
+  for (Ref in : each_factor()) {
     const Operand& x = spec_.operand[in];
     if (x.free_layout || turns_in_parts(spec_, x) || !has_dim(x.dims, along)) continue;
     if (lane_dim(x) == along && (!grouped || lane_group(x) > 1)) continue;

@@ -5,6 +5,7 @@
 #define MORELLO_COST_CONTRACTION_BOUND_HH
 
 #include <algorithm>
+#include <span>
 
 #include "cost/rates.hh"
 
@@ -66,6 +67,10 @@ class ContractionBound {
   void find_steps();
   i64 repack(u8 along, bool grouped = false) const;
   i64 repack_of_steps() const;
+  /// Of a square both are one, which is copied, and widened, once.
+  std::span<const Ref> each_factor() const {
+    return {factor_.data(), factor_[0] == factor_[1] ? size_t{1} : factor_.size()};
+  }
   u64 width(u8 along) const { return std::min<u64>(lanes_, spec_.size[along]); }
 
   const Spec& spec_;

@@ -204,7 +204,10 @@ TEST_SUITE("search") {
           "einsum \"ak,k->a\" f16[2,6144] f32[6144]",
           "einsum \"yka,kcy->yac\" f32[3,28,40] f32[28,2,3]",
           "einsum \"ka,cke->eac\" f32[26,39] f32[2,26,6]",
-          "einsum \"kab,cky->yabc\" f32[10,31,3] f32[4,10,6]"})
+          "einsum \"kab,cky->yabc\" f32[10,31,3] f32[4,10,6]",
+          "square f32[188,5] -> reduce_sum axis=0",
+          "rmsnorm f32[8,768]{0,1} axis=1",
+          "square f32[8,28,28,56] -> mean axis=1,2"})
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
         for (u32 percent : {100u, 60u})
           CHECK_MESSAGE(

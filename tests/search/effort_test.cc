@@ -328,6 +328,22 @@ TEST_SUITE("search") {
     }
   }
 
+  TEST_CASE("a vector that would take L1 from its sums once it is widened comes there in parts") {
+    // It came as a whole, after which nothing fitted: no program at all.
+    for (const char* text : {"matmul bf16[1,4096] bf16[4096,3072] -> f32[1,3072]",
+                             "matmul bf16[1,6100] bf16[6100,64] -> f32[1,64]",
+                             "matmul i8[1,8000] f32[8000,256] -> f32[1,256]",
+                             "matmul f16[5,1,1211] f16[5,1211,173] -> f32[5,1,173]"})
+      costs_below(text, 1.3);
+    SearchOptions quick;
+    quick.effort = kQuick;
+    for (const Target& target : fixed_targets()) {
+      SearchStats stats;
+      const Spec spec = spec_of("matmul f16[1,6000] f16[6000,3000] -> f32[1,3000]");
+      CHECK(synthesize(spec, target, quick, &stats).ok());
+    }
+  }
+
   TEST_CASE("few actions read rows of a matrix whole, and factors in vectors") {
     // 1.6 and 5.7 times the lower bound when they did not.
     constexpr std::pair<const char*, double> kMost[] = {
