@@ -74,11 +74,16 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
   if (v_ != kNoDim) columns_ = spec.size[v_];
   rows_ = results_ / columns_;
   if (!by_fma_) {
-    u64 uses = 1;  // of an element along reduced dimensions that its factor lacks
-    for (Ref in : factor_)
-      if (is_operand(in))
-        uses = std::max(uses,
-                        points_of(spec, static_cast<DimMask>(reduced_ & ~spec.operand[in].dims)));
+    // Of an element, or of a copy of it: along reduced dimensions that its factor lacks, and by as
+    // many terms of a window as meet it.
+    double uses_of_one = 1;
+    for (Ref in : factor_) {
+      if (!is_operand(in)) continue;
+      const Operand& x = spec.operand[in];
+      const u64 terms = points_of(spec, static_cast<DimMask>(reduced_ & ~x.dims));
+      uses_of_one = std::max(uses_of_one, static_cast<double>(terms) * most_meetings(spec, x));
+    }
+    u64 uses = static_cast<u64>(std::min(uses_of_one, 1e9));
     uses = static_cast<u64>(saturating_mul(uses, static_cast<i64>(rows_)));
     const ProductPrices any = rates.products(spec, uses);
     plain_ = any[false][false], grouped_ = any[true][false];
@@ -342,7 +347,8 @@ i64 ContractionBound::per_result_in_memory(const MemoryWay& way, bool whole) con
 
 /// A chain, or sums that the output rounds, may be kept in a buffer, which is dense whatever the
 /// output is: vectors may run along any of its dimensions, and the steps go to the output one by
-/// one; or along the same vectors into another buffer, of which the output is a relayout.
+/// one; or along the same vectors into another buffer, of which the output is a relayout; or along
+/// the output's, of a relayout of the sums.
 i64 ContractionBound::per_buffered_result() const {
   const i64 visit = std::min(moves_.vector, rates_.moves(false).vector);
   i64 best = kInfinite;
@@ -355,8 +361,10 @@ i64 ContractionBound::per_buffered_result() const {
     c = saturating_add(c, share(fixed(relayout), results_));
     i64 steps = alone_;
     if (chain_)
-      steps = std::min(steps, saturating_add(in_vectors_ / static_cast<i64>(width(d)),
-                                             fixed(rates_.relayout(out_.dtype))));
+      steps = std::min({steps,
+                        saturating_add(in_vectors_ / static_cast<i64>(width(d)),
+                                       fixed(rates_.relayout(out_.dtype))),
+                        saturating_add(in_memory_, fixed(rates_.relayout(computed_dtype(spec_))))});
     best = std::min(best, saturating_add(c, steps));
   }
   return best;

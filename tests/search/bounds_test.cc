@@ -207,7 +207,11 @@ TEST_SUITE("search") {
           "einsum \"kab,cky->yabc\" f32[10,31,3] f32[4,10,6]",
           "square f32[188,5] -> reduce_sum axis=0",
           "rmsnorm f32[8,768]{0,1} axis=1",
-          "square f32[8,28,28,56] -> mean axis=1,2"})
+          "square f32[8,28,28,56] -> mean axis=1,2",
+          "conv2d f16[1,17,1,26] f32[4,17,1,5] -> gelu -> fast_min bf16[22] -> erf -> "
+          "i32[1,4,1,22]",
+          "matmul bf16[5,3] bf16[3,82]{strides=164,2} -> silu -> matmul bf16[82,200] -> "
+          "f32[5,200]"})
       for (Isa isa : {Isa::kAvx2, Isa::kAvx512})
         for (u32 percent : {100u, 60u})
           CHECK_MESSAGE(
