@@ -61,7 +61,7 @@ struct Kernel {
 };
 
 /// What both kernels read and write: where pages of memory do not follow one another, all takes up
-/// to 1.5 times as long, so places of their own would be compared, and not kernels.
+/// to 1.6 times as long, so places of their own would be compared, and not kernels.
 class Memory {
  public:
   Memory(const Kernel& a, const Kernel& b) : scratch(filled(std::max(a.scratch, b.scratch) + 64)) {

@@ -65,9 +65,9 @@ u64 slow_lines(const Spec& spec, const Operand& x, const Footprint& f, const Tar
                i64 streams) {
   const bool rows = streams_rows(spec, x);
   if (streams == 0) return x.far && rows ? lines_of_turns(x, f) : 0;
+  if (streams_columns(spec, x, t)) return f.lines / 4;
   // Rows that follow one another are read in turns as well.
   const u64 runs = rows ? elements(spec, x) / spec.size[unit_dim(x)] : f.runs;
-  if (streams_columns(spec, x, t)) return f.lines / 4;
   u64 late = x.far || rows ? late_lines(runs, f.lines, streams) : 0;
   if (rows) late += lines_of_pieces(x, f);
   return late;

@@ -338,6 +338,7 @@ TEST_SUITE("search") {
     SearchOptions quick;
     quick.effort = kQuick;
     for (const Target& target : fixed_targets()) {
+      INFO(target.name);
       SearchStats stats;
       const Spec spec = spec_of("matmul f16[1,6000] f16[6000,3000] -> f32[1,3000]");
       CHECK(synthesize(spec, target, quick, &stats).ok());
