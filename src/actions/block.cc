@@ -118,18 +118,33 @@ bool divides_terms_of_head(const Spec& spec, const Limits& limits, const ActionC
   return divides_terms(head.spec, context);
 }
 
+/// Before borders are there: of a graph, a value that has none of their places, and that nothing
+/// which has borders is in. Loops over places, which would compute it again, wait for it.
+bool is_beside_borders(const Spec& spec, int stage) {
+  if (is_chain(spec) || (dims_of(spec, value_of(stage)) & window_dims(spec)) != 0) return false;
+  u32 read = 1u << stage;
+  for (int s = stage; s >= 0; s--)
+    for (Ref in : spec.stage[s].in) {
+      if ((read >> s & 1) == 0) continue;
+      if (in == bordered_operand(spec)) return false;
+      if (is_value(in)) read |= 1u << stage_of(in);
+    }
+  return true;
+}
+
 /// Of a graph, those of one stage, or of all.
 template <class Add>
 void each_bufferize(const Spec& spec, const Limits& limits, const ActionContext& context,
                     std::optional<u8> one, Add add) {
   if (is_single(spec) || has_free_operand(spec)) return;
   const bool bordered = bordered_operand(spec) >= 0;
-  if (bordered && !divides_terms_of_head(spec, limits, context)) return;
   if (!is_chain(spec) || spec.diagonal.used()) {
     const int last = one ? std::min<int>(*one + 1, spec.stage_count) : spec.stage_count;
-    for (int s = one.value_or(0); s < last; s++) each_cut(spec, static_cast<u8>(s), context, add);
+    for (int s = one.value_or(0); s < last; s++)
+      if (!bordered || is_beside_borders(spec, s)) each_cut(spec, static_cast<u8>(s), context, add);
     return;
   }
+  if (bordered && !divides_terms_of_head(spec, limits, context)) return;
   if (!combines(spec)) {
     const int s = broadcast_stage(spec);
     if (s >= 0 && register_operand(spec) < 0 && fits_cut(spec, 1u << s, true))

@@ -57,6 +57,13 @@ u64 products_of_each(const Spec& spec, int operand) {
   return points_of(spec, dims) / elements(spec, spec.operand[operand]);
 }
 
+/// Dimensions that loops may run over: of a graph not those that a stage lacks
+/// (Restriction::kStageTiles).
+DimMask loop_dims(const Spec& spec, const ActionContext& context) {
+  const bool all = is_chain(spec) || !context.restricts(Restriction::kStageTiles);
+  return all ? parallel_dims(spec) : static_cast<DimMask>(parallel_dims(spec) & inner_dims(spec));
+}
+
 }  // namespace
 
 bool divides_places(const Spec& spec, const ActionContext& context) {
@@ -69,7 +76,7 @@ bool divides_places(const Spec& spec, const ActionContext& context) {
   const Operand& x = spec.operand[bordered];
   if (footprint(spec, x).bytes <= context.target->at(Level::kL1).bytes / 4) return true;
   if (products > kManyProducts) return false;
-  const DimMask others = static_cast<DimMask>(parallel_dims(spec) & ~window_dims(spec));
+  const DimMask others = static_cast<DimMask>(loop_dims(spec, context) & ~window_dims(spec));
   for (int d = 0; d < spec.rank; d++)
     if (has_dim(others, d) && d != unit_dim(spec.out()) && may_tile(spec, d, 1)) return false;
   return true;
@@ -96,17 +103,16 @@ bool divides_terms(const Spec& spec, const ActionContext& context) {
 namespace {
 
 /// The slowest dimension of places of the operand, if a loop over it may be the first; else kNoDim.
-u8 first_places(const Spec& spec, const Operand& x) {
-  const DimMask parallel = parallel_dims(spec), windows = window_dims(spec);
+u8 first_places(const Spec& spec, const Operand& x, const ActionContext& context) {
+  const DimMask loops = loop_dims(spec, context), windows = window_dims(spec);
   for (int d = 0; d < spec.rank; d++)
-    if (has_dim(x.dims & parallel & ~windows, d) && d != unit_dim(spec.out()) &&
-        may_tile(spec, d, 1))
+    if (has_dim(x.dims & loops & ~windows, d) && d != unit_dim(spec.out()) && may_tile(spec, d, 1))
       return kNoDim;
   for (int i = 0; i < x.layout.count(); i++)
     for (const Window& w : spec.window)
       if (w.used() && w.outer == x.layout.dim[i]) {
-        const u8 dim = has_dim(parallel, w.outer) ? w.outer : w.inner;
-        return has_dim(parallel, dim) && dim != unit_dim(spec.out()) ? dim : kNoDim;
+        const u8 dim = has_dim(parallel_dims(spec), w.outer) ? w.outer : w.inner;
+        return has_dim(loops, dim) && dim != unit_dim(spec.out()) ? dim : kNoDim;
       }
   return kNoDim;
 }
@@ -121,7 +127,7 @@ Bands bands_of(const Spec& spec, const ActionContext& context) {
   const u32 needed =
       1u << static_cast<int>(ActionKind::kDivide) | 1u << static_cast<int>(ActionKind::kTile);
   const Operand& x = spec.operand[o];
-  const u8 dim = first_places(spec, x);
+  const u8 dim = first_places(spec, x, context);
   if (dim == kNoDim || (context.disabled & needed) != 0) return bands;
   bands.dim = dim;
   bands.bordered = has_dim(bordered_dims(spec), dim);

@@ -34,6 +34,8 @@ class BatchLoops {
   /// operand to L2 of which they would use parts of lines; where loops leave results that are
   /// apart, those that compute them in a buffer, and large tiles.
   void list(const Spec& spec, const Limits& limits, ActionList& out) const;
+  /// The whole space, of the same target.
+  const ActionContext& whole() const { return whole_; }
 
  private:
   ActionContext context_, all_, whole_;

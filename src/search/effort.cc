@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "search/apart.hh"
 #include "search/batch_loops.hh"
 #include "search/near.hh"
 
@@ -20,6 +21,8 @@ constexpr u64 kMostFewest = 3000 * kWorkOfExpansion, kMostStart = 2500 * kWorkOf
 constexpr u64 kMostImproved = 3800 * kWorkOfExpansion, kLeastImproving = 1250 * kWorkOfExpansion;
 /// With parts of the program solved, where that and the wider spaces of a quick search took less.
 constexpr u64 kMostParts = 3000 * kWorkOfExpansion, kUsual = kQuickEffort * kWorkOfExpansion;
+/// Of products one after another, without improving: mostly a tenth of it.
+constexpr u64 kMostApart = 2500 * kWorkOfExpansion;
 /// Where the fewest actions take so much, few are too many.
 constexpr u64 kLarge = 650 * kWorkOfExpansion;
 /// Of what is near.
@@ -48,6 +51,7 @@ class Parts {
     }
     if (!is_exact()) search_start(&error);
     used_at_start_ = used_;
+    if (!is_exact() && !failed_ && !all_.budget_ended && Apart::serves(spec_)) search_apart(&error);
     // What ends before it has a program is completed like a search that a budget ended.
     for (Breadth breadth : {Breadth::kNarrow, Breadth::kMiddle, Breadth::kWhole}) {
       if (is_exact() && breadth != Breadth::kWhole) continue;
@@ -138,6 +142,23 @@ class Parts {
     const i64 before = best_->nodes[0].cost;
     *error = improve_start(*second);
     if (best_->nodes[0].cost < before) std::swap(started_, second);
+  }
+
+  /// One product after another, so that a graph of several costs no more than its parts do, about.
+  void search_apart(std::optional<Error>* error) {
+    const std::optional<ImplTree> before = std::exchange(best_, std::nullopt);
+    const SearchPart part{Breadth::kFewest, kMostApart, nullptr, &apart_guide_};
+    auto search = std::make_unique<PartSearch>(spec_, target_, options_for(part), part);
+    SearchStats stats;
+    Result<ImplTree> found = search->run(&stats);
+    note(*error = take(std::move(found), stats));
+    const bool cheaper = best_ && (!before || best_->nodes[0].cost < before->nodes[0].cost);
+    if (cheaper && !failed_ && !all_.budget_ended) {
+      note(*error = take(search->improve(*best_, kLeastImproving, budget_left(), &stats), stats));
+      started_ = std::move(search);
+    }
+    if (!cheaper) best_ = before;
+    used_ = used_at_start_;  // an effort is for the other parts
   }
 
   std::optional<Error> improve_start(PartSearch& search) {
@@ -254,6 +275,9 @@ class Parts {
   const SpecProblem::Guide guide_ = [this](const Spec& spec, const Limits& l, ActionList& out) {
     loops_.list(spec, l, out);
   };
+  const Apart apart_{fitting_loops_};
+  const SpecProblem::Guide apart_guide_ = [this](const Spec& spec, const Limits& l,
+                                                 ActionList& out) { apart_.list(spec, l, out); };
   const SpecProblem::Guide fitting_guide_ = [this](const Spec& spec, const Limits& l,
                                                    ActionList& out) {
     fitting_loops_.list(spec, l, out);

@@ -70,10 +70,12 @@ void costs_below(const std::string& text, double most) {
   CHECK(static_cast<double>(quick.cost) < most * static_cast<double>(quick.stats.bound));
 }
 
-const char* const kSpecs[] = {
-    "matmul f32[37,61] f32[61,29]", "matmul f32[50,40]{0,1} f32[40,70] + f32[70] -> relu",
-    "matmul f32[2,3,21,9]{2,1,3,0} f32[2,3,9,30] * f32[]",
-    "matmul u8[21,40] i8[40,30]{0,1} -> i32[21,30]", "softmax f32[30,50] axis=1"};
+const char* const kSpecs[] = {"matmul f32[37,61] f32[61,29]",
+                              "matmul f32[50,40]{0,1} f32[40,70] + f32[70] -> relu",
+                              "matmul f32[2,3,21,9]{2,1,3,0} f32[2,3,9,30] * f32[]",
+                              "matmul u8[21,40] i8[40,30]{0,1} -> i32[21,30]",
+                              "softmax f32[30,50] axis=1",
+                              "matmul f32[9,30] f32[30,40] -> softmax axis=1 -> matmul f32[40,21]"};
 
 }  // namespace
 
