@@ -2,11 +2,11 @@
 """Specs of what was traced."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from .context import Context
-from .enums import Status
+from .enums import Layout, Status
 from .errors import SpecError
 from .graph import Graph, Value
 from .spec import Spec
@@ -15,27 +15,30 @@ from .trace import Traced, unsupported
 
 
 def build(results: Sequence[Traced], leaves: Sequence[tuple[Traced, Tensor]], context: Context | None,
-          outs: Sequence[Tensor] | None = None, accumulate: bool = False) -> tuple[Spec, list[Any]]:
+          outs: Sequence[Tensor] | None = None, accumulate: bool = False,
+          free: Collection[Traced] = ()) -> tuple[Spec, list[Any]]:
     """The Spec of `results`, its outputs, and its operands: numbers of leaves, and arrays that were captured. outs:
-    where they are written to, or added to, instead of row-major tensors of their own types."""
+    where they are written to, or added to, instead of row-major tensors of their own types. free: captured arrays
+    whose layout the kernel chooses."""
     for result in results:
         if result.stored != result.shape:
             raise unsupported(f"a result that is broadcast from {result.stored} to {result.shape}")
     written = outs or [Tensor(result.element, result.shape) for result in results], accumulate
     try:
-        return _build(results, leaves, context, written, False)
+        return _build(results, leaves, context, written, False, free)
     except SpecError as refused:
         # A value has one order of axes in a graph: x @ x.T reads two, as two operands that are one array.
         if refused.status != Status.UNSUPPORTED:
             raise
         try:
-            return _build(results, leaves, context, written, True)
+            return _build(results, leaves, context, written, True, free)
         except SpecError:
             raise refused from None
 
 
 def _build(results: Sequence[Traced], leaves: Sequence[tuple[Traced, Tensor]], context: Context | None,
-           written: tuple[Sequence[Tensor], bool], split: bool) -> tuple[Spec, list[Any]]:
+           written: tuple[Sequence[Tensor], bool], split: bool,
+           free: Collection[Traced]) -> tuple[Spec, list[Any]]:
     """split: what reads an array has an operand of its own."""
     order = reachable(*results)
     tensors = {id(leaf): (index, tensor) for index, (leaf, tensor) in enumerate(leaves)}
@@ -46,7 +49,8 @@ def _build(results: Sequence[Traced], leaves: Sequence[tuple[Traced, Tensor]], c
             if id(node) in known:
                 return known[id(node)]
             if node.array is not None:
-                operand, tensor = node.array, Tensor(node.element, node.shape)
+                layout = Layout.FREE if any(node is each for each in free) else Layout.ROW_MAJOR
+                operand, tensor = node.array, Tensor(node.element, node.shape, layout)
             elif id(node) in tensors:
                 operand, tensor = tensors[id(node)]
             else:

@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from .context import Context
+from .errors import Error
+from .kernel import Kernel
 from .onnx_layers import LAYERS
 from .onnx_linear import LINEAR
 from .onnx_loops import LOOPS, scan
 from .onnx_lowering import Lowering, Row, Value, input_of, numpy_of, traced_type
 from .onnx_moves import MOVES
 from .onnx_operators import OPERATORS
-from .onnx_program import Program, Writer
+from .onnx_program import Program
+from .onnx_writer import Writer, refusal
 from .trace import unsupported
 
 __all__ = ["Program", "Row", "compile", "operators"]
@@ -25,20 +29,44 @@ def operators() -> dict[str, Row]:
 
 
 def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: disable=redefined-builtin
-            **options: Any) -> Program:
+            effort: int | str = "quick", **options: Any) -> Program:
     """Makes the kernels of a model, or of the name of its file: one where it fits one Spec, else several that run one
-    after another. Outputs that share operations are those of one kernel, if there is one.
+    after another. Outputs that share operations are those of one kernel, if there is one. What depends on no input is
+    computed now, factors of products among it lie in memory as their kernels choose, and so do the axes of values between
+    kernels with windows: channels are the slowest axis or the fastest, which is predicted to cost less.
 
     constants: arrays for inputs of the graph, which are known from now on and no inputs of the program; what shapes
-    follow from has to be known. `options` are those of `morello.compile`. Raises SpecError with the operator or type
-    that the Spec language does not have; ImportError without the package onnx.
+    follow from has to be known. effort: of each search; "exact" takes minutes for a model of dozens of kernels.
+    `options` are those of `morello.compile`. Raises SpecError with the operator or type that the Spec language does not
+    have; ImportError without the package onnx.
     """
     import onnx  # pylint: disable=import-outside-toplevel
     if not isinstance(model, onnx.ModelProto):
         model = onnx.load(model)
-    writer = Writer(options)
+    options["effort"] = effort
+    settings = {name: options.pop(name) for name in ("max_isa", "cache_directory") if name in options}
+    if settings and options.get("context") is not None:
+        raise ValueError("max_isa and cache_directory are settings of the context that is given")
+    if settings:  # one for all kernels
+        options["context"] = Context(**settings)
+    kernels: dict[str, Kernel] = {}
+    program, windows = _compiled(model, dict(constants or {}), options, False, kernels)
+    if not windows:
+        return program
+    try:
+        other, _ = _compiled(model, dict(constants or {}), options, True, kernels)
+    except Error as error:
+        refusal(error)
+        return program
+    return min(program, other, key=lambda each: each.cost)
+
+
+def _compiled(model: Any, given: dict[str, Any], options: dict[str, Any], channels_last: bool,
+              kernels: dict[str, Kernel]) -> tuple[Program, bool]:
+    """The program, and whether there are values between kernels with windows."""
+    writer = Writer(options, channels_last, kernels)
     lowering = Lowering(writer, operators(), scan)
-    graph, given = model.graph, dict(constants or {})
+    graph = model.graph
     values: dict[str, Value] = {}
     inputs, names = [], []
     unknown = set(given) - {each.name for each in graph.input}
@@ -71,5 +99,6 @@ def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: d
             outputs.append((value.value, None))
             continue
         outputs.append((writer.output(value.value, traced_type(value.type)), numpy_of(value.type)))
-    return Program(writer, names, inputs, outputs)
+    program = Program(writer.steps, writer.slots, list(zip(names, inputs)), outputs, int(options.get("threads", 1)))
+    return program, writer.has_windows
 

@@ -350,9 +350,15 @@ def _layer_norm(node: Node) -> Any:
 def _batch_norm(node: Node) -> Any:
     if node.get("training_mode", 0) or node.wants(1):
         raise unsupported("operator BatchNormalization that trains")
-    x = node.traced()
+    x, eps = node.traced(), node.get("epsilon", 1e-5)
+    if all(node.input(i).known for i in range(1, 5)):
+        scale, shift, mean, variance = (np.asarray(node.known(i), np.float64) for i in range(1, 5))
+        factor = scale / np.sqrt(variance + eps)
+        factor, shift = (per_axis(trace.as_value(each.astype(np.float32)), 1, x.ndim)
+                         for each in (factor, shift - mean * factor))
+        return op("add", op("mul", x, factor), shift)
     scale, shift, mean, variance = (per_axis(node.operand(i), 1, x.ndim) for i in range(1, 5))
-    factor = op("mul", op("rsqrt", op("add", variance, node.get("epsilon", 1e-5))), scale)
+    factor = op("mul", op("rsqrt", op("add", variance, eps)), scale)
     return op("add", op("mul", op("sub", x, mean), factor), shift)
 
 
@@ -411,7 +417,7 @@ LAYERS: dict[str, Row] = {
     "Softmax": Row(_softmax, "`softmax`"), "LogSoftmax": Row(_softmax, "`log_softmax`"),
     "LayerNormalization": Row(_layer_norm, "`layernorm`, `mul`, `add`; mean and deviation are kernels of their own"),
     "RMSNormalization": Row(_layer_norm, "`rmsnorm`, `mul`"),
-    "BatchNormalization": Row(_batch_norm, "of inference: `sub`, `mul`, `add`"),
+    "BatchNormalization": Row(_batch_norm, "of inference: `mul`, `add`; with parameters that are computed also `sub`"),
     "InstanceNormalization": Row(_group_norm, "`layernorm`, `mul`, `add`"),
     "GroupNormalization": Row(_group_norm, "`reshape`, `layernorm`, `mul`, `add`"),
     "LpNormalization": Row(_lp_norm, "`reduce_sum` of `abs` or `square`, `div`"),

@@ -3,6 +3,7 @@
 down as operations of the Spec language, by the table of `onnx_operators`."""
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from . import trace
 from .arrays import dtype_of
 from .enums import Dtype
 from .errors import SpecError
-from .onnx_program import Writer
+from .onnx_writer import Writer
 from .tensor import Tensor
 from .trace import Traced, unsupported
 
@@ -178,11 +179,23 @@ class Lowering:
         values = dict(outer)
         for tensor in getattr(graph, "initializer", ()):
             values.setdefault(tensor.name, Value(onnx.numpy_helper.to_array(tensor), tensor.data_type))
-        for proto in _needed(graph, wanted):
+        needed = _needed(graph, wanted)
+        reads = collections.Counter(name for proto in needed for name in _read(proto))
+        self._await(values, reads)
+        for proto in needed:
             inputs = [values[name] if name else None for name in proto.input]
+            self._await(values, {name: -times for name, times in collections.Counter(_read(proto)).items()})
             results = self.node(proto, inputs, opsets, values, functions)
-            values.update((name, result) for name, result in zip(proto.output, results) if name)
+            made = {name: result for name, result in zip(proto.output, results) if name}
+            self._await(made, reads)
+            values.update(made)
         return values
+
+    def _await(self, values: Mapping[str, Value], times: Mapping[str, int]) -> None:
+        """Counts operations that are not written down yet and read these values, by name."""
+        for name in values.keys() & times.keys():
+            if values[name] is not None and not values[name].known:
+                self.writer.awaited[id(values[name].value)] += times[name]
 
     def node(self, proto: Any, inputs: Sequence[Value | None], opsets: Mapping[str, int], values: Mapping[str, Value],
              functions: Mapping[tuple[str, str], Any]) -> Sequence[Value]:
@@ -233,8 +246,7 @@ class Lowering:
         imports = {**opsets, **{each.domain: each.version for each in body.opset_import}}
         values = self.graph(filled, imports, outer, functions,
                             [inner for inner, name in zip(body.output, proto.output) if name])
-        unused = Value(np.empty(0, np.float32), onnx.TensorProto.FLOAT)
-        return [values[inner] if name else unused for inner, name in zip(body.output, proto.output)]
+        return [values[inner] if name else _unused() for inner, name in zip(body.output, proto.output)]
 
     def _branch(self, proto: Any, condition: bool, opsets: Mapping[str, int], values: Mapping[str, Value],
                 functions: Mapping[tuple[str, str], Any]) -> list[Value]:
@@ -246,19 +258,27 @@ class Lowering:
     def _fold(self, proto: Any, inputs: Sequence[Value | None], opsets: Mapping[str, int]) -> list[Value]:
         import onnx  # pylint: disable=import-outside-toplevel
         import onnx.reference  # pylint: disable=import-outside-toplevel
-        evaluator = onnx.reference.ReferenceEvaluator(proto, opsets=dict(opsets))
+        given = {name: value.value for name, value in zip(proto.input, inputs) if value is not None}
+        wanted = [name for name in proto.output if name]
+        # A function: of a node by itself the evaluator takes the newest version, whatever the model says.
+        function = onnx.helper.make_function("", "Fold", list(given), wanted, [proto],
+                                             [onnx.helper.make_opsetid(*each) for each in opsets.items()])
         try:
-            results = evaluator.run(None, {name: value.value for name, value in zip(proto.input, inputs)
-                                           if value is not None})
+            results = onnx.reference.ReferenceEvaluator(function).run(None, given, attributes={})
         except Exception as error:
             raise unsupported(f"operator {proto.op_type} of constants: {error}") from error
-        found = []
-        for result in results:
+        found: dict[str, Value] = {"": _unused()}
+        for name, result in zip(wanted, results):
             if not isinstance(result, (np.ndarray, np.generic)):
                 raise unsupported(f"operator {proto.op_type}: a {type(result).__name__}, where tensors are known")
             array = np.asarray(result)
-            found.append(Value(array, onnx.helper.np_dtype_to_tensor_dtype(array.dtype)))
-        return found
+            found[name] = Value(array, onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+        return [found[name] for name in proto.output]
+
+
+def _unused() -> Value:
+    """An output that nobody reads."""
+    return Value(np.empty(0, np.float32), 1)
 
 
 def _needed(graph: Any, wanted: Sequence[str] | None) -> list[Any]:

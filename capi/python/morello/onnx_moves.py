@@ -10,7 +10,8 @@ import numpy as np
 
 from . import trace
 from .onnx_lowering import Node, Row, Value, numpy_of, traced_type
-from .onnx_program import Writer, at
+from .onnx_program import at
+from .onnx_writer import Writer
 from .trace import Traced, unsupported
 
 
@@ -89,10 +90,11 @@ def concatenated(node: Node, values: list[Value], axis: int) -> Traced:
         return node.lowering.traced(values[0])
     shape = list(values[0].shape)
     shape[axis] = sum(value.shape[axis] for value in values)
-    out, start = node.writer.buffer(traced_type(values[0].type), shape), 0
-    for value in values:
+    parts, start = [node.lowering.traced(value) for value in values], 0
+    out = node.writer.buffer(traced_type(values[0].type), shape, parts)
+    for value in parts:
         part = (slice(None),) * axis + (slice(start, start + value.shape[axis]),)
-        node.writer.write(node.lowering.traced(value), out.view(at(*part)))
+        node.writer.write(value, out.view(at(*part)))
         start += value.shape[axis]
     return node.writer.written(out)
 

@@ -41,6 +41,7 @@ class Traced:
         self.element = dtype
         self.array = array
         self.final = False  # converted to integers, which only the result of a graph is
+        self.light = False  # an operation on single elements: computing it again costs little
         # 1 or 0: what NumPy has as bool
         self.truth: bool = operation.partition(" ")[0] in ("", "reshape", "transpose") and self.inputs[0].truth
 
@@ -215,7 +216,9 @@ def elementwise(operation: str, *args: Any) -> Traced:
     except ValueError:
         raise SpecError(Status.INVALID_SHAPE, f"{operation}: the shapes {', '.join(str(v.shape) for v in traced)} do "
                                               "not broadcast to one") from None
-    return Traced(operation, values, shape, result_type(operation, values), stored)
+    result = Traced(operation, values, shape, result_type(operation, values), stored)
+    result.light = True
+    return result
 
 
 def compare(operation: str, a: Any, b: Any) -> Traced:

@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: MIT
+"""Kernels for traced values: one where that can be, else several that run one after another."""
+from __future__ import annotations
+
+import collections
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .arrays import numpy_dtype
+from .build import build, reachable
+from .enums import Dtype, Layout, Status
+from .errors import Error, SpecError
+from .kernel import Kernel, compile as compile_spec
+from .onnx_program import Place, Step, View
+from .spec import Spec
+from .tensor import Tensor
+from .trace import Traced, unsupported
+
+_MOVES = ("reshape", "transpose", "")
+_LIGHT = (*_MOVES, "cast")  # besides operations on single elements
+_PRODUCTS = ("matmul", "einsum", "conv2d")
+_WINDOWS = ("conv2d", "max_pool", "avg_pool")
+
+
+class Writer:
+    """Makes kernels for traced values: one if that can be, else as few as it finds by cutting off what fits one.
+
+    What depends on no input is computed at once, and the factors of products among it are packed as their kernels
+    choose. `awaited` counts operations that are not written down yet and read a value, by its id."""
+
+    def __init__(self, options: dict[str, Any], channels_last: bool, kernels: dict[str, Kernel]):
+        """channels_last: the axis of channels is the fastest in memory of values between kernels with windows.
+        kernels: those that there are, by the texts of their Specs; more are added."""
+        self.options = options
+        self.channels_last = channels_last
+        self.has_windows = False  # values for which that makes a difference
+        self._last: set[int] = set()  # buffers with that
+        self.awaited: collections.Counter[int] = collections.Counter()
+        self.inputs = 0
+        self.slots: list[Any] = []  # (shape, NumPy's type) of a buffer, None: an input, or an array
+        self.steps: list[Step] = []
+        self._places: dict[int, tuple[Traced, Place]] = {}
+        self._spread: dict[int, tuple[Traced, Traced]] = {}  # values that broadcast, and what they broadcast to
+        self._given: set[int] = set()  # buffers that are outputs
+        self._kernels = kernels
+
+    def input(self, tensor: Tensor) -> Traced:
+        assert self.inputs == len(self.slots)
+        self.inputs += 1
+        self.slots.append(None)
+        return self._leaf(Place(self.inputs - 1, (), np.empty(tensor.shape, numpy_dtype(tensor.dtype))))
+
+    def unread(self) -> None:
+        """An input that no kernel reads."""
+        self.inputs += 1
+        self.slots.append(None)
+
+    def buffer(self, dtype: Dtype, shape: Sequence[int], values: Sequence[Traced] = ()) -> Place:
+        """A new array, in which nothing is yet. values: what will be, if it may lie in any order of axes."""
+        windows = len(shape) == 4 and shape[1] > 1 and any(map(self._is_windowed, values))
+        self.has_windows |= windows
+        if windows and self.channels_last:
+            n, c, h, w = shape
+            self._last.add(len(self.slots))
+            return self.buffer(dtype, (n, h, w, c)).view(lambda array: array.transpose(0, 3, 1, 2))
+        self.slots.append((tuple(shape), numpy_dtype(dtype)))
+        return Place(len(self.slots) - 1, (), np.empty(tuple(shape), numpy_dtype(dtype)))
+
+    def _is_windowed(self, value: Traced) -> bool:
+        return any(_kind(node) in _WINDOWS or (key in self._places and self._places[key][1].slot in self._last)
+                   for key, node in reachable(value).items())
+
+    def written(self, place: Place) -> Traced:
+        """The value of a buffer that steps have written."""
+        return self._leaf(place)
+
+    def view(self, value: Traced, view: View) -> Traced:
+        """A view of a value, which exists in memory from now on."""
+        try:
+            return self._leaf(self.place(value).view(view))
+        except SpecError:  # elements that are not next to one another
+            copied = self.buffer(value.element, value.shape)
+            self._step([value], [copied], False)
+            return self._leaf(copied.view(view))
+
+    def place(self, value: Traced) -> Place:
+        """Where a value is; it is computed there, if it was not yet."""
+        return self._places[id(self.leaf(value))][1]
+
+    def leaf(self, value: Traced) -> Traced:
+        """The same value, read from where it is: itself, or what it broadcasts to, which others still read as it is."""
+        if value.stored != value.shape:
+            if id(value) not in self._spread:
+                inner = Traced(value.operation, value.inputs, value.stored, value.element)
+                inner.final = value.final
+                place = self.place(inner).view(_broadcast(value.shape))
+                self._spread[id(value)] = value, self._leaf(place)
+            return self._spread[id(value)][1]
+        if id(value) not in self._places:
+            self._views(value, False)
+        if id(value) not in self._places:
+            self._store(value)
+        return value
+
+    def write(self, value: Traced, out: Place, accumulate: bool = False) -> None:
+        """Steps that compute a value into a place, or add it to what is there."""
+        if value.stored != value.shape:
+            value = self.leaf(value)
+        for attempt in range(2):
+            try:
+                self._step([value], [out], accumulate)
+                return
+            except Error as error:
+                refused = refusal(error)
+            if attempt == 0 and not self._views(value, True):
+                break
+        if not self._cut(value):
+            raise refused
+        self.write(value, out, accumulate)
+
+    def fill(self, number: float, out: Place) -> None:
+        spec = Spec(f"fill {number:.9g} -> {out.tensor}", context=self.options.get("context"))
+        self.steps.append(Step(self._kernel(spec), spec, (), (out,)))
+
+    def output(self, value: Traced, dtype: Dtype) -> Place:
+        """A buffer of its own, row-major, that has a value in the end."""
+        place = self._places[id(value)][1] if id(value) in self._places else None
+        if place is not None and place.slot not in self._given and isinstance(self.slots[place.slot], tuple) \
+                and place.example.flags.c_contiguous and place.example.size == math.prod(self.slots[place.slot][0]) \
+                and place.tensor.dtype == dtype:
+            out = place
+        else:
+            out = self.buffer(dtype, value.shape)
+            self.write(value, out)
+        self._given.add(out.slot)
+        return out
+
+    def together(self, outputs: Sequence[tuple[Traced, Dtype]]) -> None:
+        """Writes several outputs by one kernel, if they share operations, and there is one."""
+        known = {id(value): (value, dtype) for value, dtype in outputs
+                 if id(value) not in self._places and value.stored == value.shape and not value.final
+                 and value.element == dtype}
+        needs = [{key for key, node in reachable(value).items()
+                  if node.operation.split(" ", 1)[0] not in ("input", *_MOVES)} for value, _ in known.values()]
+        shared = set().union(*(a & b for i, a in enumerate(needs) for b in needs[:i])) if needs else set()
+        if not shared or not all(need & shared for need in needs):
+            return
+        slots = len(self.slots)
+        places = [self.buffer(dtype, value.shape) for value, dtype in known.values()]
+        try:
+            self._step([value for value, _ in known.values()], places, False)
+        except Error as error:
+            refusal(error)
+            del self.slots[slots:]
+            return
+        for (value, _), place in zip(known.values(), places):
+            self._leaf(place, value)
+
+    def _leaf(self, place: Place, value: Traced | None = None) -> Traced:
+        """The value that is at a place: a new one, or this, which is read from there from now on."""
+        tensor = place.tensor
+        if value is None:
+            value = Traced("input", (), tensor.shape, tensor.dtype)
+        value.operation, value.inputs, value.array = "input", (), None
+        value.shape = value.stored = tensor.shape
+        value.element, value.final = tensor.dtype, False
+        self._places[id(value)] = value, place
+        return value
+
+    def _store(self, value: Traced) -> None:
+        if value.array is not None:
+            self.slots.append(value.array)
+            self._leaf(Place(len(self.slots) - 1, (), value.array), value)
+        else:
+            out = self.buffer(_kept_as(value), value.shape, [value])
+            self.write(value, out)
+            self._leaf(out, value)
+
+    def _step(self, values: Sequence[Traced], outs: Sequence[Place], accumulate: bool) -> None:
+        self._settle(values)
+        leaves = [self._places[key] for key in reachable(*values) if key in self._places]
+        given = [(leaf, place.tensor) for leaf, place in leaves], self.options.get("context"), \
+            [out.tensor for out in outs], accumulate
+        try:
+            spec, operands = build(values, *given, _weights(values))
+            kernel = self._kernel(spec)
+        except Error as error:
+            refusal(error)
+            spec, operands = build(values, *given)
+            kernel = self._kernel(spec)
+        for i, operand in enumerate(operands):
+            if isinstance(operand, int):
+                operands[i] = leaves[operand][1]
+            elif kernel.operands[i].layout == Layout.FREE:
+                operands[i] = kernel.pack(i, operand)
+        self.steps.append(Step(kernel, spec, tuple(operands), tuple(outs)))
+
+    def _kernel(self, spec: Spec) -> Kernel:
+        text = str(spec)
+        if text not in self._kernels:
+            self._kernels[text] = compile_spec(spec, **self.options)
+        return self._kernels[text]
+
+    def _settle(self, values: Sequence[Traced]) -> None:
+        """Before a kernel of `values`: what depends on no input is computed now, and what others will read as well
+        by a kernel of its own, if more than operations on single elements are in it."""
+        order = reachable(*values)
+        known = _known(order)
+        read = [x for key, node in order.items() if key not in known for x in node.inputs]
+        for x in (*read, *values):
+            if id(x) in known:
+                self._compute(x)
+        while waits := [node for node in _dear(reachable(*values)) if self.awaited[id(node)] > 0 and _is_whole(node)
+                        and not any(node is value for value in values)]:
+            self._store(waits[0])
+
+    def _compute(self, value: Traced) -> None:
+        """Makes a value that depends on no input an array that is known, unless it does not fit a kernel."""
+        if value.operation == "input":
+            return
+        try:
+            array = self._array_of(value)
+        except Error as error:
+            refusal(error)
+            return
+        inner = Traced(value.operation, value.inputs, value.stored, _kept_as(value), array=array)
+        if value.stored == value.shape:
+            value.element, value.operation, value.inputs = inner.element, "input", ()
+            value.array, value.final = inner.array, False
+        else:
+            inner.operation, inner.inputs = "input", ()
+            value.operation, value.inputs = "", (inner,)
+
+    def _array_of(self, value: Traced) -> Any:
+        source = value.inputs[0]
+        if _kind(value) in ("reshape", "") and isinstance(source, Traced) and source.element == value.element:
+            return (source.array if source.operation == "input" else self._array_of(source)).reshape(value.stored)
+        inner = Traced(value.operation, value.inputs, value.stored, value.element)
+        inner.final = value.final
+        tensor = Tensor(_kept_as(value), value.stored)
+        spec, operands = build([inner], [], self.options.get("context"), [tensor])
+        same = {name: self.options[name] for name in ("context", "isa") if name in self.options}
+        return compile_spec(spec, effort="quick", **same)(*operands)
+
+    def _views(self, value: Traced, copies: bool) -> bool:
+        """Moves of what is in memory, as views of that: whether there were any. copies: also as views of copies."""
+        found = False
+        for node in reachable(value).values():
+            source = node.inputs[0] if node.inputs else None
+            if not isinstance(source, Traced) or id(source) not in self._places \
+                    or node.operation.split(" ", 1)[0] not in _MOVES or node.element != source.element \
+                    or node.stored != node.shape:
+                continue
+            place = self.place(source)
+            try:
+                moved = place.view(_view_of(node))
+            except SpecError:  # elements that are not next to one another are copied first
+                if not copies:
+                    continue
+                copied = self.buffer(source.element, source.shape)
+                self._step([source], [copied], False)
+                moved = copied.view(_view_of(node))
+            self._leaf(moved, node)
+            found = True
+        return found
+
+    def _cut(self, value: Traced) -> bool:
+        """Computes the last part of a value that fits a kernel."""
+        for node in reversed(list(reachable(value).values())):
+            if node is value or node.operation in ("", "input") or node.stored != node.shape:
+                continue
+            leaves = [self._places[key] for key in reachable(node) if key in self._places]
+            try:
+                build([node], [(leaf, place.tensor) for leaf, place in leaves], self.options.get("context"))
+            except SpecError:
+                continue
+            shared = _shared(value, node)
+            self._store(node if shared is None else shared)
+            return True
+        return False
+
+
+def _kind(node: Traced) -> str:
+    return node.operation.partition(" ")[0]
+
+
+def refusal(error: Error) -> Error:
+    """What smaller kernels may mend; raises what they do not."""
+    if isinstance(error, SpecError) and error.status != Status.CANCELLED or error.status == Status.NO_IMPLEMENTATION:
+        return error
+    raise error
+
+
+def _known(order: dict[int, Traced]) -> set[int]:
+    """Values that depend on no input."""
+    known: set[int] = set()
+    for key, node in order.items():
+        sources = [x for x in node.inputs if isinstance(x, Traced)]
+        if node.array is not None or (sources and all(id(x) in known for x in sources)):
+            known.add(key)
+    return known
+
+
+def _weights(values: Sequence[Traced]) -> list[Traced]:
+    """Arrays that one product reads, as a factor: their kernel may choose how they lie in memory."""
+    readers: dict[int, list[Traced]] = {}
+    order = reachable(*values)
+    for node in order.values():
+        for x in node.inputs:
+            readers.setdefault(id(x), []).append(node)
+    return [node for key, node in order.items() if node.array is not None and node.ndim > 1
+            and len(readers.get(key, ())) == 1 and _kind(readers[key][0]) in _PRODUCTS]
+
+
+def _dear(order: dict[int, Traced]) -> list[Traced]:
+    """Values that cost more than operations on single elements of what is in memory."""
+    dear: dict[int, Traced] = {}
+    for key, node in order.items():
+        light = node.light or _kind(node) in _LIGHT
+        if node.operation != "input" and (not light or any(id(x) in dear for x in node.inputs)):
+            dear[key] = node
+    return list(dear.values())
+
+
+def _is_whole(node: Traced) -> bool:
+    return node.stored == node.shape and not node.final
+
+
+def _shared(value: Traced, part: Traced) -> Traced | None:
+    """The last value that is in a part of another, is read elsewhere in that too, and costs much."""
+    inside = reachable(part)
+    elsewhere = {id(x) for key, node in reachable(value).items() if key not in inside for x in node.inputs}
+    found = [node for node in _dear(inside) if id(node) in elsewhere and node is not part and _is_whole(node)]
+    return found[-1] if found else None
+
+
+def _view_of(node: Traced) -> View:
+    shape = node.shape
+    if node.operation.startswith("transpose"):
+        order = [int(axis) for axis in node.operation.split("perm=")[1].split(",")]
+        return lambda array: array.transpose(order)
+    if node.operation.startswith("reshape"):
+        return lambda array: array.reshape(shape)
+    return _broadcast(shape)
+
+
+def _broadcast(shape: Sequence[int]) -> View:
+    return lambda array: np.broadcast_to(array, shape)
+
+
+def _kept_as(value: Traced) -> Dtype:
+    """The type of a buffer between kernels: that which a value is computed in, unless it was rounded to another."""
+    kind = value.operation.split(" ", 1)[0]
+    if value.final or kind in ("cast", "input"):
+        return value.element
+    if kind in _MOVES and isinstance(value.inputs[0], Traced) and value.inputs[0].element == value.element:
+        return _kept_as(value.inputs[0])
+    return Dtype.I32 if value.element.is_integer else Dtype.F32
