@@ -16,6 +16,7 @@ from .onnx_loops import LOOPS, scan
 from .onnx_lowering import Lowering, Row, Value, input_of, numpy_of, traced_type
 from .onnx_moves import MOVES
 from .onnx_operators import OPERATORS
+from .onnx_products import PRODUCTS
 from .onnx_program import Program
 from .onnx_writer import Writer, refusal
 from .trace import unsupported
@@ -25,7 +26,7 @@ __all__ = ["Program", "Row", "compile", "operators"]
 
 def operators() -> dict[str, Row]:
     """The table: what each operator of ONNX becomes."""
-    return {**OPERATORS, **MOVES, **LAYERS, **LINEAR, **LOOPS}
+    return {**OPERATORS, **MOVES, **PRODUCTS, **LAYERS, **LINEAR, **LOOPS}
 
 
 def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: disable=redefined-builtin

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table of ONNX's operators: products, windows, norms and quantization."""
+"""The table of ONNX's operators: windows and norms."""
 from __future__ import annotations
 
 import math
@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 
 from . import functions, onnx_attention, trace
-from .enums import Dtype
-from .onnx_lowering import Lower, Node, Row, Value, traced_type
+from .onnx_lowering import Lower, Node, Row, Value
 from .onnx_moves import padded
 from .onnx_operators import op
-from .onnx_program import at
 from .trace import Traced, unsupported
 
 
@@ -30,90 +28,6 @@ def per_axis(value: Any, axis: int, ndim: int) -> Any:
 
 def tensor_of(x: Any) -> Traced:
     return trace.as_traced(x)
-
-
-# -- Products
-
-def _matmul(node: Node) -> Any:
-    return trace.matmul(node.traced(0), node.traced(1))
-
-
-def _gemm(node: Node) -> Any:
-    a, b = (trace.transpose(node.traced(i)) if node.get(name, 0) else node.traced(i)
-            for i, name in enumerate(("transA", "transB")))
-    result = trace.matmul(a, b)
-    if node.get("alpha", 1.0) != 1:
-        result = op("mul", result, node.get("alpha"))
-    if not node.has(2) or not node.get("beta", 1.0):
-        return result
-    c = node.operand(2)
-    return op("add", result, c if node.get("beta", 1.0) == 1 else op("mul", c, node.get("beta")))
-
-
-def centred(node: Node, index: int, zero: int, axis: int) -> Any:
-    """Integers less their zero points, in i32."""
-    x = trace.astype(node.traced(index), Dtype.I32)
-    centre = node.operand(zero) if node.has(zero) else 0
-    if not isinstance(centre, Traced) and centre == 0:
-        return x
-    return op("sub", x, per_axis(centre, axis, x.ndim))
-
-
-def _matmul_integer(node: Node) -> Any:
-    return trace.matmul(centred(node, 0, 2, -2), centred(node, 1, 3, -1))
-
-
-def requantized(node: Node, x: Traced, scales: Sequence[Any], zero: int, element: int) -> Traced:
-    """x * scales[0] * scales[1] / scales[2] + zero, rounded and converted."""
-    a, b, y = scales
-    scale = op("div", a * b if not isinstance(a, Traced) and not isinstance(b, Traced) else op("mul", a, b), y) \
-        if any(isinstance(s, Traced) for s in scales) else a * b / y
-    rounded = op("round", op("mul", x, scale))
-    return trace.astype(op("add", rounded, per_axis(node.operand(zero), -1, x.ndim)), traced_type(element))
-
-
-def _qlinear_matmul(node: Node) -> Any:
-    rank = len(node.shape(3))
-    x = trace.matmul(centred(node, 0, 2, -2), centred(node, 3, 5, -1))
-    scales = per_axis(node.operand(1), -2, rank), per_axis(node.operand(4), -1, rank), node.operand(6)
-    return requantized(node, x, scales, 7, node.type(7))
-
-
-def _quantize(node: Node) -> Any:
-    x, scale = node.traced(), node.operand(1)
-    zero = number_or(node, 2, 0)
-    to = node.type(2) if node.has(2) else node.get("output_dtype", 0) or 2
-    target = traced_type(to)
-    if not target.is_integer or target == Dtype.I32:
-        raise unsupported(f"operator QuantizeLinear to {target.text}")
-    if isinstance(scale, Traced) and scale.ndim > 1:
-        x, scale, zero = _blocked(node, x, scale, zero)
-    else:
-        scale, zero = (per_axis(each, node.get("axis", 1), x.ndim) for each in (scale, zero))
-    result = op("add", op("round", op("div", x, scale)), zero)
-    return Value(trace.astype(trace.reshape(result, node.shape()), target), to)
-
-
-def _dequantize(node: Node) -> Any:
-    x, scale = trace.astype(node.traced(), Dtype.I32), node.operand(1)
-    zero = number_or(node, 2, 0)
-    if isinstance(scale, Traced) and scale.ndim > 1:
-        x, scale, zero = _blocked(node, x, scale, zero)
-    else:
-        scale, zero = (per_axis(each, node.get("axis", 1), x.ndim) for each in (scale, zero))
-    result = op("mul", x if isinstance(zero, int) and zero == 0 else op("sub", x, zero), scale)
-    return trace.reshape(result, node.shape())
-
-
-def _blocked(node: Node, x: Traced, scale: Traced, zero: Any) -> tuple[Traced, Traced, Any]:
-    """A scale for each block along an axis: the axis as two."""
-    axis = node.get("axis", 1) % x.ndim
-    blocks = scale.shape[axis]
-    if x.shape[axis] % blocks:
-        raise unsupported("scales of blocks that do not divide the axis")
-    split = trace.reshape(x, [*x.shape[:axis], blocks, x.shape[axis] // blocks, *x.shape[axis + 1:]])
-    return split, trace.expand_dims(scale, axis + 1), \
-        trace.expand_dims(zero, axis + 1) if isinstance(zero, Traced) else zero
 
 
 # -- Windows
@@ -233,11 +147,16 @@ def _global(operation: str) -> Lower:
     return lambda node: trace.reduce(operation, node.traced(), list(range(2, len(node.shape()))), True)
 
 
-def convolved(node: Node, x: Traced, w: Traced) -> Traced:
+def convolved(node: Node, x: Traced, w: Traced, outside: Any = 0) -> Traced:
+    """outside: the number that is read past the ends, which may be a traced one."""
     windows = Windows(node, w.shape[2:], x.shape)
     count = len(windows.window)
     if count > 2:
         raise unsupported(f"a convolution over {count} axes")
+    sides_of = {2 + i: (windows.begin[i], windows.end[i]) for i in range(count)}
+    if (isinstance(outside, Traced) or outside != 0) and any(map(any, sides_of.values())):
+        x = padded(node, x, sides_of, outside)
+        windows.begin = windows.end = [0] * count
     if count == 1:
         x, w = trace.expand_dims(x, 2), trace.expand_dims(w, 2)
         pairs = [(1, each[0]) for each in (windows.stride, windows.dilation)]
@@ -247,69 +166,6 @@ def convolved(node: Node, x: Traced, w: Traced) -> Traced:
         sides = ((windows.begin[0], windows.end[0]), (windows.begin[1], windows.end[1]))
     result = tensor_of(functions.conv2d(x, w, pairs[0], pairs[1], node.get("group", 1), False, sides))
     return trace.squeeze(result, 2) if count == 1 else result
-
-
-def _conv(node: Node) -> Any:
-    result = convolved(node, node.traced(0), node.traced(1))
-    return op("add", result, per_axis(node.operand(2), 1, result.ndim)) if node.has(2) else result
-
-
-def _conv_integer(node: Node) -> Any:
-    return convolved(node, centred(node, 0, 2, 1), centred(node, 1, 3, 0))
-
-
-def _qlinear_conv(node: Node) -> Any:
-    x = convolved(node, centred(node, 0, 2, 1), centred(node, 3, 5, 0))
-    if node.has(8):
-        x = op("add", x, per_axis(node.operand(8), 1, x.ndim))
-    return requantized(node, x, (node.operand(1), per_axis(node.operand(4), 1, x.ndim), node.operand(6)), 7,
-                       node.type(7))
-
-
-def _conv_transpose(node: Node) -> Any:
-    """A kernel for each element of the window, which adds its products to every stride-th element of the result."""
-    x, w, groups = node.traced(0), node.traced(1), node.get("group", 1)
-    count, window = x.ndim - 2, w.shape[2:]
-    stride, dilation = (list(node.get(name) or [1] * count) for name in ("strides", "dilations"))
-    extra = list(node.get("output_padding") or [0] * count)
-    whole = [stride[i] * (x.shape[2 + i] - 1) + (window[i] - 1) * dilation[i] + 1 + extra[i] for i in range(count)]
-    begin, end = _transposed_pads(node, x, whole, stride, count)
-    for i in range(count):  # what nothing is added to stays 0
-        whole[i], end[i] = whole[i] + max(-end[i], 0), max(end[i], 0)
-    n, c, channels = x.shape[0], x.shape[1] // groups, w.shape[1]
-    out = node.writer.buffer(Dtype.F32, (n, groups, channels, *whole))
-    node.writer.fill(0, out)
-    places = "xyz"[:count]
-    split = node.view(w, lambda array: array.reshape(groups, c, *array.shape[1:]))
-    for offset in np.ndindex(*window):
-        part = (slice(None),) * 3 + tuple(
-            slice(offset[i] * dilation[i], offset[i] * dilation[i] + stride[i] * (x.shape[2 + i] - 1) + 1, stride[i])
-            for i in range(count))
-        weights = node.view(split, at(*(slice(None),) * 3, *offset))
-        image = trace.reshape(x, (n, groups, c, *x.shape[2:]))
-        products = trace.einsum(f"ngc{places},gco->ngo{places}", image, weights)
-        node.writer.write(products, out.view(at(*part)), accumulate=True)
-    inner = (slice(None),) * 2 + tuple(slice(begin[i], whole[i] - end[i]) for i in range(count))
-    result = node.view(trace.reshape(node.writer.written(out), (n, groups * channels, *whole)),
-                       at(*inner))
-    return op("add", result, per_axis(node.operand(2), 1, result.ndim)) if node.has(2) else result
-
-
-def _transposed_pads(node: Node, x: Traced, whole: list[int], stride: list[int],
-                     count: int) -> tuple[list[int], list[int]]:
-    pads = list(node.get("pads") or [0] * 2 * count)
-    auto = node.get("auto_pad", "NOTSET")
-    sizes = node.get("output_shape")
-    if auto in ("SAME_UPPER", "SAME_LOWER") and not sizes:
-        sizes = [x.shape[2 + i] * stride[i] for i in range(count)]
-    if not sizes:
-        return (pads[:count], pads[count:]) if auto == "NOTSET" else ([0] * count, [0] * count)
-    total = [whole[i] - sizes[len(sizes) - count + i] for i in range(count)]
-    begin = [max(each, 0) for each in total]
-    if min(total) < 0:
-        return [each // 2 for each in begin], [each - most // 2 for each, most in zip(total, begin)]
-    less, more = [each // 2 for each in total], [each - each // 2 for each in total]
-    return (less, more) if auto == "SAME_UPPER" else (more, less)
 
 
 def _lrn(node: Node) -> Any:
@@ -398,16 +254,6 @@ def _dropout(node: Node) -> Any:
 DEFINED = "the operators of its definition"
 _POOLS = "; a pair of axes at a time"
 LAYERS: dict[str, Row] = {
-    "MatMul": Row(_matmul, "`matmul`, `einsum`"),
-    "Gemm": Row(_gemm, "`matmul`, `mul`, `add`"),
-    "MatMulInteger": Row(_matmul_integer, "`sub`, `matmul`"),
-    "QLinearMatMul": Row(_qlinear_matmul, "`sub`, `matmul`, `mul`, `round`, `add`"),
-    "QuantizeLinear": Row(_quantize, "`div`, `round`, `add`"),
-    "DequantizeLinear": Row(_dequantize, "`sub`, `mul`"),
-    "Conv": Row(_conv, "`conv2d`, `add`"),
-    "ConvInteger": Row(_conv_integer, "`sub`, `conv2d`"),
-    "QLinearConv": Row(_qlinear_conv, "`sub`, `conv2d`, `mul`, `round`, `add`"),
-    "ConvTranspose": Row(_conv_transpose, "a kernel for each element of the window, which adds its products"),
     "MaxPool": Row(_max_pool, "`max_pool`" + _POOLS),
     "AveragePool": Row(_average_pool, "`avg_pool`, and `mul` where windows are cut off" + _POOLS),
     "LpPool": Row(_lp_pool, "`abs` or `square`, `avg_pool`, `mul`, a root" + _POOLS),

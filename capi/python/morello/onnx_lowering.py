@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,9 +23,12 @@ from .trace import Traced, unsupported
 @dataclasses.dataclass
 class Value:
     """A tensor of the model: an array if it is known, else what is traced; and ONNX's type of its elements, as
-    truth values are bytes here."""
+    truth values are bytes here. of: what stands for its numbers. unsigned: of signed bytes the same as unsigned ones, 128
+    more, which instructions multiply with signed ones."""
     value: Any
     type: int
+    of: Quantized | None = None
+    unsigned: Value | None = None
 
     @property
     def known(self) -> bool:
@@ -33,6 +37,20 @@ class Value:
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(self.value.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantized:
+    """Of a tensor of numbers the integers that stand for them: a number is (x - zero) * scale. Scales and zero points are
+    numbers, or run along the axis."""
+    x: Value
+    scale: Value
+    zero: Value | None
+    axis: int
 
 
 Lower = Callable[["Node"], Any]  # a value, or one for each output
@@ -93,6 +111,9 @@ class Node:
         if value is None:
             raise unsupported(f"{self.op} without its input {index}")
         return value
+
+    def optional(self, index: int) -> Value | None:
+        return self.inputs[index] if self.has(index) else None
 
     def wants(self, index: int) -> bool:
         """Whether an output is used."""
@@ -212,7 +233,11 @@ class Lowering:
             return self.scan(self, proto, inputs, opsets, values, functions)
         graphs = any(each.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for each in proto.attribute)
         if all(value.known for value in given) and not graphs and not proto.op_type.startswith("Random"):
-            return self._fold(proto, inputs, opsets)
+            folded = self._fold(proto, inputs, opsets)
+            if proto.op_type == "DequantizeLinear":
+                node = Node(self, proto, inputs, opsets.get("", 1))
+                folded[0].of = Quantized(node.input(0), node.input(1), node.optional(2), node.get("axis", 1))
+            return folded
         row = self.rows.get(proto.op_type) if proto.domain in ("", "ai.onnx", "ai.onnx.preview") else None
         opset = opsets.get(proto.domain or "", 1)
         try:
@@ -260,11 +285,15 @@ class Lowering:
         import onnx.reference  # pylint: disable=import-outside-toplevel
         given = {name: value.value for name, value in zip(proto.input, inputs) if value is not None}
         wanted = [name for name in proto.output if name]
-        # A function: of a node by itself the evaluator takes the newest version, whatever the model says.
+        # A function: of a node by itself the evaluator takes the newest version, whatever the model says. That is what
+        # there is of operators whose older versions it does not have.
         function = onnx.helper.make_function("", "Fold", list(given), wanted, [proto],
                                              [onnx.helper.make_opsetid(*each) for each in opsets.items()])
         try:
-            results = onnx.reference.ReferenceEvaluator(function).run(None, given, attributes={})
+            try:
+                results = onnx.reference.ReferenceEvaluator(function).run(None, given, attributes={})
+            except (NotImplementedError, RuntimeError):
+                results = onnx.reference.ReferenceEvaluator(proto).run(None, given)
         except Exception as error:
             raise unsupported(f"operator {proto.op_type} of constants: {error}") from error
         found: dict[str, Value] = {"": _unused()}

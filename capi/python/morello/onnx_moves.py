@@ -124,12 +124,16 @@ def _pad(node: Node) -> Any:
                                         for i, axis in enumerate(axes)}, number)
 
 
-def padded(node: Node, x: Traced, pads: dict[int, tuple[int, int]], number: float) -> Traced:
+def padded(node: Node, x: Traced, pads: dict[int, tuple[int, int]], number: Any) -> Traced:
+    """number: what is put around it, which may be a traced one."""
     shape = [size + sum(pads.get(axis, (0, 0))) for axis, size in enumerate(x.shape)]
     inner = tuple(slice(pads.get(axis, (0, 0))[0], pads.get(axis, (0, 0))[0] + size)
                   for axis, size in enumerate(x.shape))
-    out = node.writer.buffer(x.element, shape)
-    node.writer.fill(number, out)
+    out = node.writer.buffer(x.element, shape, [x])
+    if isinstance(number, Traced):
+        node.writer.write(trace.broadcast_to(number, shape), out)
+    else:
+        node.writer.fill(number, out)
     node.writer.write(x, out.view(at(*inner)))
     return node.writer.written(out)
 

@@ -17,7 +17,7 @@ from .kernel import Kernel, compile as compile_spec
 from .onnx_program import Place, Step, View
 from .spec import Spec
 from .tensor import Tensor
-from .trace import Traced, unsupported
+from .trace import Traced
 
 _MOVES = ("reshape", "transpose", "")
 _LIGHT = (*_MOVES, "cast")  # besides operations on single elements
@@ -218,8 +218,11 @@ class Writer:
             self._store(waits[0])
 
     def _compute(self, value: Traced) -> None:
-        """Makes a value that depends on no input an array that is known, unless it does not fit a kernel."""
-        if value.operation == "input":
+        """Makes a value that depends on no input an array that is known; not if that does not fit a kernel, or takes
+        more memory than what it is made of, as numbers for which bytes stand."""
+        tensor = Tensor(_kept_as(value), value.stored)
+        read = sum(node.array.nbytes for node in reachable(value).values() if node.array is not None)
+        if value.operation == "input" or tensor.elements * tensor.dtype.size > read:
             return
         try:
             array = self._array_of(value)
