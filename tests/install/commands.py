@@ -47,6 +47,8 @@ NOT_RUN = {
     "v/bin/python bench/graphs/compare.py --library build/capi/libmorello.so.0"
     " --onednn build/bench/peers/graph-onednn.so": "wants what the command before it installs",
     "v/bin/python bench/graphs/nodes.py build/morello --effort quick": "wants what an earlier command installs",
+    "python3 -m venv v && v/bin/pip install . onnx onnxruntime": "compiles for minutes, and downloads 50 MB",
+    "v/bin/python bench/graphs/models.py --rounds 9": "wants what the command before it installs",
     "MORELLO_TOOLS=map perf record ./program && perf report": RECORDS,
     "MORELLO_TOOLS=jitdump perf record -k mono ./program": RECORDS,
     "perf inject --jit -i perf.data -o perf.jit.data && perf report -i perf.jit.data": RECORDS,
