@@ -17,8 +17,9 @@ class Apart {
   /// Is there anything to be computed apart?
   static bool serves(const Spec& spec);
 
-  /// Sets `out` to the cuts at the first value that a product, or a reduction of products, makes
-  /// and another one reads; where there is none, to the actions of the parts' space.
+  /// Sets `out` to the cut at the first value that a product, or a reduction of products, makes and
+  /// another one reads, or a step with what a third one makes, into the farthest buffer that is
+  /// listed; where there is none, to the actions of the parts' space.
   void list(const Spec& spec, const Limits& limits, ActionList& out) const;
 
  private:

@@ -147,6 +147,7 @@ class Parts {
   /// One product after another, so that a graph of several costs no more than its parts do, about.
   void search_apart(std::optional<Error>* error) {
     const std::optional<ImplTree> before = std::exchange(best_, std::nullopt);
+    const bool near = all_.near;
     const SearchPart part{Breadth::kFewest, kMostApart, nullptr, &apart_guide_};
     auto search = std::make_unique<PartSearch>(spec_, target_, options_for(part), part);
     SearchStats stats;
@@ -157,7 +158,10 @@ class Parts {
       note(*error = take(search->improve(*best_, kLeastImproving, budget_left(), &stats), stats));
       started_ = std::move(search);
     }
-    if (!cheaper) best_ = before;
+    if (!cheaper) {
+      best_ = before;
+      all_.near = near;
+    }
     used_ = used_at_start_;  // an effort is for the other parts
   }
 
