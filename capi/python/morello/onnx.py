@@ -30,14 +30,14 @@ def operators() -> dict[str, Row]:
 
 
 def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: disable=redefined-builtin
-            effort: int | str = "quick", **options: Any) -> Program:
+            sizes: Mapping[str, int] | None = None, effort: int | str = "quick", **options: Any) -> Program:
     """Makes the kernels of a model, or of the name of its file: one where it fits one Spec, else several that run one
     after another. Outputs that share operations are those of one kernel, if there is one. What depends on no input is
     computed now, factors of products among it lie in memory as their kernels choose, and so do the axes of values between
     kernels with windows: channels are the slowest axis or the fastest, which is predicted to cost less.
 
     constants: arrays for inputs of the graph, which are known from now on and no inputs of the program; what shapes
-    follow from has to be known. effort: of each search; "exact" takes minutes for a model of dozens of kernels.
+    follow from has to be known. sizes: of axes to which the model gives names, such as {"batch": 1}. effort: of each search; "exact" takes minutes for a model of dozens of kernels.
     `options` are those of `morello.compile`. Raises SpecError with the operator or type that the Spec language does not
     have; ImportError without the package onnx.
     """
@@ -51,18 +51,33 @@ def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: d
     if settings:  # one for all kernels
         options["context"] = Context(**settings)
     kernels: dict[str, Kernel] = {}
-    program, windows = _compiled(model, dict(constants or {}), options, False, kernels)
+    given = dict(constants or {}), dict(sizes or {})
+    program, windows = _compiled(model, *given, options, False, kernels)
     if not windows:
         return program
     try:
-        other, _ = _compiled(model, dict(constants or {}), options, True, kernels)
+        other, _ = _compiled(model, *given, options, True, kernels)
     except Error as error:
         refusal(error)
         return program
     return min(program, other, key=lambda each: each.cost)
 
 
-def _compiled(model: Any, given: dict[str, Any], options: dict[str, Any], channels_last: bool,
+def _shape_of(name: str, tensor: Any, sizes: Mapping[str, int]) -> list[int]:
+    """Of an input of the graph."""
+    if not tensor.HasField("shape"):
+        raise unsupported(f"input {name} has a number of axes that the model does not say")
+    shape: list[int] = []
+    for axis, dim in enumerate(tensor.shape.dim):
+        size = dim.dim_value if dim.HasField("dim_value") else sizes.get(dim.dim_param)
+        if size is None:
+            raise unsupported(f"input {name} has sizes that the model does not say: " + (
+                f"sizes={{\"{dim.dim_param}\": ..}} does" if dim.dim_param else f"that of axis {axis}, which has no name"))
+        shape.append(int(size))
+    return shape
+
+
+def _compiled(model: Any, given: dict[str, Any], sizes: dict[str, int], options: dict[str, Any], channels_last: bool,
               kernels: dict[str, Kernel]) -> tuple[Program, bool]:
     """The program, and whether there are values between kernels with windows."""
     writer = Writer(options, channels_last, kernels)
@@ -73,6 +88,10 @@ def _compiled(model: Any, given: dict[str, Any], options: dict[str, Any], channe
     unknown = set(given) - {each.name for each in graph.input}
     if unknown:
         raise ValueError(f"constants for {', '.join(sorted(unknown))}: the graph has no such inputs")
+    axes = {dim.dim_param for each in graph.input for dim in each.type.tensor_type.shape.dim if dim.dim_param}
+    if set(sizes) - axes:
+        raise ValueError(f"sizes of {', '.join(sorted(set(sizes) - axes))}: the inputs have axes "
+                         f"{', '.join(sorted(axes)) or 'without names'}")
     initialized = {tensor.name for tensor in graph.initializer}
     for each in graph.input:
         kind = each.type.WhichOneof("value")
@@ -82,9 +101,7 @@ def _compiled(model: Any, given: dict[str, Any], options: dict[str, Any], channe
         if each.name in given:
             values[each.name] = Value(np.asarray(given[each.name]), tensor.elem_type)
         elif each.name not in initialized:
-            if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in tensor.shape.dim):
-                raise unsupported(f"input {each.name} has sizes that the model does not say")
-            shape = [d.dim_value for d in tensor.shape.dim]
+            shape = _shape_of(each.name, tensor, sizes)
             values[each.name] = input_of(writer, each.name, shape, tensor.elem_type)
             names.append(each.name)
             inputs.append((tuple(shape), numpy_of(tensor.elem_type)))

@@ -78,7 +78,7 @@ def test_a_gate_stays_in_the_kernel_of_its_product(floats):
 def test_axes_of_values_between_convolutions_lie_as_costs_less(convolutions, floats):
     from morello.onnx import _compiled  # pylint: disable=import-outside-toplevel
     options = {"effort": "quick"}
-    both = [_compiled(convolutions, {}, dict(options), last, {})[0] for last in (False, True)]
+    both = [_compiled(convolutions, {}, {}, dict(options), last, {})[0] for last in (False, True)]
     x = floats(2, 3, 12, 12)
     np.testing.assert_allclose(both[0](x)[0], both[1](x)[0], rtol=1e-4, atol=1e-4)
     assert any("{1,3,2,0}" in text for text in texts(both[1])) and not any("{1,3,2,0}" in text for text in texts(both[0]))
@@ -150,3 +150,16 @@ def test_arrays_that_are_used_at_the_same_time_do_not_overlap(request):
         most = max((sum(-(-length // ALIGNMENT) * ALIGNMENT for length, first, last in arrays.values() if first <= at <= last)
                     for at in range(11)), default=0)
         assert size <= max(2 * most, 0), seed
+
+
+def test_sizes_of_axes_with_names(floats):
+    nodes = [make("Shape", ["x"], ["s"], start=0, end=1), make("Concat", ["s", "m"], ["t"], axis=0),
+             make("Reshape", ["x", "t"], ["f"]), make("MatMul", ["f", "w"], ["y"])]
+    model = model_of(nodes, [info("x", ["batch", 3, "columns"])], [info("y", ["batch", 7])],
+                     [("m", np.array([-1], np.int64)), ("w", floats(12, 7))])
+    for batch in (1, 5):
+        check(model, floats(batch, 3, 4), sizes={"batch": batch, "columns": 4}, kernels=1)
+    with pytest.raises(morello.SpecError, match=r'input x has sizes that the model does not say: sizes=\{"columns": \.\.\} does'):
+        morello.onnx.compile(model, sizes={"batch": 1})
+    with pytest.raises(ValueError, match="sizes of rows: the inputs have axes batch, columns"):
+        morello.onnx.compile(model, sizes={"rows": 1})
