@@ -54,13 +54,13 @@ def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: d
     given = dict(constants or {}), dict(sizes or {})
     program, windows = _compiled(model, *given, options, False, kernels)
     if not windows:
-        return program
+        return program.pack()
     try:
         other, _ = _compiled(model, *given, options, True, kernels)
     except Error as error:
         refusal(error)
-        return program
-    return min(program, other, key=lambda each: each.cost)
+        return program.pack()
+    return min(program, other, key=lambda each: each.cost).pack()
 
 
 def _shape_of(name: str, tensor: Any, sizes: Mapping[str, int]) -> list[int]:
@@ -99,7 +99,7 @@ def _compiled(model: Any, given: dict[str, Any], sizes: dict[str, int], options:
             raise unsupported(f"input {each.name} is a {str(kind).removesuffix('_type')}, and no tensor")
         tensor = each.type.tensor_type
         if each.name in given:
-            values[each.name] = Value(np.asarray(given[each.name]), tensor.elem_type)
+            values[each.name] = Value(np.array(given[each.name]), tensor.elem_type)
         elif each.name not in initialized:
             shape = _shape_of(each.name, tensor, sizes)
             values[each.name] = input_of(writer, each.name, shape, tensor.elem_type)

@@ -180,7 +180,7 @@ class Lowering:
         if value.known:
             if id(value) not in self._copies:
                 dtype = traced_type(value.type)
-                array = np.array(value.value, order="C")
+                array = np.require(value.value, requirements=["C", "A"])
                 array = array.view(np.uint8) if array.dtype == bool else array
                 if not array.size:
                     raise unsupported(f"a tensor of shape {list(array.shape)}, which has no elements")

@@ -71,8 +71,15 @@ class Place:
 class Step:
     kernel: Kernel
     spec: Spec
-    operands: tuple[Any, ...]  # places, and arrays and packed operands that are constants
+    operands: tuple[Any, ...]  # places, and arrays that are constants
     outs: tuple[Place, ...]
+
+    def packed(self) -> Step:
+        """With what the kernel reads in a layout of its own choice."""
+        tensors = self.kernel.operands
+        operands = (x if isinstance(x, (Place, Packed)) or tensors[i].layout != Layout.FREE else self.kernel.pack(i, x)
+                    for i, x in enumerate(self.operands))
+        return dataclasses.replace(self, operands=tuple(operands))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +142,16 @@ class Program:
         self._threads = threads
         self._made = sorted({place.slot for place, _ in outputs if isinstance(place, Place)})
         self._offsets, self._size = arranged(self._between())
+        self._is_packed = False
         self._idle: collections.deque[Workspace] = collections.deque()
+
+    def pack(self) -> Program:
+        """Packs what kernels read in layouts of their own choice, which the first call does otherwise; returns the
+        program."""
+        if not self._is_packed:
+            self._steps = [step.packed() for step in self._steps]
+            self._is_packed = True
+        return self
 
     def _between(self) -> dict[int, tuple[int, int, int]]:
         """Arrays that are not seen from outside: bytes, the first step that uses them, and the last."""
@@ -216,6 +232,7 @@ class Program:
         try:
             found = self._idle.pop()
         except IndexError:
+            self.pack()
             found = Workspace(self._steps, self._slots, self._offsets, self._size)
         found.give(arrays)
         return found

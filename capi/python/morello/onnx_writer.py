@@ -11,17 +11,18 @@ import numpy as np
 
 from .arrays import numpy_dtype
 from .build import build, reachable
-from .enums import Dtype, Layout, Status
+from .enums import Dtype, Status
 from .errors import Error, SpecError
 from .kernel import Kernel, compile as compile_spec
 from .onnx_program import Place, Step, View
 from .spec import Spec
 from .tensor import Tensor
-from .trace import Traced
+from .trace import Traced, unsupported
 
 _MOVES = ("reshape", "transpose", "")
 _LIGHT = (*_MOVES, "cast")  # besides operations on single elements
 _PRODUCTS = ("matmul", "einsum", "conv2d")
+_MOST = 64  # operations: no kernel has so many, whatever is simplified; who asks it takes long to say so
 _WINDOWS = ("conv2d", "max_pool", "avg_pool")
 
 
@@ -181,6 +182,8 @@ class Writer:
 
     def _step(self, values: Sequence[Traced], outs: Sequence[Place], accumulate: bool) -> None:
         self._settle(values)
+        if sum(node.operation != "input" and _kind(node) not in _LIGHT for node in reachable(*values).values()) > _MOST:
+            raise unsupported(f"a graph of more than {_MOST} operations")
         leaves = [self._places[key] for key in reachable(*values) if key in self._places]
         given = [(leaf, place.tensor) for leaf, place in leaves], self.options.get("context"), \
             [out.tensor for out in outs], accumulate
@@ -191,12 +194,8 @@ class Writer:
             refusal(error)
             spec, operands = build(values, *given)
             kernel = self._kernel(spec)
-        for i, operand in enumerate(operands):
-            if isinstance(operand, int):
-                operands[i] = leaves[operand][1]
-            elif kernel.operands[i].layout == Layout.FREE:
-                operands[i] = kernel.pack(i, operand)
-        self.steps.append(Step(kernel, spec, tuple(operands), tuple(outs)))
+        places = (leaves[x][1] if isinstance(x, int) else x for x in operands)
+        self.steps.append(Step(kernel, spec, tuple(places), tuple(outs)))
 
     def _kernel(self, spec: Spec) -> Kernel:
         text = str(spec)
@@ -272,18 +271,34 @@ class Writer:
 
     def _cut(self, value: Traced) -> bool:
         """Computes the last part of a value that fits a kernel."""
-        for node in reversed(list(reachable(value).values())):
-            if node is value or node.operation in ("", "input") or node.stored != node.shape:
-                continue
-            leaves = [self._places[key] for key in reachable(node) if key in self._places]
-            try:
-                build([node], [(leaf, place.tensor) for leaf, place in leaves], self.options.get("context"))
-            except SpecError:
-                continue
-            shared = _shared(value, node)
-            self._store(node if shared is None else shared)
-            return True
-        return False
+        order = reachable(value)
+        parts = {key: node for key, node in order.items()
+                 if node is not value and node.operation not in ("", "input") and node.stored == node.shape}
+        large: set[int] = set()  # and what they are in; but for masks, which are no results
+        fitting = None
+        for key, node in order.items():
+            if any(id(x) in large for x in node.inputs):
+                large.add(key)
+            elif key in parts:
+                if self._fits(node):
+                    fitting = node
+                else:
+                    large.add(key)
+        if fitting is None:
+            fitting = next((node for node in reversed(list(parts.values())) if self._fits(node)), None)
+        if fitting is None:
+            return False
+        shared = _shared(value, fitting)
+        self._store(fitting if shared is None else shared)
+        return True
+
+    def _fits(self, node: Traced) -> bool:
+        leaves = [self._places[key] for key in reachable(node) if key in self._places]
+        try:
+            build([node], [(leaf, place.tensor) for leaf, place in leaves], self.options.get("context"))
+        except SpecError:
+            return False
+        return True
 
 
 def _kind(node: Traced) -> str:
