@@ -31,13 +31,13 @@ struct Whole {
   std::vector<std::string> parts;
 };
 
-/// No more than its parts and a fifth: layouts are chosen before all else, and what a search of a
+/// No more than so many times its parts: layouts are chosen before all else, and what a search of a
 /// part alone improves is more.
-void costs_no_more_than_parts(const Whole& whole, Isa isa) {
+void costs_no_more_than_parts(const Whole& whole, Isa isa, double times) {
   INFO(whole.text);
   i64 parts = 0;
   for (const std::string& part : whole.parts) parts += quick_cost(part, isa);
-  CHECK(quick_cost(whole.text, isa) <= parts + parts / 5);
+  CHECK(static_cast<double>(quick_cost(whole.text, isa)) <= times * static_cast<double>(parts));
 }
 
 }  // namespace
@@ -66,11 +66,11 @@ TEST_SUITE("search") {
           "matmul f32[3,672] f32[672,976]{*} + f32[976] -> silu",
           "matmul f32[3,976] f32[976,672]{*}"}}};
     for (const Whole& whole : wholes)
-      for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) costs_no_more_than_parts(whole, isa);
+      for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) costs_no_more_than_parts(whole, isa, 1.2);
   }
 
   TEST_CASE("random layers with a norm cost no more than their parts") {
-    for (int seed = 1; seed <= testing::rounds(6); seed++) {
+    for (int seed = 1; seed <= testing::rounds(12); seed++) {
       INFO("seed " << seed);
       std::mt19937 random(static_cast<u32>(seed));
       const auto size = [&](u32 least, u32 most) {
@@ -84,7 +84,7 @@ TEST_SUITE("search") {
       costs_no_more_than_parts({norm + " -> matmul" + wide + " -> matmul" + narrow,
                                 {norm, "matmul f32[" + m + "," + k + "]" + wide,
                                  "matmul f32[" + m + "," + n + "]" + narrow}},
-                               random() % 2 ? Isa::kAvx2 : Isa::kAvx512);
+                               random() % 2 ? Isa::kAvx2 : Isa::kAvx512, 1.7);
     }
   }
 
