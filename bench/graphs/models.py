@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Whole ONNX models beside ONNX Runtime, one thread, in turns in one process.
+"""Whole ONNX models beside ONNX Runtime, in turns in one process.
 
     python3 -m venv v && v/bin/pip install . onnx onnxruntime
-    v/bin/python bench/graphs/models.py [MODEL.onnx ...] [--effort quick] [--isa avx2] [--rounds 9] [--steps] [--quantize WAY]
+    v/bin/python bench/graphs/models.py [MODEL.onnx ...] [--effort quick] [--isa avx2] [--rounds 9] [--steps] [--quantize WAY] \\
+        [--threads 2]
 
 Without files: the networks that the package onnx brings, for its own tests, and transformers of a few layers that are made
 here. Their weights are constants, or none, so they get random ones; what those are for is told by the operators that read
@@ -11,7 +12,8 @@ them. Prints for each model how many kernels it is and how long it took to compi
 lie between), the largest difference of a result over what results differ, and how many times as long ONNX Runtime takes.
 --steps: what each kernel takes, longest first. --quantize: dynamic (weights of 8 bits, activations as they come) or static
 (both, as ONNX Runtime's own tool writes them: QDQ, a scale for each channel); of models of its version 11 and later, such as
-those that are made here. ONNX Runtime uses all instruction sets that the CPU has.
+those that are made here. --threads: of both; each has a while for itself then, for ONNX Runtime's threads look for work before
+they sleep. ONNX Runtime uses all instruction sets that the CPU has.
 """
 import argparse
 import os
@@ -21,9 +23,10 @@ import sys
 import tempfile
 import time
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+THREADS = int(sys.argv[sys.argv.index("--threads") + 1]) if "--threads" in sys.argv else 1
+os.environ.setdefault("OMP_NUM_THREADS", str(THREADS))
 if hasattr(os, "sched_setaffinity"):
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[-THREADS:]))
 
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
@@ -193,10 +196,11 @@ def measure(name, model, options):
     if options.quantize:
         model = quantized(model, options.quantize, feed)
     start = time.perf_counter()
-    program = morello.onnx.compile(model, effort=options.effort, **({"isa": options.isa} if options.isa else {}))
+    program = morello.onnx.compile(model, effort=options.effort, threads=THREADS,
+                                   **({"isa": options.isa} if options.isa else {}))
     compiled = time.perf_counter() - start
     settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    settings.intra_op_num_threads, settings.inter_op_num_threads = THREADS, 1
     settings.log_severity_level = 3
     start = time.perf_counter()
     session = onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
@@ -205,8 +209,11 @@ def measure(name, model, options):
     error = max(float(np.abs(a - b).max() / np.ptp(b)) for a, b in zip(ours, theirs))
     times = [], []
     for _ in range(options.rounds):
-        times[0].append(timed(lambda: program(*inputs), 0.02))
-        times[1].append(timed(lambda: session.run(None, feed), 0.02))
+        for mine, run in zip(times, (lambda: program(*inputs), lambda: session.run(None, feed))):
+            if THREADS > 1:
+                time.sleep(0.2)
+                timed(run)
+            mine.append(timed(run, 0.02 if THREADS == 1 else 0.2))
     ratio = statistics.median(times[1]) / statistics.median(times[0])
     print(f"| {name} | {len(program.specs)} | {compiled:.1f} ({loaded:.2f}) | {cell(times[0])} | {cell(times[1])} | {error:.1e} "
           f"| {ratio:.2f} |", flush=True)
@@ -223,6 +230,7 @@ def main():
     arguments.add_argument("--effort", default="quick")
     arguments.add_argument("--isa")
     arguments.add_argument("--rounds", type=int, default=9)
+    arguments.add_argument("--threads", type=int, default=1)
     arguments.add_argument("--steps", action="store_true")
     arguments.add_argument("--quantize", choices=["dynamic", "static"])
     options = arguments.parse_args()
