@@ -1009,7 +1009,8 @@ MORELLO_API void morello_table_release(morello_table *table);
 typedef struct morello_pool morello_pool;
 
 /** Starts `threads`-1 worker threads (0: one per processor); a kernel's caller is the last one.
- *  Several threads may run kernels on one pool; their loops take turns.
+ *  Several threads may run kernels on one pool; their loops take turns. A worker without one looks
+ *  for the next for some 50 microseconds, and then sleeps.
  *  @return MORELLO_INVALID_ARGUMENT (over 1024), MORELLO_OUT_OF_MEMORY. */
 MORELLO_API morello_status morello_pool_create(uint32_t threads, morello_pool **pool,
                                                morello_error **err);

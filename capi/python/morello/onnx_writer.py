@@ -274,7 +274,8 @@ class Writer:
         order = reachable(value)
         parts = {key: node for key, node in order.items()
                  if node is not value and node.operation not in ("", "input") and node.stored == node.shape}
-        large: set[int] = set()  # and what they are in; but for masks, which are no results
+        # What does not fit, and what that is in. A mask by itself does not, but what it is in may: that is tried last.
+        large: set[int] = set()
         fitting = None
         for key, node in order.items():
             if any(id(x) in large for x in node.inputs):
