@@ -37,13 +37,17 @@ constexpr int kLooks = 32;  // before the clock is read
 
 template <class Condition>
 bool spin_until(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + kSpinTime;
-  do {
+  const auto looks = [&] {
     for (int i = 0; i < kLooks; i++) {
       if (condition()) return true;
       _mm_pause();
     }
-  } while (std::chrono::steady_clock::now() < end);
+    return false;
+  };
+  if (looks()) return true;
+  const auto end = std::chrono::steady_clock::now() + kSpinTime;
+  while (std::chrono::steady_clock::now() < end)
+    if (looks()) return true;
   return condition();
 }
 

@@ -37,9 +37,10 @@ def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: d
     kernels with windows: channels are the slowest axis or the fastest, which is predicted to cost less.
 
     constants: arrays for inputs of the graph, which are known from now on and no inputs of the program; what shapes
-    follow from has to be known. sizes: of axes to which the model gives names, such as {"batch": 1}. effort: of each search; "exact" takes minutes for a model of dozens of kernels.
-    `options` are those of `morello.compile`. Raises SpecError with the operator or type that the Spec language does not
-    have; ImportError without the package onnx.
+    follow from has to be known. sizes: of axes to which the model gives names, such as {"batch": 1}. effort: of each
+    search; "exact" takes minutes for a model of dozens of kernels. `options` are those of
+    `morello.compile`. Raises SpecError with the operator or type that the Spec language does not have; ImportError
+    without the package onnx.
     """
     import onnx  # pylint: disable=import-outside-toplevel
     if not isinstance(model, onnx.ModelProto):

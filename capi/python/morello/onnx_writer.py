@@ -145,7 +145,7 @@ class Writer:
                  if id(value) not in self._places and value.stored == value.shape and not value.final
                  and value.element == dtype}
         needs = [{key for key, node in reachable(value).items()
-                  if node.operation.split(" ", 1)[0] not in ("input", *_MOVES)} for value, _ in known.values()]
+                  if _kind(node) not in ("input", *_MOVES)} for value, _ in known.values()]
         shared = set().union(*(a & b for i, a in enumerate(needs) for b in needs[:i])) if needs else set()
         if not shared or not all(need & shared for need in needs):
             return
@@ -253,7 +253,7 @@ class Writer:
         for node in reachable(value).values():
             source = node.inputs[0] if node.inputs else None
             if not isinstance(source, Traced) or id(source) not in self._places \
-                    or node.operation.split(" ", 1)[0] not in _MOVES or node.element != source.element \
+                    or _kind(node) not in _MOVES or node.element != source.element \
                     or node.stored != node.shape:
                 continue
             place = self.place(source)
