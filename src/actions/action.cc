@@ -3,6 +3,7 @@
 
 #include "actions/narrow.hh"
 #include "spec/border.hh"
+#include "spec/gather.hh"
 #include "spec/rescale.hh"
 #include "spec/roles.hh"
 
@@ -57,7 +58,7 @@ u64 order_of(const Action& a) {
 
 u8 specials_of(const Spec& spec) {
   return static_cast<u8>((bordered_operand(spec) >= 0 ? kBorders : 0) |
-                         (spec.diagonal.used() ? kDiagonal : 0));
+                         (spec.diagonal.used() ? kDiagonal : 0) | (gathers(spec) ? kGathers : 0));
 }
 
 bool may_be_listed(const Rewrite& rewrite, u8 specials, const ActionContext& context) {

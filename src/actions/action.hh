@@ -138,6 +138,7 @@ class ActionList {
 /// What few rewrites know: the others are not asked about Specs that have it. Bits.
 inline constexpr u8 kBorders = 1;   // windows past the ends of an axis
 inline constexpr u8 kDiagonal = 2;  // stages that keep
+inline constexpr u8 kGathers = 4;   // stages that gather
 u8 specials_of(const Spec& spec);
 
 /// One kind of rewrite.

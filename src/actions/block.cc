@@ -6,6 +6,7 @@
 #include "actions/part.hh"
 #include "actions/placement.hh"
 #include "spec/border.hh"
+#include "spec/gather.hh"
 #include "support/number.hh"
 
 namespace morello {
@@ -14,7 +15,7 @@ namespace {
 // ---- accumulate
 
 /// The only output is a sum, or an extreme, that nobody reads: of parts of the Spec, in turns.
-bool gathers(const Spec& spec) {
+bool ends_in_sum(const Spec& spec) {
   const Stage& last = spec.stage[spec.stage_count - 1];
   if (spec.out().access != Access::kOut || spec.out().dtype != last.dtype) return false;
   if (is_chain(spec)) return is_single(spec) && combines(spec);
@@ -24,7 +25,7 @@ bool gathers(const Spec& spec) {
 }
 
 void list_accumulate(const Spec& spec, const Limits&, const ActionContext&, ActionList& out) {
-  if (has_free_operand(spec) || !gathers(spec)) return;
+  if (has_free_operand(spec) || !ends_in_sum(spec)) return;
   bool loop = spec.out().level == Level::kRegister || spec.reduced() != 0;
   if (loop) out.add({ActionKind::kAccumulate, 0, {}, {}, 0});
 }
@@ -64,10 +65,11 @@ bool is_shared_by_rows(const Spec& spec, int stage) {
   return spec.diagonal.row != kNoDim && !has_dim(dims_of(spec, value_of(stage)), spec.diagonal.row);
 }
 
-/// Buffers, outputs one by one, and values in outputs that what is made of them overwrites.
+/// Buffers, outputs one by one, and values in outputs that what is made of them overwrites. What
+/// gathers is cut off from diagonals and borders, whose actions do not know it.
 template <class Add>
 void each_cut(const Spec& spec, u8 s, const ActionContext& context, Add add) {
-  if (spec.diagonal.used() && !is_shared_by_rows(spec, s)) return;
+  if (spec.diagonal.used() && !gathers(spec) && !is_shared_by_rows(spec, s)) return;
   if (spec.stage[s].out != kNoRef) {
     if (fits_cut(spec, 1u << s, holds_value(spec, s)))
       add({ActionKind::kBufferize, s, Level::kRegister, {}, 0});
@@ -141,7 +143,8 @@ void each_bufferize(const Spec& spec, const Limits& limits, const ActionContext&
   if (!is_chain(spec) || spec.diagonal.used()) {
     const int last = one ? std::min<int>(*one + 1, spec.stage_count) : spec.stage_count;
     for (int s = one.value_or(0); s < last; s++)
-      if (!bordered || is_beside_borders(spec, s)) each_cut(spec, static_cast<u8>(s), context, add);
+      if (!bordered || gathers(spec) || is_beside_borders(spec, s))
+        each_cut(spec, static_cast<u8>(s), context, add);
     return;
   }
   if (bordered && !divides_terms_of_head(spec, limits, context)) return;
@@ -277,7 +280,7 @@ extern const Rewrite kAccumulateRewrite = {ActionKind::kAccumulate, list_accumul
                                            derive_accumulate, accumulate_node};
 extern const Rewrite kBufferizeRewrite = {ActionKind::kBufferize, list_bufferize,
                                           derive_bufferize,       bufferize_node,
-                                          lists_bufferize,        kBorders | kDiagonal};
+                                          lists_bufferize,        kBorders | kDiagonal | kGathers};
 extern const Rewrite kBufferizeFoldRewrite = {ActionKind::kBufferizeFold, list_fold_cuts,
                                               derive_fold_cut, fold_cut_node};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Free layouts: an input that the caller will bring into whatever layout is cheapest.
 #include "actions/placement.hh"
+#include "spec/gather.hh"
 
 namespace morello {
 namespace {
@@ -41,12 +42,13 @@ void list_choose(const Spec& spec, const Limits&, const ActionContext& context, 
   int o = 0;
   while (o < spec.operand_count && !spec.operand[o].free_layout) o++;
   if (o == spec.operand_count) return;
-  const bool windows = spec.operand[o].windows != 0;  // whose axes cannot be told apart
+  // Axes of windows cannot be told apart, and places that are gathered are not in blocks.
+  const bool same = spec.operand[o].windows != 0 || has_dim(gathered_operands(spec), o);
   const Factor factor = free_factor(spec, o);
   const Operand* like =
       context.restricts(Restriction::kLikeLayouts) ? like_factor(spec, o) : nullptr;
   each_layout(factor.product, factor.operand, context, [&](LayoutOption option, u32 panel) {
-    if (windows && option != LayoutOption::kSame) return;
+    if (same && option != LayoutOption::kSame) return;
     if (like && layout_of(factor.product, factor.operand, option, panel).layout != like->layout)
       return;
     const Action a{ActionKind::kChoose, static_cast<u8>(o), {}, option, panel};
@@ -70,7 +72,8 @@ decltype(ImplNode::kind) choose_node(const Spec& spec, const Action& a, const Ac
 
 }  // namespace
 
-extern const Rewrite kChooseRewrite = {ActionKind::kChoose, list_choose, derive_choose,
-                                       choose_node,         nullptr,     kBorders | kDiagonal};
+extern const Rewrite kChooseRewrite = {
+    ActionKind::kChoose, list_choose, derive_choose,
+    choose_node,         nullptr,     kBorders | kDiagonal | kGathers};
 
 }  // namespace morello

@@ -391,12 +391,12 @@ decltype(ImplNode::kind) loop_node(const Spec& spec, const Action& a, const Acti
 
 extern const Rewrite kTileRewrite = {
     ActionKind::kTile, list_tiles<ActionKind::kTile>, derive_serial,
-    loop_node,         lists_tile<ActionKind::kTile>, kBorders | kDiagonal};
+    loop_node,         lists_tile<ActionKind::kTile>, kBorders | kDiagonal | kGathers};
 extern const Rewrite kParallelTileRewrite = {ActionKind::kParallelTile,
                                              list_tiles<ActionKind::kParallelTile>,
                                              derive_parallel,
                                              loop_node,
                                              lists_tile<ActionKind::kParallelTile>,
-                                             kBorders | kDiagonal};
+                                             kBorders | kDiagonal | kGathers};
 
 }  // namespace morello

@@ -91,6 +91,19 @@ class BodyAsks {
   std::vector<u64> known_;  // by node: work, then parts
 };
 
+/// What calls of the body at hand ask for.
+struct Asking {
+  BodyAsks asks;
+  CursorId from = 0, cursor = 0;  // of what is copied meanwhile; of the asks
+  i64 bytes = 0;                  // from there
+};
+/// Cursors of asks, and those of what they ask for.
+struct AskWalk {
+  u32 function = 0;
+  CursorId from = 0, cursor = 0;
+  bool inside = true;  // no loop around it moves it yet
+};
+
 }  // namespace morello
 
 #endif

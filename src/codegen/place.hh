@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "codegen/plan.hh"
 #include "spec/border.hh"
+#include "spec/gather.hh"
 #include "spec/view.hh"
 
 namespace morello {
@@ -54,6 +56,18 @@ inline Spec in_code(const Spec& spec) {
     forget_pitch(x);
   }
   return s;
+}
+
+/// From the first place that a stage gathers from to the one that its index names; nothing if there
+/// is one place. What comes next of it, nobody knows: nothing will be asked for.
+inline std::optional<PlanIndex> index_step(const Spec& spec, int stage, Places& places) {
+  const Ref from = spec.stage[stage].in[0], by = spec.stage[stage].in[1];
+  const u8 dim = gathered_dim(spec.stage[stage]);
+  if (dim == kNoDim) return std::nullopt;
+  places[from].passes = 0;
+  const i64 stride = places[from].view.dim[dim].stride[0];
+  return PlanIndex{places[from].cursor, places[by].cursor, spec.operand[by].dtype, spec.size[dim],
+                   stride * static_cast<i64>(size_of(spec.operand[from].dtype))};
 }
 
 }  // namespace morello

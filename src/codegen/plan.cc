@@ -197,7 +197,7 @@ class Planner {
   /// ask for; in the last trip of the innermost one, to where the one around it begins next.
   void follow(size_t walks, PlanLoop& loop) {
     for (; walks < walks_.size(); walks++) {
-      Walk& walk = walks_[walks];
+      AskWalk& walk = walks_[walks];
       const i64 bytes = step_of(loop.steps, walk.from);
       if (walk.function != function_ || bytes == 0) continue;
       const bool innermost = std::exchange(walk.inside, false);
@@ -304,6 +304,18 @@ class Planner {
     }
     scratch_used_ = before;
     return ok;
+  }
+
+  /// There and back: the index is there still.
+  bool add_kind(NodeId id, const Index& index, const Places& places, std::vector<PlanId>& out) {
+    Places at = places;
+    std::optional<PlanIndex> step = index_step(tree_.nodes[id].spec, index.stage, at);
+    if (!step) return add_children(id, places, nullptr, out);
+    out.push_back(add(*step));
+    if (!add_children(id, at, nullptr, out)) return false;
+    step->bytes = -step->bytes;
+    out.push_back(add(*step));
+    return true;
   }
 
   bool add_kind(NodeId id, const Rescale& x, const Places& places, std::vector<PlanId>& out) {
@@ -468,21 +480,9 @@ class Planner {
   const Target& target_;
   Plan plan_;
   Routines routines_;
-  /// What calls of the body at hand ask for.
-  struct Asking {
-    BodyAsks asks;
-    CursorId from = 0, cursor = 0;  // of what is copied meanwhile; of the asks
-    i64 bytes = 0;                  // from there
-  };
   std::optional<Asking> asking_;
   std::optional<PlanAsk> results_;  // of what the register tile at hand is written to
-  /// Cursors of asks, and those of what they ask for.
-  struct Walk {
-    u32 function = 0;
-    CursorId from = 0, cursor = 0;
-    bool inside = true;  // no loop around it moves it yet
-  };
-  std::vector<Walk> walks_;
+  std::vector<AskWalk> walks_;
   std::optional<Error> error_;
   NearTiles near_{target_};
   Nest loops_;              // around the node, in its function

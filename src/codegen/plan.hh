@@ -118,7 +118,17 @@ struct PlanTiles {
   TileSizes sizes;
 };
 
-using PlanNode = std::variant<PlanLoop, PlanParallel, PlanCall, PlanInvoke, PlanTiles>;
+/// Adds to a cursor `bytes` for each place before the one that is named at `index`, an integer; the
+/// last of `places`, if that is behind it, and nothing for a negative one. What moves it back has
+/// the bytes below zero.
+struct PlanIndex {
+  CursorId cursor = 0, index = 0;
+  Dtype dtype{};  // of the index
+  u32 places = 0;
+  i64 bytes = 0;
+};
+
+using PlanNode = std::variant<PlanLoop, PlanParallel, PlanCall, PlanInvoke, PlanTiles, PlanIndex>;
 
 /// The kernel itself; the body of a parallel loop, which steps its cursors by `steps` after each
 /// trip; or a routine.

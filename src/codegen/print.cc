@@ -76,6 +76,9 @@ class Printer {
         std::string s = "routine " + std::to_string(invoke->function) + ':';
         for (CursorId c : invoke->cursors) s += " c" + std::to_string(c);
         line(depth, s);
+      } else if (const auto* index = std::get_if<PlanIndex>(&node)) {
+        line(depth, "index:" + steps({{index->cursor, index->bytes}}) + " * c" +
+                        std::to_string(index->index) + " of " + std::to_string(index->places));
       } else if (const auto* tiles = std::get_if<PlanTiles>(&node)) {
         line(depth, sizes(tiles->sizes));
       } else {

@@ -42,6 +42,8 @@ void each_cursor(Plan& plan, const std::vector<PlanId>& list, size_t start, F f)
       each_cursor(plan, loop->rest, 0, f);
     } else if (auto* invoke = std::get_if<PlanInvoke>(&node)) {
       for (CursorId& c : invoke->cursors) f(c);
+    } else if (auto* index = std::get_if<PlanIndex>(&node)) {
+      f(index->cursor), f(index->index);
     } else if (auto* call = std::get_if<PlanCall>(&node)) {
       for (int o = 0; o < call->spec.operand_count; o++)
         if (!call->operand[o].in_registers) f(call->operand[o].cursor);
@@ -92,6 +94,9 @@ void append(std::string& key, const Plan& plan, const std::vector<PlanId>& list,
         append(key, std::array<u32, 3>{ask.cursor, ask.rows, ask.lines});
         append(key, std::array<i64, 2>{ask.pitch, ask.bytes});
       }
+    } else if (const auto* x = std::get_if<PlanIndex>(&node)) {
+      append(key, std::array<u32, 4>{x->cursor, x->index, static_cast<u32>(x->dtype), x->places});
+      append(key, x->bytes);
     } else if (const auto* tiles = std::get_if<PlanTiles>(&node)) {
       append(key, tiles->sizes.rows);
       append(key, tiles->sizes.row_bytes);
@@ -237,9 +242,8 @@ void Routines::measure(const std::vector<PlanId>& list, i64 times, std::vector<T
       measure(parallel->rest, times, out);
     } else if (const auto* invoke = std::get_if<PlanInvoke>(&node)) {
       add_times(invoke->function, 1, times);
-    } else {
-      const auto& call = std::get<PlanCall>(node);
-      const i64 once = microkernel(call.id).cost(call.spec, target_);
+    } else if (const auto* call = std::get_if<PlanCall>(&node)) {
+      const i64 once = microkernel(call->id).cost(call->spec, target_);
       out.push_back({saturating_mul(static_cast<u64>(times), once), id});
     }
   }

@@ -42,6 +42,7 @@ double arithmetic_units(const Spec& spec, const Target& t) {
   const double lanes = t.lanes(kElementBytes);
   double units = 0;
   for (int s = 0; s < spec.stage_count; s++) {
+    if (spec.stage[s].op == Op::kGather) continue;  // of all places one, which copies bring
     const double vectors = points_of_stage(spec, s) / lanes;
     if (spec.stage[s].op == Op::kMulAdd) {
       const bool first = s == 0 && contraction_of(spec);

@@ -13,6 +13,7 @@
 #include "cost/turn.hh"
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
+#include "spec/gather.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -127,7 +128,8 @@ u8 partly_met(const Spec& spec) {
 Bounds::Traffic Bounds::traffic(const Spec& spec, i64 products, u8 counted) const {
   // Whatever its program, every line of an operand comes once from each level it has to pass.
   Traffic t;
-  const u8 unmet = partly_met(spec);
+  // Of what is gathered from, no more than some places need come.
+  const u8 unmet = static_cast<u8>(partly_met(spec) | gathered_operands(spec));
   for (int o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];
     if (x.level < Level::kL2 || has_dim(counted, o)) continue;

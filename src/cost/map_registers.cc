@@ -41,7 +41,7 @@ bool is_web(const Spec& spec) {
     const Stage& stage = spec.stage[s];
     const Ref out = s + 1 < spec.stage_count ? kNoRef : static_cast<Ref>(spec.out_index());
     if (is_reduction(stage) || is_alias(stage) || stage.reduce != 0 || stage.out != out ||
-        computed_in(stage.dtype) != computed_dtype(spec))
+        stage.op == Op::kGather || computed_in(stage.dtype) != computed_dtype(spec))
       return false;
     if (is_unary(stage.op) && recipe_of(stage.op, stage.dtype)) return false;
   }

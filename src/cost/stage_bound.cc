@@ -34,7 +34,7 @@ i64 units_of_turning(const Spec& spec, Ref value, DimMask dims, DimMask reduced,
     return fixed && (dims & ~x.dims) == 0 && has_dim(reduced, unit_dim(x)) ? one : 0;
   }
   const Stage& stage = spec.stage[stage_of(value)];
-  if (stage.reduce != 0) return 0;
+  if (stage.reduce != 0 || stage.op == Op::kGather) return 0;
   i64 most = 0;  // all inputs have to be turned, or the value
   for (Ref in : stage.in)
     if (in != kNoRef && in != kConstant)
@@ -101,7 +101,8 @@ Bounds::StageUnits Bounds::stages(const Spec& spec, const Limits& limits, bool q
   StageUnits units;
   for (int s = 0; s < spec.stage_count; s++) {
     const Stage& stage = spec.stage[s];
-    if (stage.op == Op::kKeep) continue;  // of what is kept, nothing
+    if (stage.op == Op::kKeep) continue;    // of what is kept, nothing
+    if (stage.op == Op::kGather) continue;  // who reads it may read the operand
     const DimMask dims = dims_of_stage[static_cast<size_t>(s)];
     const u64 every = spec.diagonal.used() ? kept_points(spec, dims) : inside_points(spec, dims);
     const bool product = stage.op == Op::kMulAdd;

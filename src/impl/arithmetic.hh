@@ -61,7 +61,8 @@ void with_function(Op op, Dtype computed, F&& f) {
       break;
     case Op::kCopy:
     case Op::kFill:
-    case Op::kKeep:  // what is kept; of the rest masked()
+    case Op::kKeep:    // what is kept; of the rest masked()
+    case Op::kGather:  // of the place that its index names
       f([](double x, double, double) { return x; });
       break;
   }

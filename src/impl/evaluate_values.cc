@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "impl/evaluate_values.hh"
 
+#include <algorithm>
 #include <vector>
 
 #include "impl/arithmetic.hh"
 #include "spec/border.hh"
+#include "spec/gather.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -115,6 +117,7 @@ class ValueEvaluator {
   /// What one point adds to the value.
   double term(const Stage& stage, const Index& index) {
     if (stage.op == Op::kFill) return constant_of(stage);
+    if (stage.op == Op::kGather) return gathered_at(stage, index);
     const double x = input(stage, 0, index);
     const double y = stage.in[1] == kNoRef ? 0 : input(stage, 1, index);
     const double z = stage.in[2] == kNoRef ? 0 : input(stage, 2, index);
@@ -123,6 +126,14 @@ class ValueEvaluator {
     double result = 0;
     with_function(stage.op, stage.dtype, [&](auto f) { result = f(x, y, z); });
     return result;
+  }
+
+  double gathered_at(const Stage& stage, Index index) {
+    if (const u8 dim = gathered_dim(stage); dim != kNoDim) {
+      const double last = static_cast<double>(spec_.size[dim]) - 1;
+      index[dim] = static_cast<u32>(std::clamp(read(stage.in[1], index), 0.0, last));
+    }
+    return read(stage.in[0], index);
   }
 
   bool is_kept(const Index& index) const {

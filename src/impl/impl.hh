@@ -82,6 +82,12 @@ struct Rescale {
   u32 size = 0;
 };
 
+/// Stage `stage` gathers at one place, which its index names when the program runs: children[0] has
+/// the operand there alone (spec/gather.hh).
+struct Index {
+  u8 stage = 0;
+};
+
 /// A leaf: one microkernel does the whole Spec.
 struct Select {
   u16 microkernel = 0;  // MicrokernelId
@@ -95,7 +101,7 @@ struct Choose {
 
 struct ImplNode {
   Spec spec;
-  std::variant<Loop, Move, Block, Select, Choose, Pad, Divide, Mask, Rescale> kind;
+  std::variant<Loop, Move, Block, Select, Choose, Pad, Divide, Mask, Rescale, Index> kind;
   std::vector<Edge> children;
   i64 cost = 0;  // units; of the whole subtree, once
   Limits peaks;

@@ -9,6 +9,7 @@
 
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
+#include "spec/gather.hh"
 #include "spec/rescale.hh"
 #include "support/number.hh"
 
@@ -205,6 +206,21 @@ class Interpreter {
     }
     end_life(mask.mask.level, memory.elements);
     return ok;
+  }
+
+  bool run_kind(NodeId id, const Index& index, const Places& places) {
+    const ImplNode& node = tree_.nodes[id];
+    const Stage& stage = node.spec.stage[index.stage];
+    const Place& by = places[stage.in[1]];
+    if (!check_read(id, stage.in[1], by)) return false;
+    Places at = places;
+    if (const u8 dim = gathered_dim(stage); dim != kNoDim) {
+      const double named = load_number(by.buffer->dtype, by.buffer->data, by.offset);
+      const double last = static_cast<double>(node.spec.size[dim]) - 1;
+      Place& from = at[stage.in[0]];
+      from.offset += from.view.dim[dim].at(static_cast<i64>(std::clamp(named, 0.0, last)));
+    }
+    return run_children(node, at, nullptr);
   }
 
   bool run_kind(NodeId id, const Rescale& rescale, const Places& places) {

@@ -200,6 +200,11 @@ class Lines {
     return "mask by buffer " + text_of(mask.mask, names);
   }
 
+  std::string text_of_kind(const ImplNode& node, const Index& index, const Names&) const {
+    const Stage& stage = node.spec.stage[index.stage];
+    return operand_name(stage.in[0]) + " at the place in " + operand_name(stage.in[1]);
+  }
+
   std::string text_of_kind(const ImplNode&, const Choose& choose, const Names& names) const {
     return "choose " + operand_name(choose.operand) + " as " + text_of(choose.placed, names);
   }

@@ -6,8 +6,10 @@
 
 #include "impl/impl.hh"
 #include "impl/microkernel_id.hh"
+#include "impl/unbound.hh"
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
+#include "spec/gather.hh"
 #include "spec/rescale.hh"
 #include "spec/roles.hh"
 #include "spec/terms.hh"
@@ -15,153 +17,6 @@
 
 namespace morello {
 namespace {
-
-/// A child's Spec in the numbering of its parent. Operands are in the slots of the parent's, new
-/// buffers in the last ones.
-struct Unbound {
-  static constexpr int kBufferSlot = kMaxOperands, kSlots = kMaxOperands + kMaxBuffers;
-  std::array<u32, kMaxDims> size{};
-  std::array<Operand, kSlots> operand{};
-  std::array<bool, kSlots> used{};
-  std::array<Stage, kMaxStages> stage{};
-  int stage_count = 0;
-  std::array<Window, kMaxWindows> window{};
-  Diagonal diagonal;
-  friend bool operator==(const Unbound&, const Unbound&) = default;
-};
-
-int slot_of(u8 operand) {
-  return is_new_buffer(operand) ? Unbound::kBufferSlot + operand - new_buffer(0) : operand;
-}
-/// A slot as something that stages read and write.
-Ref ref_of_slot(int slot) { return static_cast<Ref>(0x80 + slot); }
-
-/// REQUIRES: the binding is in range.
-Unbound unbind(const Spec& child, const Binding& binding) {
-  Unbound u;
-  u.size.fill(1);
-  auto map_mask = [&](DimMask mask) {
-    DimMask m = 0;
-    for (int d = 0; d < child.rank; d++)
-      if (has_dim(mask, d)) m = static_cast<DimMask>(m | 1u << binding.dim[d]);
-    return m;
-  };
-  for (int d = 0; d < child.rank; d++) u.size[binding.dim[d]] = child.size[d];
-  for (int o = 0; o < child.operand_count; o++) {
-    int slot = slot_of(binding.operand[o]);
-    Operand operand = child.operand[o];
-    operand.dims = map_mask(operand.dims);
-    for (u8& d : operand.layout.dim)
-      if (d != kNoDim) d = binding.dim[d];
-    u.operand[slot] = operand;
-    u.used[slot] = true;
-  }
-  for (int w = 0; w < kMaxWindows; w++) {
-    u.window[w] = child.window[w];
-    if (!u.window[w].used()) continue;
-    u.window[w].outer = binding.dim[u.window[w].outer];
-    u.window[w].inner = binding.dim[u.window[w].inner];
-  }
-  u.diagonal = child.diagonal;
-  if (child.diagonal.used()) {
-    u.diagonal.column = binding.dim[child.diagonal.column];
-    if (child.diagonal.row != kNoDim) u.diagonal.row = binding.dim[child.diagonal.row];
-  }
-  u.stage_count = child.stage_count;
-  auto map_ref = [&](Ref ref) {
-    return is_operand(ref) ? ref_of_slot(slot_of(binding.operand[ref])) : ref;
-  };
-  for (int s = 0; s < child.stage_count; s++) {
-    Stage& stage = u.stage[s] = child.stage[s];
-    for (Ref& in : stage.in) in = map_ref(in);
-    stage.out = map_ref(stage.out);
-    stage.reduce = map_mask(stage.reduce);
-  }
-  return u;
-}
-
-/// What values are made of, each a number: equal numbers, equal values.
-class Terms {
- public:
-  using Term = u32;
-  using Memory = std::array<Term, Unbound::kSlots>;  // what each slot holds; 0: nothing
-
-  Memory memory_before(const Spec& spec) {
-    Memory memory{};
-    for (int o = 0; o < spec.operand_count; o++)
-      if (spec.operand[o].access != Access::kOut)
-        memory[static_cast<size_t>(o)] =
-            number({.kind = Kind::kHeld, .dtype = spec.operand[o].dtype, .slot = o});
-    return memory;
-  }
-
-  /// `spec`, whose stages are named in terms of slots by `unbound`.
-  void run(const Spec& spec, const Unbound& unbound, Memory& memory) {
-    const Memory before = memory;
-    std::array<Term, kMaxStages> value{};
-    for (int s = 0; s < spec.stage_count; s++) {
-      const Stage& stage = unbound.stage[static_cast<size_t>(s)];
-      Node node{.kind = Kind::kStage, .dtype = stage.dtype, .stage = stage};
-      node.stage.out = kNoRef;
-      for (size_t i = 0; i < kMaxInputs; i++) {
-        const Ref in = stage.in[i];
-        if (is_value(in))
-          node.in[i] = value[static_cast<size_t>(stage_of(in))];
-        else if (in != kNoRef && in != kConstant)
-          node.in[i] = before[static_cast<size_t>(in - ref_of_slot(0))];
-        else
-          continue;
-        node.stage.in[i] = 0;
-      }
-      value[static_cast<size_t>(s)] =
-          stage.op == Op::kCopy ? rounded(stage.dtype, node.in[0]) : number(node);
-      if (stage.out == kNoRef) continue;
-      const size_t slot = static_cast<size_t>(stage.out - ref_of_slot(0));
-      Term result = value[static_cast<size_t>(s)];
-      if (accumulates(spec, spec.stage[s])) result = added(stage, before[slot], result);
-      memory[slot] = rounded(unbound.operand[slot].dtype, result);
-    }
-  }
-
- private:
-  enum class Kind : u8 { kHeld, kStage, kAdded, kRounded };
-  struct Node {
-    Kind kind{};
-    Dtype dtype{};
-    int slot = -1;
-    Stage stage{};
-    std::array<Term, kMaxInputs> in{};
-    friend bool operator==(const Node&, const Node&) = default;
-  };
-
-  /// A sum on top of what was there: the sum itself, if that was neutral.
-  Term added(const Stage& stage, Term before, Term sum) {
-    const Stage fill{.op = Op::kFill, .dtype = stage.dtype, .constant = neutral_bits(stage)};
-    if (before == number({.kind = Kind::kStage, .dtype = stage.dtype, .stage = fill})) return sum;
-    const Stage by{.op = stage.op, .dtype = stage.dtype};
-    return number({.kind = Kind::kAdded, .dtype = stage.dtype, .stage = by, .in = {before, sum}});
-  }
-
-  /// By a copy, or by where it is written. What becomes 16 bits is f32 on its way, which holds what
-  /// had these 16 bits before.
-  Term rounded(Dtype dtype, Term x) {
-    if (terms_[x].dtype == dtype) return x;
-    if (is_narrow_float(dtype)) {
-      x = rounded(Dtype::kF32, x);
-      const Node& node = terms_[x];
-      if (node.kind == Kind::kRounded && terms_[node.in[0]].dtype == dtype) return node.in[0];
-    }
-    return number({.kind = Kind::kRounded, .dtype = dtype, .in = {x}});
-  }
-
-  Term number(const Node& node) {
-    const auto at = std::find(terms_.begin(), terms_.end(), node);
-    if (at == terms_.end()) terms_.push_back(node);
-    return static_cast<Term>(std::find(terms_.begin(), terms_.end(), node) - terms_.begin());
-  }
-
-  std::vector<Node> terms_{1};
-};
 
 class Validator {
  public:
@@ -450,6 +305,16 @@ class Validator {
     const DiagonalPart parts[] = {mask_fill(spec, level, true), mask_fill(spec, level, false),
                                   masked_rest(spec, mask.mask)};
     for (int c = 0; c < 3; c++) check_child(node, c, parts[c].spec, parts[c].binding);
+  }
+
+  void check_kind(const ImplNode& node, const Index& index) {
+    const Spec& spec = node.spec;
+    if (!require(node.children.size() == 1 && index.stage < spec.stage_count &&
+                     index.stage == gather_at_one_place(spec),
+                 "takes the index of what does not gather at one place"))
+      return;
+    const Gathered part = gathered(spec, index.stage);
+    check_child(node, 0, part.spec, part.binding);
   }
 
   void check_kind(const ImplNode& node, const Rescale& x) {

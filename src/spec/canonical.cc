@@ -38,11 +38,27 @@ bool is_known(Dtype dtype) {
 int inputs_of(const Stage& stage) {
   if (stage.op == Op::kMulAdd) return 2;
   if (can_reduce(stage.op) && stage.in[1] == kNoRef) return 1;
+  if (stage.op == Op::kGather) return std::popcount(stage.reduce) > 1 ? -1 : 2;
   if (stage.reduce != 0) return -1;
   if (stage.op == Op::kFill) return 0;
   if (stage.op == Op::kCopy || stage.op == Op::kKeep) return 1;
   const int inputs = elementwise_inputs(stage.op);
   return inputs == 0 ? -1 : inputs;
+}
+
+Dtype dtype_of(const Spec& spec, Ref ref) {
+  return is_value(ref) ? spec.stage[stage_of(ref)].dtype : spec.operand[ref].dtype;
+}
+
+/// The index is an integer, and has not what it names places of.
+void judge_gather(const Spec& spec, const Stage& stage, int index, Judge& judge) {
+  judge.require(is_integer(dtype_of(spec, stage.in[1])), "stage ", index,
+                " gathers by what is no integer");
+  judge.require((stage.reduce & ~dims_of(spec, stage.in[0])) == 0 &&
+                    (stage.reduce & dims_of(spec, stage.in[1])) == 0,
+                "stage ", index, " gathers along a dimension of its index");
+  judge.require(stage.dtype == computed_in(dtype_of(spec, stage.in[0])), "stage ", index,
+                " gathers in another element type");
 }
 
 void judge_stage(const Spec& spec, int index, Judge& judge) {
@@ -60,7 +76,7 @@ void judge_stage(const Spec& spec, int index, Judge& judge) {
       judge.require((in - kFirstValue) % 4 == 0 && stage_of(in) < index, "stage ", index,
                     " reads the value of no earlier stage");
     else if (in == kConstant)
-      judge.require(inputs >= 2 && stage.op != Op::kMulAdd &&
+      judge.require(inputs >= 2 && stage.op != Op::kMulAdd && stage.op != Op::kGather &&
                         std::count(stage.in.begin(), stage.in.end(), kConstant) == 1,
                     "stage ", index, " reads a constant, and not as one of several inputs");
     else
@@ -73,6 +89,7 @@ void judge_stage(const Spec& spec, int index, Judge& judge) {
                 " has a constant with more bits than its element type");
   judge.require((stage.reduce & ~spec.all_dims()) == 0, "stage ", index,
                 " reduces dimensions that there are not");
+  if (stage.op == Op::kGather) judge_gather(spec, stage, index, judge);
   const bool integer = is_integer(stage.dtype);
   if (integer) {
     judge.require(stage.dtype == Dtype::kI32, "stage ", index, " is not computed in i32");
@@ -80,8 +97,8 @@ void judge_stage(const Spec& spec, int index, Judge& judge) {
     for (int i = 0; i < inputs; i++) {
       const Ref in = stage.in[i];
       if (in == kConstant) continue;
-      const Dtype from = is_value(in) ? spec.stage[stage_of(in)].dtype : spec.operand[in].dtype;
-      judge.require(is_integer(from), "stage ", index, " computes floats in integers");
+      judge.require(is_integer(dtype_of(spec, in)), "stage ", index,
+                    " computes floats in integers");
     }
   }
   if (is_reduction(stage))

@@ -349,6 +349,42 @@ Value GraphBuilder::cast(const Value& x, Dtype dtype) {
   return add_stage(std::move(stage), x.axes, dtype);
 }
 
+Value GraphBuilder::gather(const Value& x, const Value& index, int axis, bool by_elements) {
+  if (failed()) return {};
+  if (!is_integer(index.dtype))
+    return fail(MORELLO_UNSUPPORTED, here(Place::Kind::kInput, 1), "an index of ",
+                name_of(index.dtype), "; valid are i32, i8 and u8");
+  GraphStage stage;
+  stage.op = Op::kGather;
+  stage.in = {x.source, index.source, {}};
+  const auto along = static_cast<size_t>(axis);
+  stage.reduce = x.axes[along].dims;
+  if (by_elements && x.axes.size() != index.axes.size())
+    return fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kInput, 1), "the index has ",
+                index.axes.size(), " axes; it must have those of the first input, ", x.axes.size());
+  std::vector<ValueAxis> result = x.axes;
+  if (!by_elements) {
+    result.erase(result.begin() + axis);
+    result.insert(result.begin() + axis, index.axes.begin(), index.axes.end());
+  }
+  for (size_t a = 0; by_elements && a < result.size(); a++) {
+    if (a == along) {
+      result[a] = index.axes[a];
+      continue;
+    }
+    if (index.axes[a].size != result[a].size)
+      return fail(MORELLO_INVALID_SHAPE, here(Place::Kind::kInput, 1), "axis ", a, " has size ",
+                  index.axes[a].size, ", not ", result[a].size, " as in the first input");
+    if (!index.axes[a].dims.empty() && !dims_.join(result[a].dims, index.axes[a].dims))
+      return fail(MORELLO_UNSUPPORTED, here(Place::Kind::kInput, 1), "axis ", a,
+                  " is split in one way here and in another elsewhere");
+  }
+  std::vector<ValueAxis> all = result;
+  all.push_back(x.axes[along]);
+  together_.push_back({node_, std::move(all)});
+  return add_stage(std::move(stage), std::move(result), x.dtype);
+}
+
 Value GraphBuilder::causal_mask(const Value& x, i64 kept) {
   if (failed()) return {};
   if (x.axes.size() < 2)

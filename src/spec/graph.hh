@@ -83,6 +83,9 @@ class GraphBuilder {
   Value transpose(const Value& x, const std::vector<u32>& permutation);
   Value reshape(const Value& x, const std::vector<i64>& shape);
   Value cast(const Value& x, Dtype dtype);
+  /// The elements of x at the places of `axis` that the index names: its axes stand in place of
+  /// that one; or, by elements, each of them says it for one element, and all other axes are x's.
+  Value gather(const Value& x, const Value& index, int axis, bool by_elements);
   /// Of the last two axes, rows and columns: -inf in the columns of row r from r + `kept` on.
   Value causal_mask(const Value& x, i64 kept);
   /// `axis` of a tensor as windows: two axes in place of one, `count` windows and `size` elements

@@ -126,6 +126,14 @@ Value GraphBuilder::apply(const Node& node) {
       const std::optional<i64> kept = kept_columns(node);
       return kept ? causal_mask(in[0], *kept) : Value{};
     }
+    case Operation::kGather:
+    case Operation::kGatherElements: {
+      const std::vector<int> axes = axes_of(node, in[0]);
+      if (axes.size() > 1)
+        fail(MORELLO_INVALID_SHAPE, setting(node, Parameter::kAxis), "it gathers along one axis");
+      return failed() ? Value{}
+                      : gather(in[0], in[1], axes[0], node.operation == Operation::kGatherElements);
+    }
     case Operation::kConv2d:
       return convolution(node, in);
     case Operation::kMaxPool:

@@ -42,6 +42,7 @@ class Lowering {
     leave_rounding_to_outputs();
     finish();
     if (auto f = check_counts()) return f;
+    if (auto f = check_gathers()) return f;
     Draft draft = make_draft();
     if (auto f = add_borders(draft)) return f;
     if (auto f = add_diagonal(draft)) return f;
@@ -75,6 +76,7 @@ class Lowering {
   }
   Dtype computed(const GraphStage& stage) const {
     if (stage.rounds) return *stage.rounds;
+    if (stage.op == Op::kGather) return computed_in(dtype_of(stage.in[0]));
     bool all = has_integers(stage.op);
     for (const Source& in : stage.in)
       if (in.kind != Kind::kNone) all &= integer(in);
@@ -279,7 +281,8 @@ class Lowering {
   /// A reduction that nothing else reads goes on from what the output held; to all else it is
   /// added.
   bool goes_on(const Output& output, int readers) {
-    return !at(output.result).reduce.empty() && readers == 1 &&
+    const GraphStage& last = at(output.result);
+    return !last.reduce.empty() && last.op != Op::kGather && readers == 1 &&
            dtype_of(output.result) == dtype_of(output);
   }
   void add_to(Output& output) {
@@ -297,6 +300,22 @@ class Lowering {
       return fault(MORELLO_UNSUPPORTED, {}, "the graph has ", stages_.size(),
                    " scalar operations after simplification; at most ", kMaxStages,
                    " are supported");
+    return std::nullopt;
+  }
+
+  MaybeFault check_gathers() const {
+    for (const GraphStage& stage : stages_) {
+      if (stage.op != Op::kGather || stage.reduce.empty()) continue;
+      if (stage.reduce.size() > 1)
+        return fault(MORELLO_UNSUPPORTED, {},
+                     "an axis that is gathered from is reshaped into several");
+      if (stage.in[0].kind != Kind::kTensor) continue;
+      for (const auto& [dim, stride] :
+           graph_.uses()[static_cast<size_t>(stage.in[0].index)].strides)
+        if (stride == 0 && graph_.dims().atoms({dim}) == stage.reduce)
+          return fault(MORELLO_UNSUPPORTED, {Place::Kind::kTensor, stage.in[0].index},
+                       "gathers along an axis with stride 0; pass the input with its elements");
+    }
     return std::nullopt;
   }
 

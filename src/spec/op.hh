@@ -23,6 +23,7 @@ enum class Op : u8 {
   kMulAdd = 42,  // in0 * in1, summed over the reduced dimensions
   kKeep = 43,    // in0 where the Spec's diagonal keeps it, else -inf: spec/diagonal.hh
   kDecay = 44,   // e^in0, of an in0 that is never above 0: spec/graph_rules.hh
+  kGather = 45,  // in0 at the place of the reduced dimension that in1 names: spec/gather.hh
 };
 
 struct Elementwise {
@@ -106,6 +107,8 @@ constexpr std::string_view name_of(Op op) {
       return "keep";
     case Op::kDecay:
       return "decay";
+    case Op::kGather:
+      return "gather";
     default:
       return "?";
   }

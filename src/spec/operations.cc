@@ -60,6 +60,8 @@ constexpr OperationRow kOwnRows[] = {
     {"attention", Operation::kAttention, Op::kCopy, 3, 4,
      bits(Parameter::kScale, Parameter::kCausal, Parameter::kOffset)},
     {"causal_mask", Operation::kCausalMask, Op::kCopy, 1, 1, bits(Parameter::kOffset)},
+    {"gather", Operation::kGather, Op::kCopy, 2, 2, kAxes, kAxes},
+    {"gather_elements", Operation::kGatherElements, Op::kCopy, 2, 2, kAxes, kAxes},
     {"conv2d", Operation::kConv2d, Op::kCopy, 2, 2, kWindows | bits(Parameter::kGroups)},
     {"max_pool", Operation::kMaxPool, Op::kCopy, 1, 1, kPool, bits(Parameter::kWindow)},
     {"avg_pool", Operation::kAvgPool, Op::kCopy, 1, 1, kPool, bits(Parameter::kWindow)},

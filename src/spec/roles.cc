@@ -21,6 +21,7 @@ bool is_chain_of_stages(const Spec& spec) {
       reads_previous = true;
     }
     if (s > 0 && (!reads_previous || is_reduction(stage))) return false;
+    if (stage.op == Op::kGather) return false;
     if (s == 0 && (stage.reduce & spec.out().dims) != 0) return false;
     if (s < last ? stage.out != kNoRef : stage.out != spec.out_index()) return false;
   }
@@ -41,7 +42,7 @@ bool is_fold(const Spec& spec) {
       reads_previous = true;
     }
     if (s > 0 && !reads_previous) return false;
-    if (s < last && is_reduction(spec.stage[s])) return false;
+    if (s < last && (is_reduction(spec.stage[s]) || spec.stage[s].op == Op::kGather)) return false;
     if (spec.stage[s].out != kNoRef && s < (sum.op == Op::kMulAdd ? last : last - 1)) return false;
   }
   return true;

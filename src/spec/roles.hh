@@ -27,13 +27,13 @@ inline std::array<Ref, 2> factors_of(const Spec& spec) {
 /// are maps: every element of the output comes from one of each input.
 inline bool combines(const Spec& spec) { return spec.reduced() != 0 || contraction_of(spec); }
 
-/// One stage that may combine, then elementwise ones that each read the value of the stage before
-/// and no other value; the last one writes the only output. Today's actions other than tiles and
-/// moves, and all microkernels, are for chains.
+/// One stage that may combine, but gathers nothing, then elementwise ones that each read the value
+/// of the stage before and no other value; the last one writes the only output. Today's actions
+/// other than tiles and moves, and all microkernels, are for chains.
 bool is_chain_of_stages(const Spec& spec);
 inline bool is_chain(const Spec& spec) {
   if (spec.stage_count > 1) return is_chain_of_stages(spec);
-  return (spec.reduced() & spec.out().dims) == 0;
+  return (spec.reduced() & spec.out().dims) == 0 && spec.stage[0].op != Op::kGather;
 }
 /// Elementwise stages that each read the value of the stage before, or none, and no other value;
 /// then a reduction that writes the last output; or one sum of squares. What the reduction combines

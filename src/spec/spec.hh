@@ -248,7 +248,7 @@ void tile(const Spec& spec, int dim, u32 size, Spec& child, Binding* binding);
 /// there, canonical.
 void become_part(const Spec& whole, Spec& part, Binding* binding);
 /// False where a tile would start inside a block of a layout, or parts differ in their borders, or
-/// in what the diagonal keeps.
+/// in what the diagonal keeps or stages gather.
 bool may_tile(const Spec& spec, int dim, u32 size);
 
 /// The dense form of `layout` as an operand: contig and far set. Blocks that the sizes do not reach

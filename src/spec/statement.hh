@@ -56,6 +56,8 @@ enum class Operation : u8 {
   kAvgPool,
   kScaledMatmul,
   kCausalMask,
+  kGather,
+  kGatherElements,
 };
 
 /// What a node is told besides its inputs.

@@ -5,6 +5,7 @@
 
 #include "spec/border.hh"
 #include "spec/canonical.hh"
+#include "spec/gather.hh"
 #include "spec/roles.hh"
 
 namespace morello {
@@ -106,7 +107,8 @@ void end_sums(Spec& spec) {
 }  // namespace
 
 bool may_tile(const Spec& spec, int dim, u32 size) {
-  if (has_dim(bordered_dims(spec), dim) || spec.diagonal.has(dim)) return false;
+  if (has_dim(bordered_dims(spec) | gathered_dims(spec), dim) || spec.diagonal.has(dim))
+    return false;
   for (int o = 0; o < spec.operand_count; o++)
     if (size % spec.operand[o].layout.block_of(dim) != 0) return false;
   return true;

@@ -72,6 +72,7 @@ constexpr std::string_view kProbes[] = {
     "matmul f32[12,40] f32[40,72]{*} -> relu -> matmul f32[72,20]{*}",
     "attention f32[40,8] f32[40,8] f32[40,8] causal",
     "max_pool f32[1,3,9,12] window=3 padding=1",
+    "gather f32[50,40] i32[7] axis=0",
     "max_pool f32[1,2,6,18] window=3",  // windows that share rows
     "softmax f32[1,300000] axis=1",
     "attention f32[3,32] f32[6144,32] f32[6144,32]",

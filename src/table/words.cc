@@ -130,6 +130,8 @@ std::string action_text(const Spec& key, const Action& a) {
       return "divide " + by;
     case ActionKind::kMask:
       return "mask at " + level;
+    case ActionKind::kIndex:
+      return "at the place that stage " + std::to_string(a.arg) + " gathers";
     case ActionKind::kRescale:
       return "rescale rows of stage " + std::to_string(a.arg) + " by blocks of " +
              std::to_string(a.size) + ", with buffers at " + level;

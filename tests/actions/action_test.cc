@@ -57,6 +57,9 @@ TEST_SUITE("actions") {
       Spec spec = lower(testing::random_statement(rng, options))->spec;
       if (round % 20 == 11)
         spec = lower(*parse("conv2d f32[1,7,8,20] f32[3,3,1,20] padding=1 groups=20 nhwc"))->spec;
+      if (round % 20 == 3) spec = lower(*parse("max_pool f32[1,20,20,16] window=3 nhwc"))->spec;
+      if (round % 20 == 2)
+        spec = lower(*parse("gather f32[9,33] i32[7] axis=0 + f32[7,33] -> relu"))->spec;
       if (round % 20 == 1) spec = lower(*parse("conv2d f32[2,3,9,8] f32[4,3,3,2] padding=1"))->spec;
       Limits limits = limits_of(target);
       // Down a random path of the search space, checking every action of every Spec on the way.

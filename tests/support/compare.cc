@@ -104,6 +104,7 @@ Interval apply(Op op, Interval a, Interval b, Interval c = {}) {
     case Op::kFill:
     case Op::kCopy:
     case Op::kKeep:  // of graphs, which are judged as wholes
+    case Op::kGather:
       return a;
     case Op::kRelu:
       return {x < 0 ? 0 : x, a.error};
@@ -219,6 +220,7 @@ i32 apply(Op op, i64 x, i64 y, i64 z = 0) {
     case Op::kFill:
     case Op::kCopy:
     case Op::kKeep:
+    case Op::kGather:
     case Op::kSqrt:
     case Op::kRecip:
     case Op::kDiv:

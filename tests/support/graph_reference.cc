@@ -354,6 +354,25 @@ Array transposed(const Node& node, const Array& x) {
   });
 }
 
+/// Places before the first one are the first, those behind the last one the last.
+Array gathered(const Array& x, const Array& index, size_t axis, bool by_elements) {
+  Shape shape = index.shape;
+  if (!by_elements) {
+    shape = x.shape;
+    shape.erase(shape.begin() + static_cast<i64>(axis));
+    shape.insert(shape.begin() + static_cast<i64>(axis), index.shape.begin(), index.shape.end());
+  }
+  return make(shape, [&](const Shape& i) {
+    const auto begin = i.begin() + static_cast<i64>(axis);
+    const i64 named = by_elements ? 1 : std::ssize(index.shape);
+    const double at = by_elements ? element(index, i) : element(index, Shape(begin, begin + named));
+    Shape from(i.begin(), begin);
+    from.push_back(std::clamp(static_cast<i64>(at), i64{0}, x.shape[axis] - 1));
+    from.insert(from.end(), begin + named, i.end());
+    return element(x, from);
+  });
+}
+
 Array outcome(const Node& node, const std::vector<Array>& in) {
   const bool keep = setting(node, Parameter::kKeep) != nullptr;
   const bool nhwc = setting(node, Parameter::kNhwc) != nullptr;
@@ -413,6 +432,10 @@ Array outcome(const Node& node, const std::vector<Array>& in) {
       return scaled_matmul(in);
     case Operation::kCausalMask:
       return causal_mask(node, in[0]);
+    case Operation::kGather:
+    case Operation::kGatherElements:
+      return gathered(in[0], in[1], static_cast<size_t>((*axes)[0]),
+                      node.operation == Operation::kGatherElements);
     case Operation::kConv2d: {
       if (!nhwc) return convolution(node, in[0], in[1]);
       const Array& w = in[1];  // r, s, c, o

@@ -7,6 +7,7 @@
 #include "impl/microkernel_id.hh"
 #include "spec/border.hh"
 #include "spec/diagonal.hh"
+#include "spec/gather.hh"
 #include "spec/roles.hh"
 #include "spec/terms.hh"
 #include "support/number.hh"
@@ -51,6 +52,13 @@ class GraphTreeMaker {
     }
     if (spec.diagonal.used() && chance(random_, 50)) {
       grow_diagonal(id, spec, depth - 1);
+      return id;
+    }
+    if (const int stage = gather_at_one_place(spec); stage >= 0 && chance(random_, 70)) {
+      tree_.nodes[id].kind = Index{static_cast<u8>(stage)};
+      counts_.indices++;
+      const Gathered part = gathered(spec, stage);
+      add_child(id, part.spec, part.binding, depth - 1);
       return id;
     }
     switch (pick(random_, 0, 4)) {

@@ -10,7 +10,8 @@ namespace morello::testing {
 
 struct GraphTreeCounts {
   int loops = 0, views = 0, copies = 0, windows = 0, cuts = 0, cuts_of_three = 0, fills = 0,
-      pads = 0, grouped_pads = 0, border_cuts = 0, divides = 0, columns_left_out = 0, masks = 0;
+      pads = 0, grouped_pads = 0, border_cuts = 0, divides = 0, columns_left_out = 0, masks = 0,
+      indices = 0;
 };
 
 /// About `depth` decisions deep. Leaves select no microkernel in particular.

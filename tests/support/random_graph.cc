@@ -94,6 +94,7 @@ class Generator {
   void start() {
     Shape shape(pick(random_, 1, 3));
     for (i64& n : shape) n = size();
+    if (chance(random_, 10)) return gather(tensor(shape), shape);
     if (chance(random_, 50)) return add(Operation::kUnary, Op::kTanh, {tensor(shape)}, shape);
     const i64 m = size(), k = size(), n = size();
     add(Operation::kMatmul, Op::kCopy, {tensor({m, k}), tensor({k, n})}, {m, n});
@@ -120,7 +121,7 @@ class Generator {
     const int x = any();
     const Shape shape = shape_[static_cast<size_t>(x)];
     const auto rank = static_cast<u32>(shape.size());
-    switch (pick(random_, 0, 11)) {
+    switch (pick(random_, 0, 12)) {
       case 0:
         return add(Operation::kUnary, kUnary[pick(random_, 0, 5)], {node(x)}, shape);
       case 1:
@@ -158,6 +159,8 @@ class Generator {
         return choose(x);
       case 10:
         return mask(x);
+      case 11:
+        return gather(node(x), shape);
       default: {
         i64 all = 1;
         for (i64 n : shape) all *= n;
@@ -167,6 +170,26 @@ class Generator {
         return add(Operation::kReshape, Op::kCopy, {node(x)}, flat, {{Parameter::kShape, values}});
       }
     }
+  }
+
+  /// Some indices name no place.
+  void gather(Input x, const Shape& shape) {
+    if (shape.empty() || shape.size() > 3) return;
+    const auto axis = pick(random_, 0, static_cast<u32>(shape.size()) - 1);
+    const bool by_elements = chance(random_, 30);
+    Shape named = shape, result = shape;
+    if (by_elements) {
+      result[axis] = named[axis] = size();
+    } else {
+      named.resize(pick(random_, 0, 2));
+      for (i64& n : named) n = size();
+      result.erase(result.begin() + axis);
+      result.insert(result.begin() + axis, named.begin(), named.end());
+    }
+    const Input index = tensor(named);
+    s_.tensors.back().dtype = Dtype::kI32;
+    add(by_elements ? Operation::kGatherElements : Operation::kGather, Op::kCopy, {x, index},
+        result, {{Parameter::kAxis, {static_cast<double>(axis)}}});
   }
 
   /// And what takes -inf: numbers stay tame.

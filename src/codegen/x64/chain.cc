@@ -281,6 +281,7 @@ u32 Chain::stage(int index, u32 to) {
     case Op::kSelect:
     case Op::kMulAdd:
     case Op::kKeep:
+    case Op::kGather:
       break;
   }
   throw Xbyak::Error(Xbyak::ERR_INTERNAL);  // no elementwise operation

@@ -9,6 +9,7 @@
 #include "codegen/emit.hh"
 #include "codegen/tile_sizes.hh"
 #include "codegen/x64/emitter.hh"
+#include "codegen/x64/index.hh"
 #include "codegen/x64/vectors.hh"
 #include "morello/morello.h"
 
@@ -56,6 +57,8 @@ class KernelEmitter {
       } else if (const auto* invoke = std::get_if<PlanInvoke>(&node)) {
         has_calls_ = true;
         for (CursorId c : invoke->cursors) cursor_weight_[c] += times;
+      } else if (const auto* index = std::get_if<PlanIndex>(&node)) {
+        for (CursorId c : {index->cursor, index->index}) cursor_weight_[c] += times;
       } else if (std::holds_alternative<PlanCall>(node)) {
         const PlanCall& call = std::get<PlanCall>(node);
         for (int o = 0; o < call.spec.operand_count; o++)
@@ -328,6 +331,8 @@ class KernelEmitter {
         emit_invoke(*invoke);
       } else if (const auto* tiles = std::get_if<PlanTiles>(&node)) {
         emit_tile_sizes(as_, tiles->sizes);
+      } else if (const auto* index = std::get_if<PlanIndex>(&node)) {
+        emit_index(as_, *index, homes_[index->cursor]);
       } else {
         const PlanCall& call = std::get<PlanCall>(node);
         ask_for_results(call.results);
