@@ -165,7 +165,7 @@ int main(int count, char** values) {
   if (morello_context_create(nullptr, &context, nullptr) != MORELLO_OK) return 1;
   fmt::print("| function | numbers | morello | SLEEF u10 | libmvec |\n|---|---|---|---|---|\n");
   for (const char* name : {"exp", "exp2", "log", "tanh", "sigmoid", "erf", "gelu", "gelu_tanh",
-                           "silu", "rsqrt", "round"})
+                           "silu", "sin", "cos", "rsqrt", "round"})
     for (size_t n : sizes)
       if (only.empty() || only == name) contest(context, name, n / 8 * 8, rounds);
   morello_context_release(context);

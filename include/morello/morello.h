@@ -305,6 +305,9 @@ typedef enum morello_op {
   MORELLO_OP_GELU_TANH = 14, /**< x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) */
   MORELLO_OP_SILU = 15,      /**< x * sigmoid(x) */
   MORELLO_OP_RSQRT = 24,     /**< 1 / sqrt(x) */
+  /** Of radians, any finite number of them; of infinities NaN. @since 0.1 */
+  MORELLO_OP_SIN = 35,
+  MORELLO_OP_COS = 36,
   MORELLO_OP_FLOOR = 25,
   MORELLO_OP_CEIL = 26,
   MORELLO_OP_ROUND = 27, /**< to the nearest integer, ties to even */

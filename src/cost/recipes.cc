@@ -9,6 +9,7 @@
 #include "cost/gelus.hh"
 #include "cost/recipe_code.hh"
 #include "cost/tangent.hh"
+#include "cost/trigonometry.hh"
 
 namespace morello {
 namespace {
@@ -227,6 +228,7 @@ constexpr Recipe kFloor = rounding_recipe(Rounding::kDown), kCeil = rounding_rec
                  kRound = rounding_recipe(Rounding::kNearest);
 constexpr Recipe kGeluTanh = gelu_tanh_recipe();
 constexpr Recipe kGelu = gelu_recipe();
+constexpr Recipe kSin = wave_recipe(0), kCos = wave_recipe(1);
 constexpr Recipe kMaximum = extreme(LaneOp::kGreater, LaneOp::kAnd, LaneOp::kMost);
 constexpr Recipe kMinimum = extreme(LaneOp::kLess, LaneOp::kOr, LaneOp::kLeast);
 constexpr Recipe kLess = comparison(Relation::kLess), kLessEqual = comparison(Relation::kLessEqual),
@@ -290,6 +292,10 @@ constexpr const Recipe* in_f32(Op op) {
       return &kSilu;
     case Op::kRsqrt:
       return &kRsqrt;
+    case Op::kSin:
+      return &kSin;
+    case Op::kCos:
+      return &kCos;
     case Op::kFloor:
       return &kFloor;
     case Op::kCeil:

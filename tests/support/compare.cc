@@ -67,9 +67,11 @@ Interval function_interval(Op op, Interval a) {
     if (std::isnan(error) || std::isinf(error)) return {0, kInfinity};
     // They turn round, by less than this.
     if (op == Op::kGelu || op == Op::kGeluTanh || op == Op::kSilu) error = 1.2 * a.error;
+    if (op == Op::kSin || op == Op::kCos) error = a.error;
   }
   if (error == 0 && (value == 0 || std::isinf(value))) return {value, 0};
-  error += function_ulps(op) * std::ldexp(1.0, std::max(std::ilogb(value), -126) - 23);
+  error += std::max(function_ulps(op) * std::ldexp(1.0, std::max(std::ilogb(value), -126) - 23),
+                    function_slack(op, a.value));
   return widened({value, error});
 }
 
@@ -145,6 +147,8 @@ Interval apply(Op op, Interval a, Interval b, Interval c = {}) {
     case Op::kGeluTanh:
     case Op::kSilu:
     case Op::kRsqrt:
+    case Op::kSin:
+    case Op::kCos:
       return function_interval(op, a);
     case Op::kSqrt:
       r = {std::sqrt(x), sqrt_error(a)};
@@ -238,6 +242,8 @@ i32 apply(Op op, i64 x, i64 y, i64 z = 0) {
     case Op::kGeluTanh:
     case Op::kSilu:
     case Op::kRsqrt:
+    case Op::kSin:
+    case Op::kCos:
       break;
   }
   return static_cast<i32>(x);

@@ -50,6 +50,10 @@ double function_value(Op op, double x) {
       return weighted(x, logistic(x));
     case Op::kRsqrt:
       return 1 / std::sqrt(x);
+    case Op::kSin:
+      return std::sin(x);
+    case Op::kCos:
+      return std::cos(x);
     case Op::kFloor:
       return std::floor(x);
     case Op::kCeil:
@@ -62,6 +66,10 @@ double function_value(Op op, double x) {
 }
 
 bool function_takes(Op op, double x) { return op != Op::kDecay || !(x > 0); }
+
+double function_slack(Op op, double x) {
+  return (op == Op::kSin || op == Op::kCos) && std::fabs(x) > 0x1p20 ? 0x1p-22 : 0;
+}
 
 double function_ulps(Op op) {
   return op == Op::kFloor || op == Op::kCeil || op == Op::kRound ? 0 : 2;

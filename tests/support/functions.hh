@@ -19,8 +19,10 @@ double function_value(Op op, double x);
 /// Is anything promised of the result?
 bool function_takes(Op op, double x);
 
-/// Units of the last place of an f32 that docs/numerics.md allows.
+/// Units of the last place of an f32 that docs/numerics.md allows, or, where a slack is not 0, how
+/// much in any unit.
 double function_ulps(Op op);
+double function_slack(Op op, double x);
 
 }  // namespace morello::testing
 

@@ -63,6 +63,8 @@ double elementwise(Op op, double x, double y, double z = 0) {
     case Op::kGeluTanh:
     case Op::kSilu:
     case Op::kRsqrt:
+    case Op::kSin:
+    case Op::kCos:
       return function_value(op, x);
     case Op::kFloor:
       return std::floor(x);

@@ -272,6 +272,8 @@ u32 Chain::stage(int index, u32 to) {
     case Op::kGeluTanh:
     case Op::kSilu:
     case Op::kRsqrt:
+    case Op::kSin:
+    case Op::kCos:
     case Op::kLess:
     case Op::kLessEqual:
     case Op::kGreater:

@@ -178,6 +178,8 @@ fn matches_the_header() {
         MORELLO_OP_GELU_TANH,
         MORELLO_OP_SILU,
         MORELLO_OP_RSQRT,
+        MORELLO_OP_SIN,
+        MORELLO_OP_COS,
         MORELLO_OP_FLOOR,
         MORELLO_OP_CEIL,
         MORELLO_OP_ROUND,

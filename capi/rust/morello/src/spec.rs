@@ -36,6 +36,9 @@ pub enum Op {
     Silu,
     /// `1 / sqrt(x)`.
     Rsqrt,
+    /// Of radians, any finite number of them.
+    Sin,
+    Cos,
     Floor,
     Ceil,
     /// To the nearest integer, ties to even.
@@ -82,6 +85,8 @@ impl Op {
             Op::GeluTanh => sys::MORELLO_OP_GELU_TANH,
             Op::Silu => sys::MORELLO_OP_SILU,
             Op::Rsqrt => sys::MORELLO_OP_RSQRT,
+            Op::Sin => sys::MORELLO_OP_SIN,
+            Op::Cos => sys::MORELLO_OP_COS,
             Op::Floor => sys::MORELLO_OP_FLOOR,
             Op::Ceil => sys::MORELLO_OP_CEIL,
             Op::Round => sys::MORELLO_OP_ROUND,
