@@ -18,6 +18,7 @@ from .onnx_moves import MOVES
 from .onnx_operators import OPERATORS
 from .onnx_products import PRODUCTS
 from .onnx_program import Program
+from .onnx_sketch import Sketch
 from .onnx_writer import Writer, refusal
 from .trace import unsupported
 
@@ -53,11 +54,14 @@ def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: d
         options["context"] = Context(**settings)
     kernels: dict[str, Kernel] = {}
     given = dict(constants or {}), dict(sizes or {})
-    program, windows = _compiled(model, *given, options, False, kernels)
-    if not windows:
+    sketch = Sketch()
+    _compiled(model, *given, sketch)
+    writer = Writer(options, False, kernels, sketch.plan)
+    program = _compiled(model, *given, writer)
+    if not writer.has_windows:
         return program.pack()
     try:
-        other, _ = _compiled(model, *given, options, True, kernels)
+        other = _compiled(model, *given, Writer(options, True, kernels, sketch.plan))
     except Error as error:
         refusal(error)
         return program.pack()
@@ -78,10 +82,8 @@ def _shape_of(name: str, tensor: Any, sizes: Mapping[str, int]) -> list[int]:
     return shape
 
 
-def _compiled(model: Any, given: dict[str, Any], sizes: dict[str, int], options: dict[str, Any], channels_last: bool,
-              kernels: dict[str, Kernel]) -> tuple[Program, bool]:
-    """The program, and whether there are values between kernels with windows."""
-    writer = Writer(options, channels_last, kernels)
+def _compiled(model: Any, given: dict[str, Any], sizes: dict[str, int], writer: Writer) -> Program:
+    """What a writer makes of a model."""
     lowering = Lowering(writer, operators(), scan)
     graph = model.graph
     values: dict[str, Value] = {}
@@ -118,6 +120,5 @@ def _compiled(model: Any, given: dict[str, Any], sizes: dict[str, int], options:
             outputs.append((value.value, None))
             continue
         outputs.append((writer.output(value.value, traced_type(value.type)), numpy_of(value.type)))
-    program = Program(writer.steps, writer.slots, list(zip(names, inputs)), outputs, int(options.get("threads", 1)))
-    return program, writer.has_windows
+    return Program(writer.steps, writer.slots, list(zip(names, inputs)), outputs, int(writer.options.get("threads", 1)))
 

@@ -209,6 +209,9 @@ class Lowering:
             results = self.node(proto, inputs, opsets, values, functions)
             made = {name: result for name, result in zip(proto.output, results) if name}
             self._await(made, reads)
+            for result in made.values():
+                if not result.known:
+                    self.writer.rooms.number(result.value)
             values.update(made)
         return values
 

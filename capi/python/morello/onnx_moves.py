@@ -90,13 +90,8 @@ def concatenated(node: Node, values: list[Value], axis: int) -> Traced:
         return node.lowering.traced(values[0])
     shape = list(values[0].shape)
     shape[axis] = sum(value.shape[axis] for value in values)
-    parts, start = [node.lowering.traced(value) for value in values], 0
-    out = node.writer.buffer(traced_type(values[0].type), shape, parts)
-    for value in parts:
-        part = (slice(None),) * axis + (slice(start, start + value.shape[axis]),)
-        node.writer.write(value, out.view(at(*part)))
-        start += value.shape[axis]
-    return node.writer.written(out)
+    parts = [node.lowering.traced(value) for value in values]
+    return node.writer.concatenated(parts, traced_type(values[0].type), shape, axis)
 
 
 def _tile(node: Node) -> Any:
@@ -199,7 +194,7 @@ MOVES: dict[str, Row] = {
     "Expand": Row(_expand, "broadcasting, or a view with stride 0", known=(1,)),
     "Slice": Row(_slice, "a view", known=(1, 2, 3, 4)),
     "Split": Row(_split, "views", known=(1,)),
-    "Concat": Row(_concat, "a kernel for each part, which writes to its place"),
+    "Concat": Row(_concat, "parts of an array, to which the kernels of the parts write"),
     "Tile": Row(_tile, "a view with stride 0, `move`", known=(1,)),
     "Pad": Row(_pad, "constants: `fill`, and a kernel that writes to the inner part", known=(1, 2, 3)),
     "DepthToSpace": Row(_blocks, "`reshape`, `transpose`"), "SpaceToDepth": Row(_blocks, "`reshape`, `transpose`"),

@@ -55,6 +55,10 @@ class Place:
         return Place(self.slot, (*self.views, view), example,
                      self.offset + address_of(example) - address_of(self.example))
 
+    def same(self, other: Place) -> bool:
+        return (self.slot, self.offset, self.example.strides) == (other.slot, other.offset, other.example.strides) \
+            and self.example.shape == other.example.shape
+
     @property
     def tensor(self) -> Tensor:
         dtype = dtype_of(self.example.dtype)

@@ -14,7 +14,8 @@ from .build import build, reachable
 from .enums import Dtype, Status
 from .errors import Error, SpecError
 from .kernel import Kernel, compile as compile_spec
-from .onnx_program import Place, Step, View
+from .onnx_concats import Plan, Rooms
+from .onnx_program import Place, Step, View, at
 from .spec import Spec
 from .tensor import Tensor
 from .trace import Traced, unsupported
@@ -32,9 +33,10 @@ class Writer:
     What depends on no input is computed at once, and the factors of products among it are packed as their kernels
     choose. `awaited` counts operations that are not written down yet and read a value, by its id."""
 
-    def __init__(self, options: dict[str, Any], channels_last: bool, kernels: dict[str, Kernel]):
+    def __init__(self, options: dict[str, Any], channels_last: bool, kernels: dict[str, Kernel],
+                 plan: Plan | None = None):
         """channels_last: the axis of channels is the fastest in memory of values between kernels with windows.
-        kernels: those that there are, by the texts of their Specs; more are added."""
+        kernels: those that there are, by the texts of their Specs; more are added. plan: of what is concatenated."""
         self.options = options
         self.channels_last = channels_last
         self.has_windows = False  # values for which that makes a difference
@@ -47,6 +49,7 @@ class Writer:
         self._spread: dict[int, tuple[Traced, Traced]] = {}  # values that broadcast, and what they broadcast to
         self._given: set[int] = set()  # buffers that are outputs
         self._kernels = kernels
+        self.rooms = Rooms(plan, self.buffer)
 
     def input(self, tensor: Tensor) -> Traced:
         assert self.inputs == len(self.slots)
@@ -122,6 +125,26 @@ class Writer:
             raise refused
         self.write(value, out, accumulate)
 
+    def concatenated(self, parts: Sequence[Traced], dtype: Dtype, shape: Sequence[int], axis: int) -> Traced:
+        """What has `parts` one after another. A part that is nowhere yet is in it from now on, for other readers, too;
+        one that has its room in it was written there."""
+        out = self.rooms.next(dtype, shape, parts)
+        start = 0
+        for part in parts:
+            place = out.view(at(*(slice(None),) * axis, slice(start, start + part.shape[axis])))
+            start += part.shape[axis]
+            if id(part) in self._places:
+                if not self._places[id(part)][1].same(place):
+                    self._step([part], [place], False)
+            elif part.array is not None or part.stored != part.shape or _kept_as(part) != dtype:
+                if self.awaited[id(part)] > 0:
+                    self._settle([part], True)
+                self.write(part, place)
+            else:
+                self.write(part, place)
+                self._leaf(place, part)
+        return self.written(out)
+
     def fill(self, number: float, out: Place) -> None:
         spec = Spec(f"fill {number:.9g} -> {out.tensor}", context=self.options.get("context"))
         self.steps.append(Step(self._kernel(spec), spec, (), (out,)))
@@ -176,7 +199,9 @@ class Writer:
             self.slots.append(value.array)
             self._leaf(Place(len(self.slots) - 1, (), value.array), value)
         else:
-            out = self.buffer(_kept_as(value), value.shape, [value])
+            out = self.rooms.of(value)
+            if out is None or out.tensor.dtype != _kept_as(value):
+                out = self.buffer(_kept_as(value), value.shape, [value])
             self.write(value, out)
             self._leaf(out, value)
 
@@ -203,9 +228,9 @@ class Writer:
             self._kernels[text] = compile_spec(spec, **self.options)
         return self._kernels[text]
 
-    def _settle(self, values: Sequence[Traced]) -> None:
+    def _settle(self, values: Sequence[Traced], themselves: bool = False) -> None:
         """Before a kernel of `values`: what depends on no input is computed now, and what others will read as well
-        by a kernel of its own, if more than operations on single elements are in it."""
+        by a kernel of its own, if more than operations on single elements are in it; of `values` only if that is said."""
         order = reachable(*values)
         known = _known(order)
         read = [x for key, node in order.items() if key not in known for x in node.inputs]
@@ -213,7 +238,7 @@ class Writer:
             if id(x) in known:
                 self._compute(x)
         while waits := [node for node in _dear(reachable(*values)) if self.awaited[id(node)] > 0 and _is_whole(node)
-                        and not any(node is value for value in values)]:
+                        and (themselves or not any(node is value for value in values))]:
             self._store(waits[0])
 
     def _compute(self, value: Traced) -> None:

@@ -76,9 +76,9 @@ def test_a_gate_stays_in_the_kernel_of_its_product(floats):
 
 
 def test_axes_of_values_between_convolutions_lie_as_costs_less(convolutions, floats):
-    from morello.onnx import _compiled  # pylint: disable=import-outside-toplevel
+    from morello.onnx import Writer, _compiled  # pylint: disable=import-outside-toplevel
     options = {"effort": "quick"}
-    both = [_compiled(convolutions, {}, {}, dict(options), last, {})[0] for last in (False, True)]
+    both = [_compiled(convolutions, {}, {}, Writer(dict(options), last, {})) for last in (False, True)]
     x = floats(2, 3, 12, 12)
     np.testing.assert_allclose(both[0](x)[0], both[1](x)[0], rtol=1e-4, atol=1e-4)
     assert any("{1,3,2,0}" in text for text in texts(both[1])) and not any("{1,3,2,0}" in text for text in texts(both[0]))
