@@ -314,8 +314,9 @@ class Writer:
             fitting = next((node for node in reversed(list(parts.values())) if self._fits(node)), None)
         if fitting is None:
             return False
-        shared = _shared(value, fitting)
-        self._store(fitting if shared is None else shared)
+        while (shared := _shared(value, fitting)) is not None:  # also of that a part may be read elsewhere
+            fitting = shared
+        self._store(fitting)
         return True
 
     def _fits(self, node: Traced) -> bool:

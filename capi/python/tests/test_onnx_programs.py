@@ -70,6 +70,16 @@ def test_what_is_cut_off_computes_no_product_that_the_rest_needs_too(floats):
     np.testing.assert_allclose(program(x)[0], want, rtol=1e-4, atol=1e-4)
 
 
+def test_what_is_shared_computes_nothing_that_is_shared_too(floats):
+    # The chain is cut; before it, what its end reads again, and before that, what its end reads as well.
+    nodes = [make("MatMul", ["x", "w"], ["r"]), make("Sigmoid", ["r"], ["s"]), make("MatMul", ["s", "v"], ["x0"]),
+             *(make("Tanh", [f"x{i}"], [f"x{i + 1}"]) for i in range(24)),
+             make("Add", ["x24", "x0"], ["t"]), make("Add", ["t", "r"], ["y"])]
+    program = check(model_of(nodes, [info("x", [8, 6])], [info("y", [8, 10])],
+                             [("w", floats(6, 10)), ("v", floats(10, 10) / 4)]), floats(8, 6))
+    assert sum(text.count("matmul") for text in texts(program)) == 2, texts(program)
+
+
 def test_a_gate_stays_in_the_kernel_of_its_product(floats):
     nodes = [make("MatMul", ["x", "w"], ["a"]), make("Sigmoid", ["a"], ["s"]), make("Mul", ["a", "s"], ["y"])]
     check(model_of(nodes, [info("x", [4, 8])], [info("y", [4, 6])], [("w", floats(8, 6))]), floats(4, 8), kernels=1)
