@@ -12,6 +12,7 @@ from . import functions, onnx_attention, trace
 from .onnx_lowering import Lower, Node, Row, Value
 from .onnx_moves import padded
 from .onnx_operators import op
+from .onnx_program import at
 from .trace import Traced, unsupported
 
 
@@ -147,6 +148,28 @@ def _global(operation: str) -> Lower:
     return lambda node: trace.reduce(operation, node.traced(), list(range(2, len(node.shape()))), True)
 
 
+def _touching(node: Node, windows: Windows, w: Traced) -> Traced:
+    """The weights at points of windows which are inside for some place: with a dilation of nearly the size of the image
+    others multiply nothing but padding."""
+    kept = [slice(None), slice(None)]
+    for i, size in enumerate(windows.sizes):
+        starts = np.arange(windows.out[i]) * windows.stride[i] - windows.begin[i]
+        points = starts[:, None] + np.arange(windows.window[i]) * windows.dilation[i]
+        touching = np.flatnonzero(((points >= 0) & (points < size)).any(axis=0))
+        first, last = (int(touching[0]), int(touching[-1]) + 1) if touching.size else (0, windows.window[i])
+        begin = windows.begin[i] - first * windows.dilation[i]
+        end = windows.end[i] - (windows.window[i] - last) * windows.dilation[i]
+        if min(begin, end) < 0:  # windows of these points alone have other places
+            kept.append(slice(None))
+            continue
+        windows.begin[i], windows.end[i], windows.window[i] = begin, end, last - first
+        kept.append(slice(first, last))
+    if w.array is not None:
+        array = np.ascontiguousarray(w.array[tuple(kept)])
+        return w if array.shape == w.shape else Traced("input", (), array.shape, w.element, array=array)
+    return node.view(w, at(*kept))
+
+
 def convolved(node: Node, x: Traced, w: Traced, outside: Any = 0) -> Traced:
     """outside: the number that is read past the ends, which may be a traced one."""
     windows = Windows(node, w.shape[2:], x.shape)
@@ -156,7 +179,8 @@ def convolved(node: Node, x: Traced, w: Traced, outside: Any = 0) -> Traced:
     sides_of = {2 + i: (windows.begin[i], windows.end[i]) for i in range(count)}
     if (isinstance(outside, Traced) or outside != 0) and any(map(any, sides_of.values())):
         x = padded(node, x, sides_of, outside)
-        windows.begin = windows.end = [0] * count
+        windows.begin, windows.end, windows.sizes = [0] * count, [0] * count, list(x.shape[2:])
+    w = _touching(node, windows, w)
     if count == 1:
         x, w = trace.expand_dims(x, 2), trace.expand_dims(w, 2)
         pairs = [(1, each[0]) for each in (windows.stride, windows.dilation)]

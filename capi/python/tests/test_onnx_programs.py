@@ -85,6 +85,20 @@ def test_a_gate_stays_in_the_kernel_of_its_product(floats):
     check(model_of(nodes, [info("x", [4, 8])], [info("y", [4, 6])], [("w", floats(8, 6))]), floats(4, 8), kernels=1)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_points_of_windows_that_lie_in_padding_are_left_out(floats, known):
+    x, w = floats(1, 6, 8, 9), floats(4, 6, 3, 3)
+    inputs, weights = [info("x", [1, 6, 8, 9])], [("w", w)] if known else []
+    if not known:
+        inputs.append(info("w", [4, 6, 3, 3]))
+    for sizes, pads, dilations in (("1,1", [12, 9] * 2, [12, 9]), ("3,1", [6, 12] * 2, [6, 12]),
+                                   ("2,3", [8, 1, 0, 1], [4, 1])):
+        places = [n + pads[i] + pads[i + 2] - 2 * dilations[i] for i, n in enumerate((8, 9))]
+        program = check(model_of([make("Conv", ["x", "w"], ["y"], pads=pads, dilations=dilations)], inputs,
+                                 [info("y", [1, 4, *places])], weights), *([x] if known else [x, w]), kernels=1)
+        assert f"f32[4,6,{sizes}]" in texts(program)[0], texts(program)
+
+
 def test_axes_of_values_between_convolutions_lie_as_costs_less(convolutions, floats):
     from morello.onnx import Writer, _compiled  # pylint: disable=import-outside-toplevel
     options = {"effort": "quick"}
