@@ -15,16 +15,15 @@ from .enums import Dtype, Status
 from .errors import Error, SpecError
 from .kernel import Kernel, compile as compile_spec
 from .onnx_concats import Plan, Rooms
+from .onnx_graphs import (LIGHT, MOVES, WINDOWS, broadcast_view, dear_in, inner_products, is_whole, kept_as, kind_of,
+                          known_in, replaced, shared_in, view_of, weights_of)
 from .onnx_program import Place, Step, View, at
 from .spec import Spec
 from .tensor import Tensor
 from .trace import Traced, unsupported
 
-_MOVES = ("reshape", "transpose", "")
-_LIGHT = (*_MOVES, "cast")  # besides operations on single elements
-_PRODUCTS = ("matmul", "einsum", "conv2d")
 _MOST = 64  # operations: no kernel has so many, whatever is simplified; who asks it takes long to say so
-_WINDOWS = ("conv2d", "max_pool", "avg_pool")
+_CALL = 5000  # cycles: what a kernel more costs besides
 
 
 class Writer:
@@ -74,7 +73,7 @@ class Writer:
         return Place(len(self.slots) - 1, (), np.empty(tuple(shape), numpy_dtype(dtype)))
 
     def _is_windowed(self, value: Traced) -> bool:
-        return any(_kind(node) in _WINDOWS or (key in self._places and self._places[key][1].slot in self._last)
+        return any(kind_of(node) in WINDOWS or (key in self._places and self._places[key][1].slot in self._last)
                    for key, node in reachable(value).items())
 
     def written(self, place: Place) -> Traced:
@@ -100,7 +99,7 @@ class Writer:
             if id(value) not in self._spread:
                 inner = Traced(value.operation, value.inputs, value.stored, value.element)
                 inner.final = value.final
-                place = self.place(inner).view(_broadcast(value.shape))
+                place = self.place(inner).view(broadcast_view(value.shape))
                 self._spread[id(value)] = value, self._leaf(place)
             return self._spread[id(value)][1]
         if id(value) not in self._places:
@@ -115,6 +114,8 @@ class Writer:
             value = self.leaf(value)
         for attempt in range(2):
             try:
+                for part in self._apart(value, out, accumulate):
+                    self._store(part)
                 self._step([value], [out], accumulate)
                 return
             except Error as error:
@@ -136,7 +137,7 @@ class Writer:
             if id(part) in self._places:
                 if not self._places[id(part)][1].same(place):
                     self._step([part], [place], False)
-            elif part.array is not None or part.stored != part.shape or _kept_as(part) != dtype:
+            elif part.array is not None or part.stored != part.shape or kept_as(part) != dtype:
                 if self.awaited[id(part)] > 0:
                     self._settle([part], True)
                 self.write(part, place)
@@ -168,7 +169,7 @@ class Writer:
                  if id(value) not in self._places and value.stored == value.shape and not value.final
                  and value.element == dtype}
         needs = [{key for key, node in reachable(value).items()
-                  if _kind(node) not in ("input", *_MOVES)} for value, _ in known.values()]
+                  if kind_of(node) not in ("input", *MOVES)} for value, _ in known.values()]
         shared = set().union(*(a & b for i, a in enumerate(needs) for b in needs[:i])) if needs else set()
         if not shared or not all(need & shared for need in needs):
             return
@@ -200,27 +201,54 @@ class Writer:
             self._leaf(Place(len(self.slots) - 1, (), value.array), value)
         else:
             out = self.rooms.of(value)
-            if out is None or out.tensor.dtype != _kept_as(value):
-                out = self.buffer(_kept_as(value), value.shape, [value])
+            if out is None or out.tensor.dtype != kept_as(value):
+                out = self.buffer(kept_as(value), value.shape, [value])
             self.write(value, out)
             self._leaf(out, value)
 
     def _step(self, values: Sequence[Traced], outs: Sequence[Place], accumulate: bool) -> None:
         self._settle(values)
-        if sum(node.operation != "input" and _kind(node) not in _LIGHT for node in reachable(*values).values()) > _MOST:
+        places = [self._places[key][1] for key in reachable(*values) if key in self._places]
+        spec, operands, kernel = self._made(values, self._leaves(*values), [out.tensor for out in outs], accumulate)
+        operands = [places[x] if isinstance(x, int) else x for x in operands]
+        self.steps.append(Step(kernel, spec, tuple(operands), tuple(outs)))
+
+    def _leaves(self, *values: Traced) -> list[tuple[Traced, Tensor]]:
+        found = [self._places[key] for key in reachable(*values) if key in self._places]
+        return [(leaf, place.tensor) for leaf, place in found]
+
+    def _made(self, values: Sequence[Traced], leaves: Sequence[tuple[Traced, Tensor]], outs: Sequence[Tensor],
+              accumulate: bool) -> tuple[Spec, list[Any], Kernel]:
+        if sum(node.operation != "input" and kind_of(node) not in LIGHT for node in reachable(*values).values()) > _MOST:
             raise unsupported(f"a graph of more than {_MOST} operations")
-        leaves = [self._places[key] for key in reachable(*values) if key in self._places]
-        given = [(leaf, place.tensor) for leaf, place in leaves], self.options.get("context"), \
-            [out.tensor for out in outs], accumulate
+        given = leaves, self.options.get("context"), outs, accumulate
         try:
-            spec, operands = build(values, *given, _weights(values))
-            kernel = self._kernel(spec)
+            spec, operands = build(values, *given, weights_of(values))
+            return spec, operands, self._kernel(spec)
         except Error as error:
             refusal(error)
             spec, operands = build(values, *given)
-            kernel = self._kernel(spec)
-        places = (leaves[x][1] if isinstance(x, int) else x for x in operands)
-        self.steps.append(Step(kernel, spec, tuple(places), tuple(outs)))
+            return spec, operands, self._kernel(spec)
+
+    def _apart(self, value: Traced, out: Place, accumulate: bool) -> list[Traced]:
+        """Products of what is in memory that are factors of others in a value: those that have kernels of their own, as
+        that costs less than one kernel for all. What moves them may then be views."""
+        self._settle([value])
+        parts = inner_products(value)
+        if not parts:
+            return []
+        leaves = self._leaves(value)
+        tensors = [Tensor(kept_as(part), part.shape) for part in parts]
+        stored = [Traced("input", (), tensor.shape, tensor.dtype) for tensor in tensors]
+        rest = replaced(value, dict(zip(map(id, parts), stored)))
+        try:
+            whole = self._made([value], leaves, [out.tensor], accumulate)[2].cost
+            cost = self._made([rest], [*leaves, *zip(stored, tensors)], [out.tensor], accumulate)[2].cost
+            cost += sum(self._made([part], leaves, [tensor], False)[2].cost + _CALL for part, tensor in zip(parts, tensors))
+        except Error as error:
+            refusal(error)
+            return []
+        return parts if cost < whole else []
 
     def _kernel(self, spec: Spec) -> Kernel:
         text = str(spec)
@@ -232,19 +260,19 @@ class Writer:
         """Before a kernel of `values`: what depends on no input is computed now, and what others will read as well
         by a kernel of its own, if more than operations on single elements are in it; of `values` only if that is said."""
         order = reachable(*values)
-        known = _known(order)
+        known = known_in(order)
         read = [x for key, node in order.items() if key not in known for x in node.inputs]
         for x in (*read, *values):
             if id(x) in known:
                 self._compute(x)
-        while waits := [node for node in _dear(reachable(*values)) if self.awaited[id(node)] > 0 and _is_whole(node)
+        while waits := [node for node in dear_in(reachable(*values)) if self.awaited[id(node)] > 0 and is_whole(node)
                         and (themselves or not any(node is value for value in values))]:
             self._store(waits[0])
 
     def _compute(self, value: Traced) -> None:
         """Makes a value that depends on no input an array that is known; not if that does not fit a kernel, or takes
         more memory than what it is made of, as numbers for which bytes stand."""
-        tensor = Tensor(_kept_as(value), value.stored)
+        tensor = Tensor(kept_as(value), value.stored)
         read = sum(node.array.nbytes for node in reachable(value).values() if node.array is not None)
         if value.operation == "input" or tensor.elements * tensor.dtype.size > read:
             return
@@ -253,7 +281,7 @@ class Writer:
         except Error as error:
             refusal(error)
             return
-        inner = Traced(value.operation, value.inputs, value.stored, _kept_as(value), array=array)
+        inner = Traced(value.operation, value.inputs, value.stored, kept_as(value), array=array)
         if value.stored == value.shape:
             value.element, value.operation, value.inputs = inner.element, "input", ()
             value.array, value.final = inner.array, False
@@ -263,11 +291,11 @@ class Writer:
 
     def _array_of(self, value: Traced) -> Any:
         source = value.inputs[0]
-        if _kind(value) in ("reshape", "") and isinstance(source, Traced) and source.element == value.element:
+        if kind_of(value) in ("reshape", "") and isinstance(source, Traced) and source.element == value.element:
             return (source.array if source.operation == "input" else self._array_of(source)).reshape(value.stored)
         inner = Traced(value.operation, value.inputs, value.stored, value.element)
         inner.final = value.final
-        tensor = Tensor(_kept_as(value), value.stored)
+        tensor = Tensor(kept_as(value), value.stored)
         spec, operands = build([inner], [], self.options.get("context"), [tensor])
         same = {name: self.options[name] for name in ("context", "isa") if name in self.options}
         return compile_spec(spec, effort="quick", **same)(*operands)
@@ -278,18 +306,18 @@ class Writer:
         for node in reachable(value).values():
             source = node.inputs[0] if node.inputs else None
             if not isinstance(source, Traced) or id(source) not in self._places \
-                    or _kind(node) not in _MOVES or node.element != source.element \
+                    or kind_of(node) not in MOVES or node.element != source.element \
                     or node.stored != node.shape:
                 continue
             place = self.place(source)
             try:
-                moved = place.view(_view_of(node))
+                moved = place.view(view_of(node))
             except SpecError:  # elements that are not next to one another are copied first
                 if not copies:
                     continue
                 copied = self.buffer(source.element, source.shape)
                 self._step([source], [copied], False)
-                moved = copied.view(_view_of(node))
+                moved = copied.view(view_of(node))
             self._leaf(moved, node)
             found = True
         return found
@@ -314,22 +342,17 @@ class Writer:
             fitting = next((node for node in reversed(list(parts.values())) if self._fits(node)), None)
         if fitting is None:
             return False
-        while (shared := _shared(value, fitting)) is not None:  # also of that a part may be read elsewhere
+        while (shared := shared_in(value, fitting)) is not None:  # also of that a part may be read elsewhere
             fitting = shared
         self._store(fitting)
         return True
 
     def _fits(self, node: Traced) -> bool:
-        leaves = [self._places[key] for key in reachable(node) if key in self._places]
         try:
-            build([node], [(leaf, place.tensor) for leaf, place in leaves], self.options.get("context"))
+            build([node], self._leaves(node), self.options.get("context"))
         except SpecError:
             return False
         return True
-
-
-def _kind(node: Traced) -> str:
-    return node.operation.partition(" ")[0]
 
 
 def refusal(error: Error) -> Error:
@@ -337,70 +360,3 @@ def refusal(error: Error) -> Error:
     if isinstance(error, SpecError) and error.status != Status.CANCELLED or error.status == Status.NO_IMPLEMENTATION:
         return error
     raise error
-
-
-def _known(order: dict[int, Traced]) -> set[int]:
-    """Values that depend on no input."""
-    known: set[int] = set()
-    for key, node in order.items():
-        sources = [x for x in node.inputs if isinstance(x, Traced)]
-        if node.array is not None or (sources and all(id(x) in known for x in sources)):
-            known.add(key)
-    return known
-
-
-def _weights(values: Sequence[Traced]) -> list[Traced]:
-    """Arrays that one product reads, as a factor: their kernel may choose how they lie in memory."""
-    readers: dict[int, list[Traced]] = {}
-    order = reachable(*values)
-    for node in order.values():
-        for x in node.inputs:
-            readers.setdefault(id(x), []).append(node)
-    return [node for key, node in order.items() if node.array is not None and node.ndim > 1
-            and len(readers.get(key, ())) == 1 and _kind(readers[key][0]) in _PRODUCTS]
-
-
-def _dear(order: dict[int, Traced]) -> list[Traced]:
-    """Values that cost more than operations on single elements of what is in memory."""
-    dear: dict[int, Traced] = {}
-    for key, node in order.items():
-        light = node.light or _kind(node) in _LIGHT
-        if node.operation != "input" and (not light or any(id(x) in dear for x in node.inputs)):
-            dear[key] = node
-    return list(dear.values())
-
-
-def _is_whole(node: Traced) -> bool:
-    return node.stored == node.shape and not node.final
-
-
-def _shared(value: Traced, part: Traced) -> Traced | None:
-    """The last value that is in a part of another, is read elsewhere in that too, and costs much."""
-    inside = reachable(part)
-    elsewhere = {id(x) for key, node in reachable(value).items() if key not in inside for x in node.inputs}
-    found = [node for node in _dear(inside) if id(node) in elsewhere and node is not part and _is_whole(node)]
-    return found[-1] if found else None
-
-
-def _view_of(node: Traced) -> View:
-    shape = node.shape
-    if node.operation.startswith("transpose"):
-        order = [int(axis) for axis in node.operation.split("perm=")[1].split(",")]
-        return lambda array: array.transpose(order)
-    if node.operation.startswith("reshape"):
-        return lambda array: array.reshape(shape)
-    return _broadcast(shape)
-
-
-def _broadcast(shape: Sequence[int]) -> View:
-    return lambda array: np.broadcast_to(array, shape)
-
-
-def _kept_as(value: Traced) -> Dtype:
-    """The type of a buffer between kernels: that which a value is computed in, unless it was rounded to another."""
-    kind = value.operation.split(" ", 1)[0]
-    if value.final or kind in ("cast", "input"):
-        return value.element
-    if kind in _MOVES and isinstance(value.inputs[0], Traced) and value.inputs[0].element == value.element:
-        return _kept_as(value.inputs[0])
-    return Dtype.I32 if value.element.is_integer else Dtype.F32

@@ -80,6 +80,22 @@ def test_what_is_shared_computes_nothing_that_is_shared_too(floats):
     assert sum(text.count("matmul") for text in texts(program)) == 2, texts(program)
 
 
+def test_products_in_factors_of_others_have_kernels_of_their_own_where_that_costs_less(floats):
+    def attention(rows, size=64, heads=2):
+        nodes = []
+        for name, perm in (("q", [1, 0, 2]), ("k", [1, 2, 0]), ("v", [1, 0, 2])):
+            nodes += [make("MatMul", ["x", "w" + name], [name]), make("Mul", [name, "b"], [name + "b"]),
+                      make("Reshape", [name + "b", "s"], [name + "s"]), make("Transpose", [name + "s"], [name + "t"], perm=perm)]
+        nodes += [make("MatMul", ["qt", "kt"], ["a"]), make("Softmax", ["a"], ["p"]), make("MatMul", ["p", "vt"], ["c"]),
+                  make("Transpose", ["c"], ["d"], perm=[1, 0, 2]), make("Reshape", ["d", "t"], ["y"])]
+        weights = [*(("w" + name, floats(size, size) / 8) for name in "qkv"), ("b", np.float32(0.5)),
+                   ("s", np.array([rows, heads, size // heads], np.int64)), ("t", np.array([rows, size], np.int64))]
+        return model_of(nodes, [info("x", [rows, size])], [info("y", [rows, size])], weights)
+    check(attention(4), floats(4, 64), kernels=1)
+    program = check(attention(500), floats(500, 64), kernels=4)
+    assert sum("* 0.5 ->" in text for text in texts(program)) == 3 and "softmax" in texts(program)[-1], texts(program)
+
+
 def test_a_gate_stays_in_the_kernel_of_its_product(floats):
     nodes = [make("MatMul", ["x", "w"], ["a"]), make("Sigmoid", ["a"], ["s"]), make("Mul", ["a", "s"], ["y"])]
     check(model_of(nodes, [info("x", [4, 8])], [info("y", [4, 6])], [("w", floats(8, 6))]), floats(4, 8), kernels=1)

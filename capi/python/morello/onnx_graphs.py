@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""What is said of traced values: what is in them, what of that costs much, and where it may be cut."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .build import reachable
+from .enums import Dtype
+from .onnx_program import View
+from .trace import Traced
+
+MOVES = ("reshape", "transpose", "")
+LIGHT = (*MOVES, "cast")  # besides operations on single elements
+PRODUCTS = ("matmul", "einsum", "conv2d")
+WINDOWS = ("conv2d", "max_pool", "avg_pool")
+
+
+def kind_of(node: Traced) -> str:
+    return node.operation.partition(" ")[0]
+
+
+def known_in(order: dict[int, Traced]) -> set[int]:
+    """Values that depend on no input."""
+    known: set[int] = set()
+    for key, node in order.items():
+        sources = [x for x in node.inputs if isinstance(x, Traced)]
+        if node.array is not None or (sources and all(id(x) in known for x in sources)):
+            known.add(key)
+    return known
+
+
+def weights_of(values: Sequence[Traced]) -> list[Traced]:
+    """Arrays that one product reads, as a factor: their kernel may choose how they lie in memory."""
+    readers: dict[int, list[Traced]] = {}
+    order = reachable(*values)
+    for node in order.values():
+        for x in node.inputs:
+            readers.setdefault(id(x), []).append(node)
+    return [node for key, node in order.items() if node.array is not None and node.ndim > 1
+            and len(readers.get(key, ())) == 1 and kind_of(readers[key][0]) in PRODUCTS]
+
+
+def dear_in(order: dict[int, Traced]) -> list[Traced]:
+    """Values that cost more than operations on single elements of what is in memory."""
+    dear: dict[int, Traced] = {}
+    for key, node in order.items():
+        light = node.light or kind_of(node) in LIGHT
+        if node.operation != "input" and (not light or any(id(x) in dear for x in node.inputs)):
+            dear[key] = node
+    return list(dear.values())
+
+
+def is_whole(node: Traced) -> bool:
+    return node.stored == node.shape and not node.final
+
+
+def shared_in(value: Traced, part: Traced) -> Traced | None:
+    """The last value that is in a part of another, is read elsewhere in that too, and costs much."""
+    inside = reachable(part)
+    elsewhere = {id(x) for key, node in reachable(value).items() if key not in inside for x in node.inputs}
+    found = [node for node in dear_in(inside) if id(node) in elsewhere and node is not part and is_whole(node)]
+    return found[-1] if found else None
+
+
+def inner_products(value: Traced) -> list[Traced]:
+    """Products without others in them that are in factors of others, each with the operations on its elements that
+    nothing else reads."""
+    order = reachable(value)
+    readers: dict[int, list[Traced]] = {}
+    with_products: set[int] = set()
+    factors: set[int] = set()
+    for key, node in order.items():
+        sources = [x for x in node.inputs if isinstance(x, Traced)]
+        for x in sources:
+            readers.setdefault(id(x), []).append(node)
+        if kind_of(node) in PRODUCTS or any(id(x) in with_products for x in sources):
+            with_products.add(key)
+        if kind_of(node) in PRODUCTS:
+            factors.update(reachable(*sources))
+    found: list[Traced] = []
+    for key in with_products & factors:
+        top = order[key]
+        if kind_of(top) not in PRODUCTS or any(id(x) in with_products for x in top.inputs):
+            continue
+        while len(readers[id(top)]) == 1 and (reader := readers[id(top)][0]).light and is_whole(reader) \
+                and reader.shape == top.shape and not any(id(x) in with_products for x in reader.inputs if x is not top):
+            top = reader
+        found.append(top)
+    places = list(order)
+    return sorted(found, key=lambda each: places.index(id(each)))
+
+
+def replaced(value: Traced, others: dict[int, Traced]) -> Traced:
+    """A value with others in place of some in it, by their ids. Those in memory are the same."""
+    made: dict[int, Traced] = dict(others)
+    for key, node in reachable(value).items():
+        if key not in made:
+            made[key] = node
+            if node.operation != "input":
+                inputs = [made[id(x)] if isinstance(x, Traced) else x for x in node.inputs]
+                made[key] = Traced(node.operation, inputs, node.shape, node.element, node.stored)
+                made[key].final, made[key].light = node.final, node.light
+    return made[id(value)]
+
+
+def view_of(node: Traced) -> View:
+    shape = node.shape
+    if node.operation.startswith("transpose"):
+        order = [int(axis) for axis in node.operation.split("perm=")[1].split(",")]
+        return lambda array: array.transpose(order)
+    if node.operation.startswith("reshape"):
+        return lambda array: array.reshape(shape)
+    return broadcast_view(shape)
+
+
+def broadcast_view(shape: Sequence[int]) -> View:
+    return lambda array: np.broadcast_to(array, shape)
+
+
+def kept_as(value: Traced) -> Dtype:
+    """The type of a buffer between kernels: that which a value is computed in, unless it was rounded to another."""
+    kind = value.operation.split(" ", 1)[0]
+    if value.final or kind in ("cast", "input"):
+        return value.element
+    if kind in MOVES and isinstance(value.inputs[0], Traced) and value.inputs[0].element == value.element:
+        return kept_as(value.inputs[0])
+    return Dtype.I32 if value.element.is_integer else Dtype.F32
