@@ -2,6 +2,7 @@
 """What is said of traced values: what is in them, what of that costs much, and where it may be cut."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -65,8 +66,8 @@ def shared_in(value: Traced, part: Traced) -> Traced | None:
 
 
 def inner_products(value: Traced) -> list[Traced]:
-    """Products without others in them that are in factors of others, each with the operations on its elements that
-    nothing else reads."""
+    """Products without others in them that are in factors of others, or repeated along axes, each with the operations on
+    its elements that nothing else reads."""
     order = reachable(value)
     readers: dict[int, list[Traced]] = {}
     with_products: set[int] = set()
@@ -80,14 +81,17 @@ def inner_products(value: Traced) -> list[Traced]:
         if kind_of(node) in PRODUCTS:
             factors.update(reachable(*sources))
     found: list[Traced] = []
-    for key in with_products & factors:
+    for key in with_products:
         top = order[key]
         if kind_of(top) not in PRODUCTS or any(id(x) in with_products for x in top.inputs):
             continue
-        while len(readers[id(top)]) == 1 and (reader := readers[id(top)][0]).light and is_whole(reader) \
-                and reader.shape == top.shape and not any(id(x) in with_products for x in reader.inputs if x is not top):
+        while len(readers.get(id(top), ())) == 1 and (reader := readers[id(top)][0]).light and is_whole(reader) \
+                and reader is not value and reader.shape == top.shape \
+                and not any(id(x) in with_products for x in reader.inputs if x is not top):
             top = reader
-        found.append(top)
+        repeated = any(math.prod(reader.stored) > top.size for reader in readers.get(id(top), ()) if reader.light)
+        if key in factors or repeated:
+            found.append(top)
     places = list(order)
     return sorted(found, key=lambda each: places.index(id(each)))
 

@@ -114,8 +114,9 @@ class Writer:
             value = self.leaf(value)
         for attempt in range(2):
             try:
-                for part in self._apart(value, out, accumulate):
-                    self._store(part)
+                while parts := self._apart(value, out, accumulate):
+                    for part in parts:
+                        self._store(part)
                 self._step([value], [out], accumulate)
                 return
             except Error as error:
@@ -231,14 +232,16 @@ class Writer:
             return spec, operands, self._kernel(spec)
 
     def _apart(self, value: Traced, out: Place, accumulate: bool) -> list[Traced]:
-        """Products of what is in memory that are factors of others in a value: those that have kernels of their own, as
-        that costs less than one kernel for all. What moves them may then be views."""
+        """Products of what is in memory that are in factors of others in a value, or repeated: those that have kernels of
+        their own, as that costs less than one kernel for all. What moves them may then be views."""
         self._settle([value])
         parts = inner_products(value)
         if not parts:
             return []
-        leaves = self._leaves(value)
-        tensors = [Tensor(kept_as(part), part.shape) for part in parts]
+        leaves, slots = self._leaves(value), len(self.slots)
+        tensors = [self.buffer(kept_as(part), part.shape, [part]).tensor for part in parts]
+        del self.slots[slots:]  # only how they would lie is asked
+        self._last.difference_update(range(slots, slots + len(parts)))
         stored = [Traced("input", (), tensor.shape, tensor.dtype) for tensor in tensors]
         rest = replaced(value, dict(zip(map(id, parts), stored)))
         try:

@@ -96,6 +96,15 @@ def test_products_in_factors_of_others_have_kernels_of_their_own_where_that_cost
     assert sum("* 0.5 ->" in text for text in texts(program)) == 3 and "softmax" in texts(program)[-1], texts(program)
 
 
+def test_a_product_that_is_repeated_is_computed_once_where_that_costs_less(floats):
+    nodes = [make("GlobalAveragePool", ["x"], ["m"]), make("Conv", ["m", "w"], ["a"]), make("Relu", ["a"], ["b"]),
+             make("Conv", ["b", "v"], ["c"]), make("HardSigmoid", ["c"], ["g"]), make("Mul", ["g", "x"], ["y"])]
+    model = model_of(nodes, [info("x", [1, 64, 14, 14])], [info("y", [1, 64, 14, 14])],
+                     [("w", floats(16, 64, 1, 1) / 8), ("v", floats(64, 16, 1, 1) / 4)])
+    program = check(model, floats(1, 64, 14, 14))
+    assert not any("conv2d" in text and "[1,64,14,14]" in text for text in texts(program)[1:]), texts(program)
+
+
 def test_a_gate_stays_in_the_kernel_of_its_product(floats):
     nodes = [make("MatMul", ["x", "w"], ["a"]), make("Sigmoid", ["a"], ["s"]), make("Mul", ["a", "s"], ["y"])]
     check(model_of(nodes, [info("x", [4, 8])], [info("y", [4, 6])], [("w", floats(8, 6))]), floats(4, 8), kernels=1)
