@@ -78,8 +78,9 @@ def inner_products(value: Traced) -> list[Traced]:
             readers.setdefault(id(x), []).append(node)
         if kind_of(node) in PRODUCTS or any(id(x) in with_products for x in sources):
             with_products.add(key)
-        if kind_of(node) in PRODUCTS:
-            factors.update(reachable(*sources))
+    for key, node in reversed(order.items()):
+        if key in factors or kind_of(node) in PRODUCTS:
+            factors.update(id(x) for x in node.inputs if isinstance(x, Traced))
     found: list[Traced] = []
     for key in with_products:
         top = order[key]

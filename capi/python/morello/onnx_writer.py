@@ -220,7 +220,7 @@ class Writer:
 
     def _made(self, values: Sequence[Traced], leaves: Sequence[tuple[Traced, Tensor]], outs: Sequence[Tensor],
               accumulate: bool) -> tuple[Spec, list[Any], Kernel]:
-        if sum(node.operation != "input" and kind_of(node) not in LIGHT for node in reachable(*values).values()) > _MOST:
+        if _is_large(*values):
             raise unsupported(f"a graph of more than {_MOST} operations")
         given = leaves, self.options.get("context"), outs, accumulate
         try:
@@ -235,7 +235,7 @@ class Writer:
         """Products of what is in memory that are in factors of others in a value, or repeated: those that have kernels of
         their own, as that costs less than one kernel for all. What moves them may then be views."""
         self._settle([value])
-        parts = inner_products(value)
+        parts = [] if _is_large(value) else inner_products(value)
         if not parts:
             return []
         leaves, slots = self._leaves(value), len(self.slots)
@@ -356,6 +356,10 @@ class Writer:
         except SpecError:
             return False
         return True
+
+
+def _is_large(*values: Traced) -> bool:
+    return sum(node.operation != "input" and kind_of(node) not in LIGHT for node in reachable(*values).values()) > _MOST
 
 
 def refusal(error: Error) -> Error:
