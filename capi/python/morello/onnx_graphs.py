@@ -66,8 +66,8 @@ def shared_in(value: Traced, part: Traced) -> Traced | None:
 
 
 def inner_products(value: Traced) -> list[Traced]:
-    """Products without others in them that are in factors of others, or repeated along axes, each with the operations on
-    its elements that nothing else reads."""
+    """Products without others in them that are in factors of others, or repeated along axes, each with the operations
+    on its elements that nothing else reads."""
     order = reachable(value)
     readers: dict[int, list[Traced]] = {}
     with_products: set[int] = set()

@@ -232,8 +232,8 @@ class Writer:
             return spec, operands, self._kernel(spec)
 
     def _apart(self, value: Traced, out: Place, accumulate: bool) -> list[Traced]:
-        """Products of what is in memory that are in factors of others in a value, or repeated: those that have kernels of
-        their own, as that costs less than one kernel for all. What moves them may then be views."""
+        """Products of what is in memory that are in factors of others in a value, or repeated: those that have kernels
+        of their own, as that costs less than one kernel for all. What moves them may then be views."""
         self._settle([value])
         parts = [] if _is_large(value) else inner_products(value)
         if not parts:
@@ -247,7 +247,8 @@ class Writer:
         try:
             whole = self._made([value], leaves, [out.tensor], accumulate)[2].cost
             cost = self._made([rest], [*leaves, *zip(stored, tensors)], [out.tensor], accumulate)[2].cost
-            cost += sum(self._made([part], leaves, [tensor], False)[2].cost + _CALL for part, tensor in zip(parts, tensors))
+            for part, tensor in zip(parts, tensors):
+                cost += self._made([part], leaves, [tensor], False)[2].cost + _CALL
         except Error as error:
             refusal(error)
             return []
@@ -261,7 +262,8 @@ class Writer:
 
     def _settle(self, values: Sequence[Traced], themselves: bool = False) -> None:
         """Before a kernel of `values`: what depends on no input is computed now, and what others will read as well
-        by a kernel of its own, if more than operations on single elements are in it; of `values` only if that is said."""
+        by a kernel of its own, if more than operations on single elements are in it; of `values` only if `themselves`.
+        """
         order = reachable(*values)
         known = known_in(order)
         read = [x for key, node in order.items() if key not in known for x in node.inputs]
