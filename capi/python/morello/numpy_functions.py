@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import trace
+from .indexing import take, take_along_axis
 from .trace import elementwise, reduce, unsupported
 
 _ELEMENTWISE = {
@@ -80,7 +81,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.broadcast_to: lambda array, shape: trace.broadcast_to(array, shape),
     np.dot: trace.dot,
     np.where: lambda condition, x, y: trace.where(condition, x, y),
-    np.einsum: trace.einsum,
+    np.einsum: trace.einsum, np.take: take, np.take_along_axis: take_along_axis,
     np.outer: lambda a, b: elementwise("mul", trace.reshape(a, (-1, 1)), trace.reshape(b, (1, -1))),
     np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a: a.size,
 }

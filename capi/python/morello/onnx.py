@@ -10,6 +10,7 @@ import numpy as np
 from .context import Context
 from .errors import Error
 from .kernel import Kernel
+from .onnx_indices import INDICES
 from .onnx_layers import LAYERS
 from .onnx_linear import LINEAR
 from .onnx_loops import LOOPS, scan
@@ -27,7 +28,7 @@ __all__ = ["Program", "Row", "compile", "operators"]
 
 def operators() -> dict[str, Row]:
     """The table: what each operator of ONNX becomes."""
-    return {**OPERATORS, **MOVES, **PRODUCTS, **LAYERS, **LINEAR, **LOOPS}
+    return {**OPERATORS, **MOVES, **INDICES, **PRODUCTS, **LAYERS, **LINEAR, **LOOPS}
 
 
 def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: disable=redefined-builtin

@@ -75,14 +75,26 @@ def traced_type(element: int) -> Dtype:
     import onnx  # pylint: disable=import-outside-toplevel
     if element == onnx.TensorProto.BOOL:
         return Dtype.U8
+    if element == onnx.TensorProto.INT64:  # of numbers that fit 32 bits
+        return Dtype.I32
     found = dtype_of(numpy_of(element)) if element not in _FOREIGN else None
     if found is None:
         raise unsupported(f"type {onnx.TensorProto.DataType.Name(element).lower()}: element types are "
-                          f"{', '.join(d.text for d in Dtype)}, and bool")
+                          f"{', '.join(d.text for d in Dtype)}, bool and int64")
     return found
 
 
 _FOREIGN = (0, 8)  # undefined, string
+
+
+def narrowed(array: Any) -> Any:
+    """Integers of 64 bits as such of 32."""
+    if array.dtype != np.int64:
+        return array
+    found = array.astype(np.int32)
+    if (found != array).any():
+        raise unsupported(f"a tensor of int64 with numbers beyond 32 bits, {array.min()} to {array.max()}")
+    return found
 
 
 class Node:
@@ -181,7 +193,7 @@ class Lowering:
             if id(value) not in self._copies:
                 dtype = traced_type(value.type)
                 array = np.require(value.value, requirements=["C", "A"])
-                array = array.view(np.uint8) if array.dtype == bool else array
+                array = array.view(np.uint8) if array.dtype == bool else narrowed(array)
                 if not array.size:
                     raise unsupported(f"a tensor of shape {list(array.shape)}, which has no elements")
                 self._copies[id(value)] = value, Traced("input", (), array.shape, dtype, array=array)

@@ -201,7 +201,7 @@ class Program:
         for call in workspace.calls:
             call.run(executor)
         self._idle.append(workspace)
-        return [place.of(arrays[place.slot]).view(dtype) if isinstance(place, Place) else place.copy()
+        return [_as_numpy(place.of(arrays[place.slot]), dtype) if isinstance(place, Place) else place.copy()
                 for place, dtype in self._outputs]
 
     def profile(self, *inputs: Any, rounds: int = 5) -> list[tuple[Kernel, float]]:
@@ -227,8 +227,7 @@ class Program:
             given = np.asarray(array)
             if given.shape != shape or given.dtype != dtype:
                 raise TypeError(f"{name}: {given.dtype}{list(given.shape)}, where the model has {dtype}{list(shape)}")
-            given = np.ascontiguousarray(given).reshape(shape)
-            arrays[slot] = given.view(np.uint8) if given.dtype == bool else given
+            arrays[slot] = _as_elements(name, np.ascontiguousarray(given).reshape(shape))
         arrays.update((slot, np.empty(*self._slots[slot])) for slot in self._made)
         return arrays
 
@@ -243,3 +242,17 @@ class Program:
 
     def _executor(self) -> Any:
         return executor_of(shared_pool(self._threads).pointer) if self._threads > 1 else ffi.NULL
+
+
+def _as_elements(name: str, array: Any) -> Any:
+    """What kernels read in place of truth values, and of integers of 64 bits."""
+    if array.dtype == np.int64:
+        found = array.astype(np.int32)
+        if (found != array).any():
+            raise OverflowError(f"{name}: integers beyond 32 bits, from {array.min()} to {array.max()}")
+        return found
+    return array.view(np.uint8) if array.dtype == bool else array
+
+
+def _as_numpy(array: Any, dtype: Any) -> Any:
+    return array.astype(dtype) if dtype == np.int64 else array.view(dtype)

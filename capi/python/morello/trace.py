@@ -108,7 +108,10 @@ class Traced:
     __hash__ = object.__hash__
 
     def __getitem__(self, index: Any) -> Traced:
-        """New axes only: x[:, None]."""
+        """New axes, x[:, None]; or one index by a value, or an array, of integers: x[ids], x[:, ids]."""
+        from .indexing import indexed  # pylint: disable=import-outside-toplevel,cyclic-import
+        if (found := indexed(self, index)) is not None:
+            return found
         parts = list(index) if isinstance(index, tuple) else [index]
         given = sum(1 for part in parts if part is not None and part is not Ellipsis)
         if Ellipsis not in parts:
@@ -125,7 +128,8 @@ class Traced:
                 shape.append(self.shape[axis])
                 axis += 1
             else:
-                raise unsupported(f"{self!r}[{part!r}]: of indexing, the Spec language has new axes only, x[:, None]")
+                raise unsupported(f"{self!r}[{part!r}]: of indexing, the Spec language has new axes, x[:, None], and one "
+                                  "index of integers, x[ids]")
         return reshape(self, shape)
 
     def sum(self, axis: Axis = None, keepdims: bool = False) -> Traced:
