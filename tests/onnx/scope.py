@@ -42,7 +42,6 @@ MISSING = [
     (r"operator Pow", "powers with other exponents"),
     (r"operator Scan|operator (RNN|GRU|LSTM)", "recurrences"),
     (r"operator (Resize|Upsample)", "resampling"),
-    (r"operator Attention", "attention whose number of keys is known only when it runs"),
     (r"operator (GridSample|DeformConv|RoiAlign|MaxUnpool|Scatter|TensorScatter|Col2Im)",
      "elements between places, or sums at places, that depend on elements"),
     (r"operator (Hardmax|TopK|Arg|MaxPool with indices)", "places of the greatest elements"),
@@ -60,6 +59,6 @@ MISSING = [
 #: last place of bf16, and of the last place of f32 at 1.
 ROUGH = {**{f"test_attention_{name}": (2.0 ** -6, 1e-7) for name in (
     "3d_causal_bf16", "3d_causal_bf16_expanded", "4d_causal_bf16", "4d_causal_bf16_expanded",
-    "4d_attn_mask_causal_bf16", "4d_attn_mask_causal_bf16_expanded", "4d_padded_kv_bf16_expanded",
-    "4d_causal_padded_kv_bf16_expanded")},
+    "4d_attn_mask_causal_bf16", "4d_attn_mask_causal_bf16_expanded", "4d_padded_kv_bf16",
+    "4d_padded_kv_bf16_expanded", "4d_causal_padded_kv_bf16", "4d_causal_padded_kv_bf16_expanded")},
          "test_dft_inverse": (1e-3, 2.0 ** -22), "test_dft_inverse_opset19": (1e-3, 2.0 ** -22)}

@@ -22,8 +22,8 @@ def gather(x: Any, index: Any, axis: int, by_elements: bool = False) -> Traced:
     if by_elements:
         shape = places.shape
         if shape[:axis] + shape[axis + 1:] != value.shape[:axis] + value.shape[axis + 1:]:
-            raise SpecError(Status.INVALID_SHAPE, f"elements of {value!r} along axis {axis} at {places!r}: the other axes "
-                                                  "differ")
+            raise SpecError(Status.INVALID_SHAPE, f"elements of {value!r} along axis {axis} at {places!r}: the other "
+                                                  "axes differ")
     return Traced(f"{'gather_elements' if by_elements else 'gather'} axis={axis}", [value, places], shape, value.element)
 
 

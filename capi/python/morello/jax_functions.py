@@ -2,6 +2,7 @@
 """Kernels of functions that are written for JAX: its jaxpr, primitive by primitive."""
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +11,9 @@ import numpy as np
 
 from . import trace
 from .arrays import numpy_dtype
+from .enums import Dtype
 from .functions import conv2d, max_pool
+from .indexing import gather
 from .jit import Jitted, _unflatten
 from .trace import Traced, as_traced, elementwise, reduce, unsupported
 
@@ -116,6 +119,8 @@ def _of_constants(equation: Any, operands: list[Any]) -> Any:
     """Of numbers alone: JAX computes it. A tensor of one number is that number."""
     if equation.primitive.name in _SHAPES and operands:
         return operands[0]
+    if equation.primitive.name == "iota":
+        return _constant(equation.primitive.bind(**equation.params))
     if all(isinstance(x, (int, float, bool)) for x in operands) and equation.outvars[0].aval.shape == ():
         arrays = [np.asarray(x, atom.aval.dtype) for x, atom in zip(operands, equation.invars)]
         return np.asarray(equation.primitive.bind(*arrays, **equation.params)).item()
@@ -198,6 +203,43 @@ def _max_pool(params: Any, x: Any) -> Traced:
     raise unsupported("JAX's primitive 'reduce_window_max': the Spec language has windows over two axes of NCHW and NHWC")
 
 
+def _gather(params: Any, x: Any, index: Any) -> Traced:
+    """As jnp.take, x[ids] and jnp.take_along_axis make it: whole axes but one, or elements of it where the others are
+    the index's own."""
+    numbers, mode = params["dimension_numbers"], params["mode"].name
+    ids = trace.reshape(index, index.shape[:-1])
+    axis = (*numbers.start_index_map, -1)[0]
+    others = tuple(i for i in range(x.ndim) if i != axis)
+    batches = tuple(numbers.operand_batching_dims)
+    by_elements = bool(batches) and batches == others == tuple(numbers.start_indices_batching_dims)
+    sizes = tuple(1 if i == axis or by_elements else size for i, size in enumerate(x.shape))
+    if index.shape[-1] != 1 or tuple(numbers.collapsed_slice_dims) != (axis,) or tuple(params["slice_sizes"]) != sizes \
+            or bool(batches) != by_elements or mode == "ONE_HOT":
+        raise unsupported(f"JAX's primitive 'gather' of slices {params['slice_sizes']} of {x!r} at {index!r}: the Spec "
+                          "language has that of whole axes but one, or of elements along one")
+    result = gather(x, ids, axis, by_elements)
+    if mode == "FILL_OR_DROP":
+        inside = trace.both(trace.compare("greater_equal", ids, 0), trace.compare("less", ids, x.shape[axis]))
+        if not by_elements:
+            inside = trace.reshape(inside, [1] * axis + list(ids.shape) + [1] * (x.ndim - axis - 1))
+        result = trace.where(inside, result, _filling(params["fill_value"], x.element))
+    if by_elements:
+        return result
+    # The axes of ids stand where the axis was, and in JAX where there is none of x.
+    of_ids, of_x = iter(range(axis, axis + ids.ndim)), iter([*range(axis), *range(axis + ids.ndim, result.ndim)])
+    return trace.transpose(result, [next(of_x if i in numbers.offset_dims else of_ids) for i in range(result.ndim)])
+
+
+def _filling(given: Any, element: Dtype) -> Any:
+    """What stands for elements outside: NaN, the least of signed integers, or the most of others."""
+    if given is not None:
+        return np.asarray(given).item()
+    if not element.is_integer:
+        return math.nan
+    limits = np.iinfo(numpy_dtype(element))
+    return int(limits.min or limits.max)
+
+
 _PRIMITIVES: dict[str, Callable[..., Traced]] = {
     "broadcast_in_dim": _broadcast,
     "reshape": lambda params, x: trace.reshape(x, params["new_sizes"]),
@@ -213,6 +255,7 @@ _PRIMITIVES: dict[str, Callable[..., Traced]] = {
     "dot_general": _dot_general,
     "conv_general_dilated": _convolution,
     "reduce_window_max": _max_pool,
+    "gather": _gather,
     "round": _round,
     "clamp": _clamp,
 }

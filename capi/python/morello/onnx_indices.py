@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import trace
+from .enums import Dtype
 from .indexing import from_the_end, gather
 from .onnx_lowering import Node, Row, Value, numpy_of
 from .onnx_operators import later, op, truncated
@@ -78,6 +79,35 @@ def _gather_nd(node: Node) -> Any:
     return taken(node, x, place, 0) if index.known else gather(x, place, 0)
 
 
+def _reverse_sequence(node: Node) -> Any:
+    """The first elements of each sequence backwards: places along both axes, as one."""
+    x, axis = node.traced(0), node.get("time_axis", 0)
+    step, batch = np.indices(x.shape[:2])[::1 if axis == 0 else -1]
+    lengths = node.known(1, "sequence_lens")[batch]
+    step = np.where(step < lengths, lengths - 1 - step, step)
+    places = step * x.shape[1] + batch if axis == 0 else batch * x.shape[1] + step
+    return taken(node, trace.reshape(x, (-1, *x.shape[2:])), places, 0)
+
+
+def _trilu(node: Node) -> Any:
+    distance = int(node.known(1, "k").reshape(-1)[0]) if node.has(1) else 0
+    ones = np.ones(node.shape()[-2:], np.bool_)
+    kept = np.triu(ones, distance) if node.get("upper", 1) else np.tril(ones, distance)
+    return trace.where(kept, node.traced(0), 0)
+
+
+def _arg(node: Node) -> Any:
+    """Of the places of what nothing is above, or below, the first or the last."""
+    x = node.traced(0)
+    axis, last = node.get("axis", 0) % x.ndim, node.get("select_last_index", 0)
+    best, worse = ("reduce_max", "less") if node.op == "ArgMax" else ("reduce_min", "greater")
+    size = x.shape[axis]
+    places = np.arange(size, dtype=np.int32).reshape([size if i == axis else 1 for i in range(x.ndim)])
+    found = trace.where(later(worse, x, trace.reduce(best, x, axis, True)), -1 if last else size, places)
+    place = trace.reduce("reduce_max" if last else "reduce_min", found, axis, bool(node.get("keepdims", 1)))
+    return trace.astype(place, Dtype.I32)
+
+
 def _one_hot(node: Node) -> Any:
     depth = int(node.known(1, "depth").reshape(-1)[0])
     axis = node.get("axis", -1) % (len(node.shape()) + 1)
@@ -96,5 +126,9 @@ INDICES: dict[str, Row] = {
     "Gather": Row(_gather, "`gather`; of known places at equal distances a view"),
     "GatherElements": Row(_gather_elements, "`gather_elements`"),
     "GatherND": Row(_gather_nd, "`mul`, `add` of places, `gather`"),
+    "ReverseSequence": Row(_reverse_sequence, "`gather`", known=(1,)),
+    "Trilu": Row(_trilu, "`select`", known=(1,)),
+    "ArgMax": Row(_arg, "`reduce_max`, `less`, `select`, `reduce_min`"),
+    "ArgMin": Row(_arg, "`reduce_min`, `greater`, `select`, `reduce_min`"),
     "OneHot": Row(_one_hot, "`equal`, `select`", known=(1,)),
 }

@@ -292,7 +292,8 @@ LAYERS: dict[str, Row] = {
     "GroupNormalization": Row(_group_norm, "`reshape`, `layernorm`, `mul`, `add`"),
     "LpNormalization": Row(_lp_norm, "`reduce_sum` of `abs` or `square`, `div`"),
     "Attention": Row(onnx_attention.lower, "`attention`, causal or not; by parts if masked otherwise or capped: `matmul`, "
-                     "`mul`, `add`, `causal_mask`, `reduce_max`, `exp`, `reduce_sum`, `div`, `matmul`"),
+                     "`mul`, `add`, `causal_mask`, `reduce_max`, `exp`, `reduce_sum`, `div`, `matmul`; with numbers of keys the "
+                     "operators of its definition"),
     "AffineGrid": Row(None, DEFINED, known=(1,)), "CenterCropPad": Row(None, DEFINED, known=(1,)),
     "DynamicQuantizeLinear": Row(None, DEFINED), "MeanVarianceNormalization": Row(None, DEFINED),
     "RotaryEmbedding": Row(None, DEFINED), "SwiGLU": Row(None, DEFINED), "CausalConvWithState": Row(None, DEFINED),

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from . import trace
+from .onnx_indices import taken
 from .onnx_lowering import Node, Row
 from .onnx_moves import repeated
-from .onnx_program import at
 from .trace import Traced, unsupported
 
 
@@ -89,21 +89,21 @@ def _scales(node: Node) -> tuple[list[int], list[float], list[int]]:
     return axes, scales, [int(shape[axis] * scale) for scale, axis in zip(scales, axes)]
 
 
-def _weights(node: Node, size: int, scale: float, length: int) -> Any:
-    """What ONNX's own evaluator makes of one axis, element by element."""
+def _weights(node: Node, size: int, scale: float, length: int, part: tuple[float, float]) -> Any:
+    """What ONNX's own evaluator makes of one axis, element by element. part: of the axis, from 0 to 1, where it crops;
+    there are zeros for what is outside."""
     import onnx  # pylint: disable=import-outside-toplevel
     import onnx.reference  # pylint: disable=import-outside-toplevel
     settings = {name: node.attributes[name] for name in _SETTINGS if name in node.attributes}
-    if node.get("coordinate_transformation_mode") == "tf_crop_and_resize":
-        raise unsupported("operator Resize that crops")
     by_size = len(node.inputs) > 3 and node.has(3)
     if by_size and node.get("keep_aspect_ratio_policy", "stretch") == "stretch":
-        names, given = ["x", "", "", "given"], np.array([size, length], np.int64)
+        names, given = ["x", "part", "", "given"], np.array([size, length], np.int64)
     else:
-        names, given = ["x", "", "given"], np.array([1, scale], np.float32)
+        names, given = ["x", "part", "given"], np.array([1, scale], np.float32)
     proto = onnx.helper.make_node("Resize", names, ["y"], **settings)
     evaluator = onnx.reference.ReferenceEvaluator(proto, opsets={"": max(node.version, 19)})
-    results: Any = evaluator.run(None, {"x": np.eye(size, dtype=np.float32), "given": given})
+    results: Any = evaluator.run(None, {"x": np.eye(size, dtype=np.float32), "given": given,
+                                            "part": np.array([0, part[0], 1, part[1]], np.float32)})
     matrix = results[0]
     if matrix.shape != (size, length):
         raise unsupported(f"operator Resize to {length} elements, where factors give {matrix.shape[1]}")
@@ -111,13 +111,18 @@ def _weights(node: Node, size: int, scale: float, length: int) -> Any:
 
 
 def _resize(node: Node) -> Any:
-    x = node.traced()
-    for axis, scale, length in zip(*_scales(node)):
-        if length == x.shape[axis] and scale == 1:
+    x, outside = node.traced(), np.zeros((), np.bool_)
+    axes, scales, lengths = _scales(node)
+    crops = node.get("coordinate_transformation_mode") == "tf_crop_and_resize"
+    parts = np.reshape(node.known(1, "roi"), (2, -1)).T.tolist() if crops else [(0.0, 1.0)] * len(axes)
+    for axis, scale, length, part in zip(axes, scales, lengths, parts):
+        if length == x.shape[axis] and scale == 1 and tuple(part) == (0, 1):
             continue
-        matrix = _weights(node, x.shape[axis], scale, length)
+        matrix = _weights(node, x.shape[axis], scale, length, part)
+        if crops:
+            outside = outside | (matrix == 0).all(axis=0).reshape([length if i == axis else 1 for i in range(x.ndim)])
         x = along(x, axis, matrix) if node.get("mode", "nearest") != "nearest" else _picked(node, x, axis, matrix)
-    return x
+    return trace.where(outside, node.get("extrapolation_value", 0.0), x) if outside.any() else x
 
 
 def _picked(node: Node, x: Traced, axis: int, matrix: Any) -> Traced:
@@ -128,15 +133,13 @@ def _picked(node: Node, x: Traced, axis: int, matrix: Any) -> Traced:
         parts = [[(1, each)] for each in x.shape]
         parts[axis] = [(1, size), (count // size, 1)]
         return repeated(node.writer, x, parts)
-    step = int(found[1] - found[0]) if count > 1 else 1
-    if step > 0 and (np.diff(found) == step).all():
-        return node.view(x, at(*(slice(None),) * axis, slice(int(found[0]), int(found[-1]) + 1, step)))
-    raise unsupported("operator Resize to nearest elements at distances that differ")
+    return taken(node, x, found, axis)
 
 
 LINEAR: dict[str, Row] = {
     "DFT": Row(_dft, "`einsum` with sines and cosines", known=(1, 2)),
     "STFT": Row(_stft, "a view of frames, `mul`, `einsum` with sines and cosines", known=(1, 3)),
-    "Resize": Row(_resize, "`einsum` with the weights of each axis; of nearest elements a view", known=(1, 2, 3)),
+    "Resize": Row(_resize, "`einsum` with the weights of each axis; of nearest elements a view, or `gather`; `select` of "
+                  "what is outside", known=(1, 2, 3)),
     "Upsample": Row(_resize, "as Resize", known=(1,)),
 }

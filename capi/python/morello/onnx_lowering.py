@@ -58,8 +58,8 @@ Lower = Callable[["Node"], Any]  # a value, or one for each output
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """An operator: how it is lowered, what that comes to in words, and which inputs have to be known. lower: None if
-    it is the operators of ONNX's own definition."""
+    """An operator: how it is lowered, what that comes to in words, and which inputs have to be known. lower: None, or
+    what returns None, if it is the operators of ONNX's own definition."""
     lower: Lower | None
     text: str
     known: tuple[int, ...] = ()
@@ -85,6 +85,7 @@ def traced_type(element: int) -> Dtype:
 
 
 _FOREIGN = (0, 8)  # undefined, string
+_ENDS = (-2 ** 63, 2 ** 63 - 1)
 
 
 def narrowed(array: Any) -> Any:
@@ -184,6 +185,8 @@ class Lowering:
         array = value.value
         traced_type(value.type)
         if array.size and array.dtype != object and (array == array.flat[0]).all():
+            if array.dtype == np.int64 and array.flat[0] not in _ENDS:  # which those of i32 stand for
+                narrowed(array)
             return array.flat[0].item() if array.dtype.kind in "biuf" else float(array.flat[0])
         return self.traced(value)
 
@@ -259,13 +262,13 @@ class Lowering:
             schema = onnx.defs.get_schema(proto.op_type, opset, proto.domain)
         except onnx.defs.SchemaError:
             raise unsupported(f"operator {proto.op_type} of domain {proto.domain!r}") from None
-        if row is None or row.lower is None:
+        results = None if row is None or row.lower is None else row.lower(Node(self, proto, inputs, schema.since_version))
+        if results is None:
             body = _function_body(schema, proto, inputs, opset)
             if body is None:
                 raise unsupported(f"operator {proto.op_type}")
             return self._body(body, proto, inputs, opsets, functions, schema)
         self.names.append(proto.op_type)
-        results = row.lower(Node(self, proto, inputs, schema.since_version))
         types = _types(schema, proto, inputs, opsets)
         return [result if isinstance(result, Value) else Value(result, types.get(name, given[0].type))
                 for name, result in zip(proto.output, results if isinstance(results, (list, tuple)) else [results])]
@@ -310,7 +313,9 @@ class Lowering:
             except (NotImplementedError, RuntimeError):
                 results = onnx.reference.ReferenceEvaluator(proto).run(None, given)
         except Exception as error:
-            raise unsupported(f"operator {proto.op_type} of constants: {error}") from error
+            if proto.op_type != "GatherElements":
+                raise unsupported(f"operator {proto.op_type} of constants: {error}") from error
+            results = [_elements(*given.values(), **{each.name: each.i for each in proto.attribute})]
         found: dict[str, Value] = {"": _unused()}
         for name, result in zip(wanted, results):
             if not isinstance(result, (np.ndarray, np.generic)):
@@ -318,6 +323,12 @@ class Lowering:
             array = np.asarray(result)
             found[name] = Value(array, onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
         return [found[name] for name in proto.output]
+
+
+def _elements(x: Any, index: Any, axis: int = 0) -> Any:
+    """GatherElements of an index with shorter axes, which ONNX's own evaluator does not have."""
+    part = tuple(slice(None if i == axis % x.ndim else size) for i, size in enumerate(index.shape))
+    return np.take_along_axis(x[part], index, axis)
 
 
 def _unused() -> Value:

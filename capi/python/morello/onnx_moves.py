@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import trace
+from .onnx_indices import taken
 from .onnx_lowering import Node, Row, Value, numpy_of, traced_type
 from .onnx_program import at
 from .onnx_writer import Writer
@@ -59,9 +60,11 @@ def _slice(node: Node) -> Any:
     for axis, start, end, step in zip(axes or [], starts, ends, steps or []):
         axis %= len(node.shape())
         if step < 0:
-            if value.shape[axis] == 1:
+            places = range(*slice(start, end, step).indices(value.shape[axis]))
+            if places:
+                value = Value(taken(node, node.lowering.traced(value), places, axis), value.type)
                 continue
-            raise unsupported("operator Slice with a negative step")
+            start, end, step = 0, 0, 1
         value = sliced(node, value, axis, start, end, step)
     return value
 
@@ -112,11 +115,17 @@ def _pad(node: Node) -> Any:
     pads = node.listed(1, "pads") or []
     axes = (node.listed(3, "axes") if node.has(3) else None) or list(range(len(node.shape())))
     mode = node.get("mode", "constant")
-    if mode != "constant" or min(pads) < 0:
-        raise unsupported(f"operator Pad in mode {mode!r}" if mode != "constant" else "operator Pad that cuts off")
-    number = node.known(2, "constant_value").item() if node.has(2) else node.get("value", 0)
-    return padded(node, node.traced(), {axis % len(node.shape()): (pads[i], pads[i + len(axes)])
-                                        for i, axis in enumerate(axes)}, number)
+    sides = {axis % len(node.shape()): (pads[i], pads[i + len(axes)]) for i, axis in enumerate(axes)}
+    if min(pads, default=0) < 0:
+        raise unsupported("operator Pad that cuts off")
+    if mode == "constant":
+        number = node.known(2, "constant_value").item() if node.has(2) else node.get("value", 0)
+        return padded(node, node.traced(), sides, number)
+    x = node.traced()
+    for axis, widths in sides.items():
+        if any(widths):  # modes are NumPy's
+            x = taken(node, x, np.pad(np.arange(x.shape[axis]), widths, mode), axis)
+    return x
 
 
 def padded(node: Node, x: Traced, pads: dict[int, tuple[int, int]], number: Any) -> Traced:
@@ -192,11 +201,12 @@ MOVES: dict[str, Row] = {
     "Unsqueeze": Row(lambda node: trace.expand_dims(node.traced(), node.listed(1, "axes")), "`reshape`", known=(1,)),
     "Transpose": Row(lambda node: trace.transpose(node.traced(), node.get("perm")), "`transpose`"),
     "Expand": Row(_expand, "broadcasting, or a view with stride 0", known=(1,)),
-    "Slice": Row(_slice, "a view", known=(1, 2, 3, 4)),
+    "Slice": Row(_slice, "a view; backwards `gather`", known=(1, 2, 3, 4)),
     "Split": Row(_split, "views", known=(1,)),
     "Concat": Row(_concat, "parts of an array, to which the kernels of the parts write"),
     "Tile": Row(_tile, "a view with stride 0, `move`", known=(1,)),
-    "Pad": Row(_pad, "constants: `fill`, and a kernel that writes to the inner part", known=(1, 2, 3)),
+    "Pad": Row(_pad, "`fill`, and a kernel that writes to the inner part; in other modes `gather` along each axis",
+               known=(1, 2, 3)),
     "DepthToSpace": Row(_blocks, "`reshape`, `transpose`"), "SpaceToDepth": Row(_blocks, "`reshape`, `transpose`"),
     "Einsum": Row(_einsum, "`einsum` of two, or `reduce_sum` and `transpose` of one"),
     "CumSum": Row(_cumulate, "of integers: `einsum` with ones and zeros", known=(1,)),

@@ -104,3 +104,50 @@ def test_expm1_keeps_what_is_small():
     got = morello.jit_jax(jnp.expm1)(x)
     assert np.allclose(got, wanted, rtol=2e-6, atol=0, equal_nan=True)
     assert np.signbit(got[3])
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, ids: x[ids], lambda x, ids: x[:, ids], lambda x, ids: x[..., ids], lambda x, ids: x[ids[:, None]],
+    lambda x, ids: jnp.take(x, ids, axis=1), lambda x, ids: jnp.take(x, ids, axis=0, mode="clip"),
+    lambda x, ids: jnp.take(x, ids, axis=-1, mode="fill", fill_value=2.5), lambda x, ids: x[np.array([1, -1, 3])],
+    lambda x, ids: x.at[ids].get(mode="promise_in_bounds"), lambda x, ids: jnp.exp(x)[ids].sum(-1) + 1,
+    lambda x, ids: jax.nn.one_hot(ids, 5) @ x.reshape(5, 42),
+    lambda x, ids: jax.vmap(lambda part: part[ids])(x), lambda x, ids: jax.vmap(lambda part: part[ids], 1, 2)(x),
+])
+@pytest.mark.parametrize("dtype", [np.int32, np.int8, np.uint8])
+def test_gathers(floats, function, dtype):
+    x, ids = floats(5, 6, 7), np.array([3, 0, 4, 4], dtype)
+    wanted = np.asarray(function(jnp.asarray(x), ids))
+    np.testing.assert_allclose(morello.jit_jax(function)(x, ids), wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("element", [np.float32, np.float16, np.int32, np.int8, np.uint8])
+@pytest.mark.parametrize("function", [
+    lambda x, ids: jnp.take(x, ids, axis=0), lambda x, ids: jnp.take(x, ids, axis=1, mode="clip"),
+    lambda x, ids: jnp.take(x, ids, axis=0, mode="fill", fill_value=7),
+    lambda x, ids: jnp.take_along_axis(x, ids[:, None], 1),
+    lambda x, ids: jnp.take_along_axis(x, ids[:, None], 1, mode="clip"), lambda x, ids: jnp.take(x.T, ids, axis=0),
+])
+def test_gathers_outside(rng, element, function):
+    """Filled with NaN or the like by default, or nearest places: as JAX has it."""
+    x, ids = rng.integers(0, 100, (6, 6)).astype(element), np.array([0, 5, 6, -1, -6, -7], np.int32)
+    got, wanted = morello.jit_jax(function)(x, ids), np.asarray(function(jnp.asarray(x), ids))
+    assert got.dtype == wanted.dtype
+    np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_gathers_of_elements(floats, rng, axis):
+    x = floats(4, 5, 6)
+    ids = rng.integers(-x.shape[axis], x.shape[axis], [3 if i == axis else size for i, size in enumerate(x.shape)])
+    got = morello.jit_jax(lambda x, ids: jnp.take_along_axis(x, ids, axis))(x, ids.astype(np.int32))
+    assert np.array_equal(got, np.take_along_axis(x, ids, axis))
+
+
+def test_gathers_that_the_language_does_not_have(floats):
+    x, ids = floats(5, 6), np.array([1, 2], np.int32)
+    with pytest.raises(morello.SpecError, match="JAX's primitive 'concatenate'"):
+        morello.jit_jax(lambda x, ids: x[ids, ids])(x, ids)
+    with pytest.raises(morello.SpecError, match=r"JAX's primitive 'gather' of slices \(1, 3\) .* of whole axes but one"):
+        morello.jit_jax(lambda x, ids: jax.lax.gather(x, ids[:, None], jax.lax.GatherDimensionNumbers((1,), (0,), (0,)),
+                                                      (1, 3)))(x, ids)

@@ -11,6 +11,7 @@ from onnx import TensorProto  # noqa: E402  pylint: disable=wrong-import-positio
 from onnx_models import check, info, make, model_of  # noqa: E402  pylint: disable=wrong-import-position
 
 I64 = TensorProto.INT64
+CROPS = {"coordinate_transformation_mode": "tf_crop_and_resize", "axes": [2, 3]}
 
 
 def one(op, shapes, weights=(), types=(), result=TensorProto.FLOAT, names=None, **attributes):
@@ -138,3 +139,36 @@ def test_a_language_model(floats, rng):
     program = check(language_model(floats, 40, 12, 16, 2), ids, mask)
     assert program.inputs == ("ids", "mask")
     assert any("gather" in str(spec) and "layernorm" in str(spec) for spec in program.specs), program.specs
+
+
+@pytest.mark.parametrize("op, shape, weights, attributes", [
+    ("Slice", (6, 7, 3), {"starts": [-1, 5], "ends": [-2 ** 63, 0], "axes": [0, 1], "steps": [-1, -2]}, {}),
+    ("Slice", (6, 7), {"starts": [3], "ends": [1], "axes": [1], "steps": [-3]}, {}),
+    ("Pad", (4, 5, 3), {"pads": [2, 0, 1, 3, 0, 0]}, {"mode": "reflect"}),
+    ("Pad", (4, 5), {"pads": [1, 2, 0, 3]}, {"mode": "edge"}), ("Pad", (4, 5), {"pads": [4, 0, 9, 1]}, {"mode": "wrap"}),
+    ("Resize", (1, 2, 5, 7), {"roi": [], "scales": [], "sizes": [1, 2, 8, 3]}, {"mode": "nearest"}),
+    ("Resize", (1, 2, 6, 5), {"roi": [0.1, 0.3, 1.3, 0.8], "scales": [], "sizes": [4, 3]}, {
+        "mode": "nearest", "extrapolation_value": 7.0, **CROPS}),
+    ("Resize", (1, 2, 6, 5), {"roi": [0.9, -0.2, 0.2, 1.5], "scales": [], "sizes": [5, 8]}, {
+        "mode": "linear", "extrapolation_value": -3.0, **CROPS}),
+    ("ReverseSequence", (5, 4, 3), {"lengths": [2, 5, 1, 4]}, {}),
+    ("ReverseSequence", (4, 5), {"lengths": [2, 5, 1, 4]}, {"time_axis": 1, "batch_axis": 0}),
+    ("Trilu", (2, 5, 4), {"k": -1}, {"upper": 0}), ("Trilu", (4, 6), {}, {}),
+    ("ArgMax", (6, 7, 3), {}, {"axis": 1}), ("ArgMin", (6, 7), {}, {"axis": -2, "keepdims": 0, "select_last_index": 1}),
+])
+def test_places_that_an_operator_implies(floats, op, shape, weights, attributes):
+    arrays = {name: np.array(x, np.float32 if name in ("roi", "scales") else np.int64) for name, x in weights.items()}
+    result = I64 if op.startswith("Arg") else TensorProto.FLOAT
+    program = check(one(op, {"x": shape}, arrays.items(), result=result, **attributes), x := floats(*shape))
+    if op in ("ArgMax", "ArgMin"):  # the first, or the last, of several
+        check(one(op, {"x": shape}, result=result, **attributes), np.sign(x))
+    assert len(program.specs) < 3
+
+
+def test_elements_of_constants(floats, rng):
+    """That are gathered when the model is compiled, other axes of the index being shorter."""
+    table, ids = floats(6, 5), rng.integers(-5, 5, (4, 7))
+    nodes = [make("GatherElements", ["t", "i"], ["g"], axis=1), make("Mul", ["x", "g"], ["y"])]
+    program = morello.onnx.compile(model_of(nodes, [info("x", [4, 7])], [info("y", [4, 7])], [("t", table), ("i", ids)]))
+    x = floats(4, 7)
+    assert np.array_equal(program(x)[0], x * np.take_along_axis(table[:4], ids, 1)) and len(program.specs) == 1
