@@ -19,7 +19,7 @@ from .cpu import CpuInfo, cpu_info, version
 from .enums import Dtype, Effort, Isa, Layout, Status, TableReason, TableUse
 from .errors import Error, OperandError, SpecError
 from .functions import (attention, avg_pool, conv2d, erf, fast_max, fast_min, gelu, gelu_tanh, layernorm, log_softmax,
-                        logsumexp, max_pool, relu, rmsnorm, rsqrt, scaled_matmul, sigmoid, silu, softmax, where)
+                        logsumexp, max_pool, relu, rmsnorm, rsqrt, scaled_matmul, sigmoid, silu, softmax, take, where)
 from .graph import Graph, Value
 from .jax_functions import jit_jax
 from .jit import Jitted, jit
@@ -38,5 +38,5 @@ __all__ = [
     "Table", "TableInfo", "TableReason", "TableUse", "Tensor", "Traced", "Value", "Verification", "attention",
     "avg_pool", "compile", "conv2d", "cpu_info", "erf", "fast_max", "fast_min", "gelu", "gelu_tanh", "jit", "jit_jax",
     "layernorm", "log_softmax", "logsumexp", "max_pool", "precompute", "precompute_table", "relu",
-    "rmsnorm", "rsqrt", "scaled_matmul", "sigmoid", "silu", "softmax", "version", "where",
+    "rmsnorm", "rsqrt", "scaled_matmul", "sigmoid", "silu", "softmax", "take", "version", "where",
 ]

@@ -11,7 +11,7 @@ from .arrays import Array
 from .enums import Status
 from .errors import SpecError
 from .jit import jit
-from . import trace
+from . import indexing, trace
 from .trace import Axis, Traced, along, as_value, elementwise, listed, reduce, result_type, whole
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -86,6 +86,12 @@ def fast_min(a: Array, b: Array) -> Any:
 def where(condition: Array, x: Array, y: Array) -> Any:
     """x where the condition is not 0, else y; the condition may be a comparison, or an array of bool."""
     return trace.where(condition, x, y)
+
+
+@_function
+def take(a: Array, indices: Array, axis: int | None = None, mode: str = "raise") -> Any:
+    """numpy.take, also of arrays at places that are traced; what is outside is the nearest place."""
+    return indexing.take(a, indices, axis, mode)
 
 
 @_function

@@ -28,11 +28,10 @@ def taken(node: Node, x: Traced, places: Any, axis: int) -> Traced:
     step = int(steps[0]) if steps.size else 1
     if step < 0 or (steps != step).any():
         return gather(x, index, axis)
+    view = node.view(x, at(*(slice(None),) * axis, slice(int(line[0]), int(line[-1]) + 1, max(step, 1))))
     if step == 0:
-        one = node.view(x, at(*(slice(None),) * axis, slice(int(line[0]), int(line[0]) + 1)))
-        view = trace.broadcast_to(one, [line.size if i == axis else length for i, length in enumerate(x.shape)])
-    else:
-        view = node.view(x, at(*(slice(None),) * axis, slice(int(line[0]), int(line[-1]) + 1, step)))
+        repeats = [line.size if i == axis else length for i, length in enumerate(x.shape)]
+        view = node.view(view, lambda array: np.broadcast_to(array, repeats))
     return trace.reshape(view, (*x.shape[:axis], *index.shape, *x.shape[axis + 1:]))
 
 

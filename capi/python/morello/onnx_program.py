@@ -194,7 +194,8 @@ class Program:
         return self._size
 
     def __call__(self, *inputs: Any) -> list[Any]:
-        """Outputs in the order of the model, as new arrays. Inputs that are not row-major are copied."""
+        """Outputs in the order of the model, as new arrays. Inputs that are not row-major are copied. OverflowError: a
+        number of an input of int64 is beyond 32 bits."""
         arrays = self._arrays(inputs)
         workspace = self._workspace(arrays)
         executor = self._executor()

@@ -70,11 +70,17 @@ def test_an_embedding_is_one_kernel(table, floats, rng):
     positions, gain = floats(12, 6), floats(6)
 
     def embedding(ids):
-        x = (table if isinstance(ids, np.ndarray) else morello.trace.as_traced(table))[ids] + positions
+        x = (np.take if isinstance(ids, np.ndarray) else morello.take)(table, ids, axis=0) + positions
         x = x - x.mean(-1, keepdims=True)
         return x / np.sqrt(np.square(x).mean(-1, keepdims=True) + 1e-5) * gain
     ids = rng.integers(-200, 200, 12).astype(I32)
     np.testing.assert_allclose(morello.jit(embedding)(ids), embedding(ids), rtol=1e-4, atol=1e-5)
+
+
+def test_a_kernel_of_its_own(table):
+    ids = np.array([[3, -1]], I32)
+    assert np.array_equal(morello.take(table, ids, axis=0), table[ids])
+    assert np.array_equal(morello.take(table, [5, 6], axis=-1, mode="clip"), table[:, [5, 5]])
 
 
 @pytest.mark.parametrize("function, message", [

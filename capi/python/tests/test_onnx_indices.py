@@ -31,7 +31,8 @@ def test_gathers_at_places_that_are_given(floats, shape, axis, ids):
 
 
 @pytest.mark.parametrize("axis, ids, gathers", [
-    (0, 3, 0), (0, [1, 3, 5], 0), (1, [-3, -2, -1], 0), (0, [4, 4, 4], 0), (0, [[0, 2], [4, 6]], 0), (1, [0], 0),
+    (0, 3, 0), (0, [1, 3, 5], 0), (0, [[2, 2], [2, 2]], 0), (1, [0, 0], 0), (1, [-3, -2, -1], 0), (0, [4, 4, 4], 0),
+    (0, [[0, 2], [4, 6]], 0), (1, [0], 0),
     (0, [3, 1, 6], 1), (1, [4, 3, 2], 1), (0, [[-1, 0], [1, 5]], 1), (0, [], 0)])
 def test_gathers_at_places_that_are_known(floats, axis, ids, gathers):
     """Views, where they are at equal distances."""
@@ -145,7 +146,8 @@ def test_a_language_model(floats, rng):
     ("Slice", (6, 7, 3), {"starts": [-1, 5], "ends": [-2 ** 63, 0], "axes": [0, 1], "steps": [-1, -2]}, {}),
     ("Slice", (6, 7), {"starts": [3], "ends": [1], "axes": [1], "steps": [-3]}, {}),
     ("Pad", (4, 5, 3), {"pads": [2, 0, 1, 3, 0, 0]}, {"mode": "reflect"}),
-    ("Pad", (4, 5), {"pads": [1, 2, 0, 3]}, {"mode": "edge"}), ("Pad", (4, 5), {"pads": [4, 0, 9, 1]}, {"mode": "wrap"}),
+    ("Pad", (4, 5), {"pads": [1, 2, 0, 3]}, {"mode": "edge"}), ("Pad", (1, 5), {"pads": [1, 2, 2, 3]}, {"mode": "edge"}),
+    ("Pad", (4, 5), {"pads": [4, 0, 9, 1]}, {"mode": "wrap"}),
     ("Resize", (1, 2, 5, 7), {"roi": [], "scales": [], "sizes": [1, 2, 8, 3]}, {"mode": "nearest"}),
     ("Resize", (1, 2, 6, 5), {"roi": [0.1, 0.3, 1.3, 0.8], "scales": [], "sizes": [4, 3]}, {
         "mode": "nearest", "extrapolation_value": 7.0, **CROPS}),
