@@ -96,13 +96,15 @@ def _trilu(node: Node) -> Any:
 
 
 def _arg(node: Node) -> Any:
-    """Of the places of what nothing is above, or below, the first or the last."""
+    """Of the places of the extreme, the first or the last; NaN is that, as in NumPy."""
     x = node.traced(0)
     axis, last = node.get("axis", 0) % x.ndim, node.get("select_last_index", 0)
-    best, worse = ("reduce_max", "less") if node.op == "ArgMax" else ("reduce_min", "greater")
     size = x.shape[axis]
     places = np.arange(size, dtype=np.int32).reshape([size if i == axis else 1 for i in range(x.ndim)])
-    found = trace.where(later(worse, x, trace.reduce(best, x, axis, True)), -1 if last else size, places)
+    chosen = trace.compare("equal", x, trace.reduce("reduce_max" if node.op == "ArgMax" else "reduce_min", x, axis, True))
+    if node.floats():
+        chosen = trace.either(chosen, trace.compare("not_equal", x, x))
+    found = trace.where(chosen, places, -1 if last else size)
     place = trace.reduce("reduce_max" if last else "reduce_min", found, axis, bool(node.get("keepdims", 1)))
     return trace.astype(place, Dtype.I32)
 
@@ -127,7 +129,7 @@ INDICES: dict[str, Row] = {
     "GatherND": Row(_gather_nd, "`mul`, `add` of places, `gather`"),
     "ReverseSequence": Row(_reverse_sequence, "`gather`", known=(1,)),
     "Trilu": Row(_trilu, "`select`", known=(1,)),
-    "ArgMax": Row(_arg, "`reduce_max`, `less`, `select`, `reduce_min`"),
-    "ArgMin": Row(_arg, "`reduce_min`, `greater`, `select`, `reduce_min`"),
+    "ArgMax": Row(_arg, "`reduce_max`, `equal`, `select`, `reduce_min`"),
+    "ArgMin": Row(_arg, "`reduce_min`, `equal`, `select`, `reduce_min`"),
     "OneHot": Row(_one_hot, "`equal`, `select`", known=(1,)),
 }

@@ -164,6 +164,12 @@ def test_places_that_an_operator_implies(floats, op, shape, weights, attributes)
     program = check(one(op, {"x": shape}, arrays.items(), result=result, **attributes), x := floats(*shape))
     if op in ("ArgMax", "ArgMin"):  # the first, or the last, of several
         check(one(op, {"x": shape}, result=result, **attributes), np.sign(x))
+        x[:, 1::2] = np.nan
+        got, = program(x)
+        if not attributes.get("select_last_index"):
+            assert np.array_equal(got.squeeze(), np.argmax(x, attributes["axis"]))
+        else:
+            assert np.array_equal(got, len(x) - 1 - np.argmin(x[::-1], attributes["axis"]))
     assert len(program.specs) < 3
 
 
