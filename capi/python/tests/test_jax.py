@@ -111,6 +111,8 @@ def test_expm1_keeps_what_is_small():
     lambda x, ids: jnp.take(x, ids, axis=1), lambda x, ids: jnp.take(x, ids, axis=0, mode="clip"),
     lambda x, ids: jnp.take(x, ids, axis=-1, mode="fill", fill_value=2.5), lambda x, ids: x[np.array([1, -1, 3])],
     lambda x, ids: x.at[ids].get(mode="promise_in_bounds"), lambda x, ids: jnp.exp(x)[ids].sum(-1) + 1,
+    lambda x, ids: jax.lax.gather(x, ids.astype(np.int32).reshape(2, 2, 1), jax.lax.GatherDimensionNumbers(
+        (1, 3), (1,), (1,)), (5, 1, 7)),  # axes of x between those of ids
     lambda x, ids: jax.nn.one_hot(ids, 5) @ x.reshape(5, 42),
     lambda x, ids: jax.vmap(lambda part: part[ids])(x), lambda x, ids: jax.vmap(lambda part: part[ids], 1, 2)(x),
 ])
