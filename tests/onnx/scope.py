@@ -38,7 +38,7 @@ MISSING = [
     (r"elementwise operation '(less|less_equal|greater|greater_equal|equal|not_equal|select)'",
      "comparisons, selection"),
     (r"operator Bit", "operations on bits"),
-    (r"operator (Sin|Cos|Tan|Asin|Acos|Atan)\b", "trigonometric functions"),
+    (r"operator (Asin|Acos|Atan)\b", "trigonometric functions"),
     (r"operator Pow", "powers with other exponents"),
     (r"operator Scan|operator (RNN|GRU|LSTM)", "recurrences"),
     (r"operator (Resize|Upsample)", "resampling"),

@@ -20,7 +20,7 @@ from .trace import Traced, as_traced, elementwise, reduce, unsupported
 _ELEMENTWISE = {
     "add": "add", "add_any": "add", "sub": "sub", "mul": "mul", "div": "div", "max": "max", "min": "min", "neg": "neg",
     "abs": "abs", "sqrt": "sqrt", "rsqrt": "rsqrt", "square": "square", "exp": "exp", "exp2": "exp2", "log": "log",
-    "tanh": "tanh", "logistic": "sigmoid", "erf": "erf", "floor": "floor", "ceil": "ceil",
+    "tanh": "tanh", "logistic": "sigmoid", "erf": "erf", "sin": "sin", "cos": "cos", "floor": "floor", "ceil": "ceil",
 }
 _COMPARISONS = {
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",

@@ -15,8 +15,8 @@ from .trace import elementwise, reduce, unsupported
 _ELEMENTWISE = {
     np.add: "add", np.subtract: "sub", np.multiply: "mul", np.divide: "div", np.maximum: "max", np.minimum: "min",
     np.negative: "neg", np.absolute: "abs", np.fabs: "abs", np.sqrt: "sqrt", np.square: "square",
-    np.reciprocal: "recip", np.exp: "exp", np.exp2: "exp2", np.log: "log", np.tanh: "tanh", np.floor: "floor",
-    np.ceil: "ceil", np.rint: "round",
+    np.reciprocal: "recip", np.exp: "exp", np.exp2: "exp2", np.log: "log", np.tanh: "tanh", np.sin: "sin",
+    np.cos: "cos", np.floor: "floor", np.ceil: "ceil", np.rint: "round",
 }
 _COMPARISONS = {
     np.less: "less", np.less_equal: "less_equal", np.greater: "greater", np.greater_equal: "greater_equal",

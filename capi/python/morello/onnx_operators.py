@@ -19,7 +19,7 @@ from .trace import Traced, elementwise, unsupported
 _NUMBERS: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "max": np.maximum, "min": np.minimum,
     "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "square": np.square, "recip": np.reciprocal, "exp": np.exp,
-    "log": np.log, "tanh": np.tanh, "floor": np.floor, "ceil": np.ceil, "round": np.rint,
+    "log": np.log, "tanh": np.tanh, "sin": np.sin, "cos": np.cos, "floor": np.floor, "ceil": np.ceil, "round": np.rint,
     "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "clamp": np.clip,
 }
 
@@ -246,6 +246,8 @@ OPERATORS: dict[str, Row] = {
     "Abs": direct("abs"), "Add": direct("add"), "Ceil": direct("ceil"), "Erf": direct("erf"), "Exp": direct("exp"),
     "Floor": direct("floor"), "Log": direct("log"), "Mul": direct("mul"), "Neg": direct("neg"),
     "Reciprocal": direct("recip"), "Relu": direct("relu"), "Round": direct("round"), "Sigmoid": direct("sigmoid"),
+    "Sin": direct("sin"), "Cos": direct("cos"), "Tan": pointwise(lambda x: op("div", op("sin", x), op("cos", x)),
+                                                                 "sin(x) / cos(x)"),
     "Sqrt": direct("sqrt"), "Sub": direct("sub"), "Tanh": direct("tanh"),
     "Max": variadic("max"), "Min": variadic("min"), "Sum": variadic("add"),
     "Mean": Row(lambda node: _shaped(op("mul", functools.reduce(lambda a, b: op("add", a, b), _some_traced(

@@ -16,7 +16,7 @@ from .errors import SpecError
 Axis = Union[int, Sequence[int], None]
 
 # Operations on integers that give floats.
-_FLOAT = frozenset("div sqrt recip exp exp2 log tanh sigmoid erf gelu gelu_tanh silu rsqrt mean softmax log_softmax "
+_FLOAT = frozenset("div sqrt recip exp exp2 log tanh sigmoid erf gelu gelu_tanh silu sin cos rsqrt mean softmax log_softmax "
                    "logsumexp layernorm rmsnorm attention avg_pool pow".split())
 
 
