@@ -8,7 +8,8 @@
 
 Without files: the networks that the package onnx brings, for its own tests, and transformers of a few layers that are made
 here. Their weights are constants, or none, so they get random ones; what those are for is told by the operators that read
-them. Prints for each model how many kernels it is and how long it took to compile, the median of rounds (what eight in ten
+them. Files, such as those that export.py writes, keep theirs; inputs of integers are rows of an embedding, and masks ones.
+Prints for each model how many kernels it is and how long it took to compile, the median of rounds (what eight in ten
 lie between), the largest difference of a result over what results differ, and how many times as long ONNX Runtime takes.
 --steps: what each kernel takes, longest first. --quantize: dynamic (weights of 8 bits, activations as they come) or static
 (both, as ONNX Runtime's own tool writes them: QDQ, a scale for each channel); of models of its version 11 and later, such as
@@ -186,12 +187,22 @@ def cell(times):
     return f"{statistics.median(times) * 1e3:.2f} ({low:.2f} to {high:.2f})"
 
 
+def input_of(each, rng):
+    tensor = each.type.tensor_type
+    shape = [d.dim_value for d in tensor.shape.dim]
+    if tensor.elem_type == FLOAT:
+        return rng.random(shape, dtype=np.float32)
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+    return np.ones(shape, dtype) if "mask" in each.name else rng.integers(0, 50, shape).astype(dtype)
+
+
 def measure(name, model, options):
     rng = np.random.default_rng(1)
-    random_weights(model, rng)
+    if not options.models:
+        random_weights(model, rng)
     known = {each.name for each in model.graph.initializer}
     given = [each for each in model.graph.input if each.name not in known]
-    inputs = [rng.random([d.dim_value for d in each.type.tensor_type.shape.dim], dtype=np.float32) for each in given]
+    inputs = [input_of(each, rng) for each in given]
     feed = {each.name: array for each, array in zip(given, inputs)}
     if options.quantize:
         model = quantized(model, options.quantize, feed)
