@@ -15,7 +15,8 @@ namespace morello {
 namespace {
 
 bool reduces(const Spec& spec) {
-  return is_single(spec) && spec.reduced() != 0 && !contraction_of(spec) && is_convertible(spec);
+  return is_single(spec) && spec.reduced() != 0 && is_reduction(head_of(spec)) &&
+         !contraction_of(spec) && is_convertible(spec);
 }
 const Operand& input_of(const Spec& spec) { return spec.operand[head_of(spec).in[0]]; }
 

@@ -2,6 +2,7 @@
 #include "spec/gather.hh"
 
 #include <bit>
+#include <cassert>
 
 #include "spec/canonical.hh"
 #include "spec/roles.hh"
@@ -36,13 +37,17 @@ bool gathers_alone(const Spec& spec, int stage) {
   const DimMask along = spec.stage[stage].reduce;
   for (int o = 0; o < spec.operand_count; o++)
     if (o != from && (spec.operand[o].dims & along) != 0) return false;
-  int readers = 0;
   for (int s = 0; s < spec.stage_count; s++) {
-    if (s != stage && (spec.stage[s].reduce & along) != 0) return false;
-    for (Ref in : spec.stage[s].in) readers += in == from;
+    if (s == stage) continue;
+    if ((spec.stage[s].reduce & along) != 0) return false;
+    for (Ref in : spec.stage[s].in)
+      if (in == from) return false;
   }
-  return readers == 1;
+  return true;
 }
+
+/// Programs read the index twice, there and back: nothing may write it meanwhile.
+bool is_one_place(const Operand& index) { return index.dims == 0 && index.access == Access::kIn; }
 
 }  // namespace
 
@@ -51,7 +56,7 @@ int gather_at_one_place(const Spec& spec) {
     const Stage& stage = spec.stage[s];
     if (stage.op != Op::kGather || !is_operand(stage.in[0]) || !is_operand(stage.in[1])) continue;
     const Operand& from = spec.operand[stage.in[0]];
-    if (from.access == Access::kIn && spec.operand[stage.in[1]].dims == 0 &&
+    if (from.access == Access::kIn && is_one_place(spec.operand[stage.in[1]]) &&
         !from.layout.packed() && !from.free_layout && gathers_alone(spec, s))
       return s;
   }
@@ -112,11 +117,13 @@ Gathered gathered(const Spec& spec, int stage) {
     become_part(spec, one, &part.binding);
   }
   Stage& copy = one.stage[stage];
+  assert(copy.op == Op::kGather);
   const Ref from = copy.in[0];
   if (copy.out != kNoRef) {
     copy.op = Op::kCopy;
     copy.in[1] = kNoRef;
-    copy.dtype = copied_in(one.operand[from].dtype, one.operand[copy.out].dtype);
+    if (!is_read(one, value_of(stage)))
+      copy.dtype = copied_in(one.operand[from].dtype, one.operand[copy.out].dtype);
   } else {
     for (int s = 0; s < one.stage_count; s++)
       for (Ref& in : one.stage[s].in)

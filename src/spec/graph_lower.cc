@@ -52,6 +52,7 @@ class Lowering {
     for (size_t o = 0; o < inputs_.size(); o++)
       lowered.view[o].begin = graph_.uses()[static_cast<size_t>(inputs_[o])].begin;
     fill_in(draft, lowered.spec);
+    if (auto f = check_gathers(lowered.spec)) return f;
     return name_diagonal(draft, lowered.spec);
   }
 
@@ -304,18 +305,18 @@ class Lowering {
   }
 
   MaybeFault check_gathers() const {
-    for (const GraphStage& stage : stages_) {
-      if (stage.op != Op::kGather || stage.reduce.empty()) continue;
-      if (stage.reduce.size() > 1)
+    for (const GraphStage& stage : stages_)
+      if (stage.op == Op::kGather && stage.reduce.size() > 1)
         return fault(MORELLO_UNSUPPORTED, {},
                      "an axis that is gathered from is reshaped into several");
-      if (stage.in[0].kind != Kind::kTensor) continue;
-      for (const auto& [dim, stride] :
-           graph_.uses()[static_cast<size_t>(stage.in[0].index)].strides)
-        if (stride == 0 && graph_.dims().atoms({dim}) == stage.reduce)
-          return fault(MORELLO_UNSUPPORTED, {Place::Kind::kTensor, stage.in[0].index},
-                       "gathers along an axis with stride 0; pass the input with its elements");
-    }
+    return std::nullopt;
+  }
+  static MaybeFault check_gathers(const Spec& spec) {
+    for (int s = 0; s < spec.stage_count; s++)
+      if (const Stage& stage = spec.stage[s];
+          stage.op == Op::kGather && (stage.reduce & ~dims_of(spec, stage.in[0])) != 0)
+        return fault(MORELLO_UNSUPPORTED, {},
+                     "gathers along an axis with stride 0; pass the input with its elements");
     return std::nullopt;
   }
 

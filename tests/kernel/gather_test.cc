@@ -48,6 +48,11 @@ TEST_CASE("gathers that people write") {
       "t = exp f32[9,17]; gather t i32[6] axis=0",
       "x f32[9,17]; a = gather x i32[6] axis=0; b = gather x i32[6] axis=0; mul a b",
       "x f32[9,17]; r = relu x; g = gather r i32[6] axis=0; r, g",
+      "x i32[1,5]; gather_elements x x axis=0",
+      "x i32[1]; gather x x axis=0",
+      "g = gather i32[9,70] i32[7] axis=0; s = add g 1; g -> f32[7,70], s -> i32[7,70]",
+      "v = add i32[6] 2; g = gather i32[9] v axis=0; y = add g v; r = gather f32[50,4] y axis=0; "
+      "w = reshape v shape=6,1; mul r w",
       "a = gather f32[9] i32[4,5] axis=0; gather a i32[2] axis=1",
       "c = conv2d f32[1,3,9,8] f32[4,3,3,3] padding=1; gather c i32[2] axis=1 -> relu",
       "m = causal_mask f32[9,9] -> softmax axis=1; gather m i32[4] axis=0",

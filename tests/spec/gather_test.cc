@@ -44,6 +44,33 @@ TEST_CASE("gather: computed in what it gathers, whatever the index is") {
   CHECK(s.tensors.back().dtype == Dtype::kBf16);
 }
 
+TEST_CASE("gather: what is read as well stays what it was computed in") {
+  const Spec rows =
+      spec_of("g = gather i32[9] i32[7] axis=0; s = add g 1; g -> f32[7], s -> i32[7]");
+  const Spec one = tile(rows, 0, 1, nullptr);
+  REQUIRE(gather_at_one_place(one) == 0);
+  const Spec part = gathered(one, 0).spec;
+  CHECK(not_canonical(part) == "");
+  CHECK(part.stage[0].op == Op::kCopy);
+  CHECK(part.stage[0].dtype == Dtype::kI32);
+}
+
+TEST_CASE("gather: an index that is written is taken nowhere, as programs read it twice") {
+  Spec spec = spec_of("i = add i32[] 2; g = gather i32[9] i axis=0; add g i");
+  REQUIRE(spec.stage_count == 3);
+  // In place: the value of the first stage is in the output, which the last one overwrites.
+  spec.operand = {spec.operand[1], spec.out()};
+  spec.operand[1].access = Access::kInOut;
+  spec.operand_count = 2;
+  spec.stage = {spec.stage[1], spec.stage[2]};
+  spec.stage[0].in = {0, 1, kNoRef};
+  spec.stage[1].in = {value_of(0), 1, kNoRef};
+  spec.stage[1].out = 1;
+  spec.stage_count = 2;
+  REQUIRE(not_canonical(spec) == "");
+  CHECK(gather_at_one_place(spec) == -1);
+}
+
 TEST_CASE("gather: not canonical by what is no integer, or along what its index has") {
   Spec spec = spec_of("gather f32[9,4] i32[6] axis=0");
   CHECK(not_canonical(spec) == "");
@@ -77,6 +104,8 @@ TEST_CASE("gather: what is refused, where") {
       {"gather_elements f32[9,4] i32[6,3] axis=0", MORELLO_INVALID_SHAPE, 26, "has size 3, not 4"},
       {"x i32[9]; gather x x axis=0", MORELLO_UNSUPPORTED, 0, "two axes at once"},
       {"gather f32[9,4]{strides=0,1} i32[6] axis=0", MORELLO_UNSUPPORTED, 0, "stride 0"},
+      {"x f32[9,4]{strides=0,1}; r = relu x; gather r i32[6] axis=0", MORELLO_UNSUPPORTED, 0,
+       "stride 0"},
       {"x f32[12,4]; g = gather x i32[6] axis=0; r = reshape x shape=3,4,4 -> reduce_sum axis=1 "
        "-> reduce_sum axis=0; add g r",
        MORELLO_UNSUPPORTED, 0, "reshaped into several"},

@@ -71,11 +71,13 @@ class Rooms:
         self._plan, self._buffer = plan, buffer
         self._places: dict[int, Place] = {}
         self._numbers: dict[int, tuple[int, Traced]] = {}
+        self._results = 0  # numbered so far: also those that are values with a number already
         self._count = 0
 
     def number(self, value: Traced) -> None:
-        """The next result of the model's operators."""
-        self._numbers.setdefault(id(value), (len(self._numbers), value))
+        """The next result of the model's operators. Which of them are one value may differ from writer to writer."""
+        self._numbers.setdefault(id(value), (self._results, value))
+        self._results += 1
 
     def number_of(self, value: Traced) -> int | None:
         return self._numbers[id(value)][0] if id(value) in self._numbers else None

@@ -10,19 +10,23 @@ import numpy as np
 from . import trace
 from .enums import Dtype
 from .indexing import from_the_end, gather
-from .onnx_lowering import Node, Row, Value, numpy_of
+from .onnx_lowering import Node, Row, Value, narrowed, numpy_of
 from .onnx_operators import later, op, truncated
 from .onnx_program import at
 from .trace import Traced, unsupported
 
 
+def _inside(node: Node, places: Any, size: int) -> Any:
+    """Known places from 0 on."""
+    index = np.asarray(places).astype(np.int64)
+    if index.size and (index.min() < -size or index.max() >= size):
+        raise unsupported(f"{node.op} of places {index.min()} to {index.max()}, of {size}")
+    return np.where(index < 0, index + size, index)
+
+
 def taken(node: Node, x: Traced, places: Any, axis: int) -> Traced:
     """The elements at places of an axis that are known: a view, where they are at equal distances."""
-    index = np.asarray(places).astype(np.int64)
-    size = x.shape[axis]
-    if index.min() < -size or index.max() >= size:
-        raise unsupported(f"{node.op} of places {index.min()} to {index.max()}, of {size}")
-    index = np.where(index < 0, index + size, index)
+    index = _inside(node, places, x.shape[axis])
     line = index.reshape(-1)
     steps = np.diff(line)
     step = int(steps[0]) if steps.size else 1
@@ -48,6 +52,8 @@ def _gather(node: Node) -> Any:
 def _gather_elements(node: Node) -> Any:
     axis = node.get("axis", 0) % len(node.shape())
     x, index = node.traced(0), node.input(1)
+    if 0 in index.shape:
+        return Value(np.empty(index.shape, numpy_of(node.type())), node.type())
     for other, length in enumerate(index.shape):
         if other != axis and length != x.shape[other]:
             x = taken(node, x, np.arange(length), other)
@@ -69,11 +75,12 @@ def _gather_nd(node: Node) -> Any:
     for i, axis in enumerate(axes):
         inside = math.prod(shape[axis + 1:axes.stop])
         if index.known:
-            part = from_the_end(index.value[..., i], shape[axis]) * inside
+            part = _inside(node, index.value[..., i], shape[axis]) * inside
             place = part if place is None else place + part
         else:
             part = trace.reshape(node.view(node.traced(1), at(..., slice(i, i + 1))), index.shape[:-1])
-            part = op("mul", from_the_end(part, shape[axis]), inside)
+            part = op("clamp", from_the_end(part, shape[axis]), 0, shape[axis] - 1)
+            part = op("mul", part, inside)
             place = part if place is None else op("add", part, place)
     return taken(node, x, place, 0) if index.known else gather(x, place, 0)
 
@@ -118,7 +125,7 @@ def _one_hot(node: Node) -> Any:
     places = np.arange(depth, dtype=np.float32 if node.floats() else np.int32)
     places = places.reshape([depth if i == axis else 1 for i in range(index.ndim + 1)])
     chosen = later("equal", trace.expand_dims(from_the_end(index, depth), axis), places)
-    off, on = values.value.tolist() if values.known else (
+    off, on = narrowed(values.value).tolist() if values.known else (
         trace.reshape(node.view(node.traced(2), at(slice(i, i + 1))), ()) for i in range(2))
     return Value(trace.where(chosen, on, off), values.type)
 

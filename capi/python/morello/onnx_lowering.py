@@ -89,7 +89,7 @@ _ENDS = (-2 ** 63, 2 ** 63 - 1)
 
 
 def narrowed(array: Any) -> Any:
-    """Integers of 64 bits as such of 32."""
+    """Integers of 64 bits as such of 32; all else as it is."""
     if array.dtype != np.int64:
         return array
     found = array.astype(np.int32)
@@ -185,8 +185,10 @@ class Lowering:
         array = value.value
         traced_type(value.type)
         if array.size and array.dtype != object and (array == array.flat[0]).all():
-            if array.dtype == np.int64 and array.flat[0] not in _ENDS:  # which those of i32 stand for
-                narrowed(array)
+            if array.dtype == np.int64:
+                if array.flat[0] not in _ENDS:
+                    return int(narrowed(array.flat[0]))
+                return int(np.clip(array.flat[0], -2 ** 31, 2 ** 31 - 1))  # whose ends stand for those
             return array.flat[0].item() if array.dtype.kind in "biuf" else float(array.flat[0])
         return self.traced(value)
 

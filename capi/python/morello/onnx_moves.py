@@ -10,7 +10,7 @@ import numpy as np
 
 from . import trace
 from .onnx_indices import taken
-from .onnx_lowering import Node, Row, Value, numpy_of, traced_type
+from .onnx_lowering import Node, Row, Value, narrowed, numpy_of, traced_type
 from .onnx_program import at
 from .onnx_writer import Writer
 from .trace import Traced, unsupported
@@ -19,8 +19,8 @@ from .trace import Traced, unsupported
 def _bit_cast(node: Node) -> Any:
     to = node.get("to")
     target = numpy_of(to)
-    if numpy_of(node.type()).itemsize != target.itemsize:
-        raise unsupported("operator BitCast between types of different sizes")
+    if numpy_of(node.type()).itemsize != target.itemsize or target.itemsize > 4:
+        raise unsupported("operator BitCast between types of different sizes, or of 64 bits")
     traced_type(to)
     return Value(node.view(node.traced(), lambda array: array.view(target)), to)
 
@@ -119,7 +119,7 @@ def _pad(node: Node) -> Any:
     if min(pads, default=0) < 0:
         raise unsupported("operator Pad that cuts off")
     if mode == "constant":
-        number = node.known(2, "constant_value").item() if node.has(2) else node.get("value", 0)
+        number = narrowed(node.known(2, "constant_value")).item() if node.has(2) else node.get("value", 0)
         return padded(node, node.traced(), sides, number)
     x = node.traced()
     for axis, widths in sides.items():

@@ -148,7 +148,8 @@ class Writer:
         return self.written(out)
 
     def fill(self, number: float, out: Place) -> None:
-        spec = Spec(f"fill {number:.9g} -> {out.tensor}", context=self.options.get("context"))
+        text = str(int(number)) if isinstance(number, int) else f"{number:.9g}"
+        spec = Spec(f"fill {text} -> {out.tensor}", context=self.options.get("context"))
         self.steps.append(Step(self._kernel(spec), spec, (), (out,)))
 
     def output(self, value: Traced, dtype: Dtype) -> Place:

@@ -121,13 +121,26 @@ def test_halves_are_rounded_in_what_is_concatenated_alone(floats):
     assert count(program, "matmul") == 1
 
 
+def test_conversions_change_no_places(floats):
+    """A cast of what is kept in f32 is that value once it is stored, and another one before: results are counted alike."""
+    half = TensorProto.FLOAT16
+    nodes = [make("MatMul", ["x", "w"], ["a"]), make("Tanh", ["a"], ["t"]),
+             make("Slice", ["t", "begin", "end", "axis"], ["s"]), make("Cast", ["a"], ["c"], to=TensorProto.FLOAT),
+             make("MatMul", ["c", "w1"], ["p"]), make("MatMul", ["c", "w2"], ["q"]),
+             make("Slice", ["q", "begin", "end", "axis"], ["v"]), make("Concat", ["p", "q"], ["k"], axis=1)]
+    model = model_of(nodes, [info("x", [3, 4], half)], [info("s", [3, 2], half), info("v", [3, 2]), info("k", [3, 12])],
+                     [("w", floats(4, 6).astype(np.float16)), ("w1", floats(6, 6)), ("w2", floats(6, 6)),
+                      ("begin", np.array([0])), ("end", np.array([2])), ("axis", np.array([1]))])
+    check(model, floats(3, 4).astype(np.float16), tolerance=1e-2)
+
+
 def test_random_models(floats, request):
     """Products, concatenations of any of what there is, parts of them, and some of that as outputs."""
     for seed in range(request.config.getoption("--seed"), request.config.getoption("--seed") + 60):
         rng = random.Random(seed)
         widths, nodes, weights = {"x": 4}, [], []
         for i in range(rng.randint(3, 9)):
-            name, kind = f"v{i}", rng.choice(["product", "concat", "concat", "split", "light"])
+            name, kind = f"v{i}", rng.choice(["product", "concat", "concat", "split", "light", "cast"])
             first = rng.choice(list(widths))
             if kind == "product":
                 weights.append((f"w{i}", floats(widths[first], 4) / 2))
@@ -142,13 +155,19 @@ def test_random_models(floats, request):
             elif kind == "split":
                 nodes.append(make("Split", [first], [name, name + "b"], axis=1, num_outputs=2))
                 widths[name] = widths[name + "b"] = widths[first] // 2
+            elif kind == "cast":  # there and back, so that all are f32
+                nodes += [make("Cast", [first], [name + "h"], to=TensorProto.FLOAT16),
+                          make("Cast", [name + "h"], [name], to=TensorProto.FLOAT)]
+                widths[name] = widths[first]
             else:
                 nodes.append(make("Tanh", [first], [name]))
                 widths[name] = widths[first]
             if widths[name] > 64 or widths[name] % 2:
                 nodes.pop()
                 widths = {key: width for key, width in widths.items() if not key.startswith(name)}
-        made = [x for node in nodes for x in node.output]
+        made = [x for node in nodes for x in node.output if x in widths]
         outputs = sorted({made[-1], *rng.sample(made, rng.randint(0, 2) if len(made) > 1 else 0)}) if made else []
         if outputs:
-            check(model_of(nodes, [info("x", [3, 4])], [info(x, [3, widths[x]]) for x in outputs], weights), floats(3, 4))
+            halves = any(node.op_type == "Cast" for node in nodes)
+            check(model_of(nodes, [info("x", [3, 4])], [info(x, [3, widths[x]]) for x in outputs], weights), floats(3, 4),
+                  tolerance=5e-2 if halves else 1e-4)

@@ -110,6 +110,37 @@ def test_integers_of_64_bits():
         morello.onnx.compile(large)
 
 
+def test_the_ends_of_64_bits_leave_integers_what_they_are():
+    """As torch exports clamp(min=..): the other end is that of int64."""
+    nodes = [make("Clip", ["i", "", "m"], ["w"]), make("Min", ["i", "m"], ["y"])]
+    model = model_of(nodes, [info("i", [3], I64)], [info("w", [3], I64), info("y", [3], I64)], [("m", np.array(2 ** 63 - 1))])
+    check(model, np.array([2 ** 24 + 1, -2 ** 31 + 1, 2 ** 31 - 1]), tolerance=0)
+
+
+def test_constants_of_64_bits_fill_exactly(floats):
+    nodes = [make("Pad", ["i", "p", "c"], ["y"])]
+    weights = [("p", np.array([1, 2]))]
+    model = model_of(nodes, [info("i", [3], I64)], [info("y", [6], I64)], [*weights, ("c", np.array(1234567891))])
+    check(model, np.array([1, 2, 3]), tolerance=0)
+    model = model_of(nodes, [info("i", [3], I64)], [info("y", [6], I64)], [*weights, ("c", np.array(2 ** 40))])
+    with pytest.raises(morello.SpecError, match="beyond 32 bits"):
+        morello.onnx.compile(model)
+    hot = model_of([make("OneHot", ["i", "d", "v"], ["y"])], [info("i", [3], I64)], [info("y", [3, 4], I64)],
+                   [("d", np.array(4)), ("v", np.array([0, 2 ** 40]))])
+    with pytest.raises(morello.SpecError, match="beyond 32 bits"):
+        morello.onnx.compile(hot)
+
+
+def test_places_outside_of_one_axis_are_the_nearest_of_that_axis(floats):
+    x = floats(4, 5)
+    model = model_of([make("GatherND", ["x", "i"], ["y"])], [info("x", [4, 5]), info("i", [2, 2], I64)], [info("y", [2])])
+    got, = morello.onnx.compile(model)(x, np.array([[0, 7], [9, 1]]))
+    assert np.array_equal(got, [x[0, 4], x[3, 1]])
+    known = model_of([make("GatherND", ["x", "i"], ["y"])], [info("x", [4, 5])], [info("y", [1])], [("i", np.array([[0, 7]]))])
+    with pytest.raises(morello.SpecError, match="GatherND of places 7 to 7, of 5"):
+        morello.onnx.compile(known)
+
+
 def language_model(floats, words, length, width, heads):
     """Embeddings of words and positions, a norm, masked attention with a residual, and the first row's scores."""
     weights = [("words", floats(words, width)), ("places", floats(64, width)), ("g", floats(width)), ("b", floats(width)),
