@@ -5,6 +5,7 @@
 
 #include "spec/canonical.hh"
 #include "spec/roles.hh"
+#include "spec/stages.hh"
 
 namespace morello {
 namespace {
@@ -203,7 +204,7 @@ class Part {
       if (!take_over(stage))
         stage.dtype = Dtype::kF32;
       else
-        drop(s);
+        drop_stage(part_, s);
     }
   }
 
@@ -217,16 +218,6 @@ class Part {
     if (from.dtype != Dtype::kF32 || from.out != kNoRef || readers > 1) return false;
     from.out = copy.out;
     return true;
-  }
-
-  /// REQUIRES: nothing reads the value of the stage.
-  void drop(int stage) {
-    for (int s = stage; s + 1 < part_.stage_count; s++) {
-      part_.stage[s] = part_.stage[s + 1];
-      for (Ref& in : part_.stage[s].in)
-        if (is_value(in) && stage_of(in) > stage) in = value_of(stage_of(in) - 1);
-    }
-    part_.stage[--part_.stage_count] = Stage{};
   }
 
   void finish(const Limits& limits) {

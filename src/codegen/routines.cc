@@ -340,7 +340,8 @@ void Routines::finish() {
   mark_rare();
 }
 
-/// Loops, calls of microkernels that follow one another, and then all of `list`, if `whole`.
+/// Loops, calls of microkernels that follow one another, and then all of `list`, if `whole`. A step
+/// to the place that an index names costs nothing, so it is shared with the way back or not at all.
 /// `same`: the number that each routine has now.
 void Routines::share_parts(std::vector<PlanId>& list, const std::vector<u32>& same, bool whole) {
   std::vector<PlanId> out;

@@ -6,6 +6,7 @@
 
 #include "spec/canonical.hh"
 #include "spec/roles.hh"
+#include "spec/stages.hh"
 
 namespace morello {
 
@@ -64,16 +65,6 @@ int gather_at_one_place(const Spec& spec) {
 }
 
 namespace {
-
-/// Takes out a stage whose value nothing reads.
-void drop_stage(Spec& spec, int stage) {
-  for (int s = stage; s + 1 < spec.stage_count; s++) {
-    spec.stage[s] = spec.stage[s + 1];
-    for (Ref& in : spec.stage[s].in)
-      if (is_value(in) && stage_of(in) > stage) in = value_of(stage_of(in) - 1);
-  }
-  spec.stage[--spec.stage_count] = Stage{};
-}
 
 /// Inputs in the order in which stages read them, without those that none reads.
 void number_inputs(Spec& spec, Binding& binding) {

@@ -7,6 +7,7 @@
 #include "spec/canonical.hh"
 #include "spec/gather.hh"
 #include "spec/roles.hh"
+#include "spec/stages.hh"
 
 namespace morello {
 namespace {
@@ -63,16 +64,6 @@ int ended_sum(const Spec& spec, const Stage& stage) {
     if (is_value(stage.in[i]) && dims_of(spec, stage.in[i]) == spec.operand[stage.out].dims)
       return i;
   return -1;
-}
-
-/// Puts a stage in front of stage `at`, whose value no other stage reads.
-void insert_stage(Spec& spec, int at, const Stage& stage) {
-  for (int s = spec.stage_count++; s > at; s--) {
-    spec.stage[s] = spec.stage[s - 1];
-    for (Ref& in : spec.stage[s].in)
-      if (is_value(in) && stage_of(in) > at) in = value_of(stage_of(in) + 1);
-  }
-  spec.stage[at] = stage;
 }
 
 /// A sum over one place that goes on from a value is a step, which reads what the output held: so

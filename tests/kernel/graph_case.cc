@@ -23,18 +23,6 @@ void fill_tame(Bytes& memory, Dtype dtype, Random& random) {
   }
 }
 
-/// Each element of the output, in row-major order.
-std::vector<i64> offsets_of(const Tensor& t) {
-  std::vector<i64> all = {0};
-  for (size_t axis = 0; axis < t.shape.size(); axis++) {
-    std::vector<i64> finer;
-    for (i64 at : all)
-      for (i64 i = 0; i < t.shape[axis]; i++) finer.push_back(at + i * t.strides[axis]);
-    all = std::move(finer);
-  }
-  return all;
-}
-
 /// Within 4 of 0, of so many binary digits after the point.
 void fill_exact(Bytes& memory, Dtype dtype, u32 digits, Random& random) {
   const size_t size = size_of(dtype);
@@ -78,6 +66,17 @@ morello_status synthesize(const std::string& text, morello_isa isa, u32 threads,
 }
 
 }  // namespace
+
+std::vector<i64> offsets_of(const Tensor& t) {
+  std::vector<i64> all = {0};
+  for (size_t axis = 0; axis < t.shape.size(); axis++) {
+    std::vector<i64> finer;
+    for (i64 at : all)
+      for (i64 i = 0; i < t.shape[axis]; i++) finer.push_back(at + i * t.strides[axis]);
+    all = std::move(finer);
+  }
+  return all;
+}
 
 std::string wrong(const Statement& s, morello_isa isa, u64 seed, u32 threads, bool& skipped,
                   Nearness nearness) {

@@ -4,11 +4,15 @@
 #define MORELLO_TESTS_KERNEL_GRAPH_CASE_HH
 
 #include <string>
+#include <vector>
 
 #include "morello/morello.h"
 #include "spec/statement.hh"
 
 namespace morello::testing {
+
+/// Each element of a tensor, in row-major order.
+std::vector<i64> offsets_of(const Tensor& t);
 
 /// How near results are, in parts of the largest magnitude in the graph; or of which numbers f32
 /// has sums, or sums of products, so that they are exact.

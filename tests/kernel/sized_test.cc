@@ -9,6 +9,7 @@
 #include "../support/graph_reference.hh"
 #include "../support/random_statement.hh"
 #include "../support/reference.hh"
+#include "graph_case.hh"
 #include "kernel_case.hh"
 #include "rounds.hh"
 #include "spec/check.hh"
@@ -22,18 +23,6 @@ using namespace testing;
 std::string take(morello_error* error) {
   const ErrorPtr own(error);
   return error ? morello_error_message(error) : "no memory for an error";
-}
-
-/// Each element of the output, in row-major order.
-std::vector<i64> offsets_of(const Tensor& t) {
-  std::vector<i64> all = {0};
-  for (size_t axis = 0; axis < t.shape.size(); axis++) {
-    std::vector<i64> finer;
-    for (i64 at : all)
-      for (i64 i = 0; i < t.shape[axis]; i++) finer.push_back(at + i * t.strides[axis]);
-    all = std::move(finer);
-  }
-  return all;
 }
 
 struct SizedCase {
