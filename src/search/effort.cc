@@ -9,6 +9,7 @@
 #include "search/apart.hh"
 #include "search/batch_loops.hh"
 #include "search/near.hh"
+#include "search/terms.hh"
 
 namespace morello {
 namespace {
@@ -21,10 +22,13 @@ constexpr u64 kMostFewest = 3000 * kWorkOfExpansion, kMostStart = 2500 * kWorkOf
 constexpr u64 kMostImproved = 3800 * kWorkOfExpansion, kLeastImproving = 1250 * kWorkOfExpansion;
 /// With parts of the program solved, where that and the wider spaces of a quick search took less.
 constexpr u64 kMostParts = 3000 * kWorkOfExpansion, kUsual = kQuickEffort * kWorkOfExpansion;
-/// Of products one after another, without improving: mostly a tenth of it.
-constexpr u64 kMostApart = 2500 * kWorkOfExpansion;
+/// Of products one after another, or terms of windows, without improving: mostly a tenth of it.
+constexpr u64 kMostBeside = 2500 * kWorkOfExpansion;
 /// Where the fewest actions take so much, few are too many.
 constexpr u64 kLarge = 650 * kWorkOfExpansion;
+/// Units: what terms by themselves may gain of a program that takes less, about a millisecond, is
+/// less than it takes to find it.
+constexpr i64 kDear = i64{1} << 26;
 /// Of what is near.
 constexpr u64 kMostNear = 2048 * kWorkOfExpansion;
 /// What is near suffices if it costs no more than this many times what is expected: the best of its
@@ -39,8 +43,9 @@ class Parts {
         options_(options),
         adjusted_(with_machine(target, 0, 0, options.threads)),
         ignores_limits_(!multiplies_batches(spec)),
-        loops_(fewest_of(adjusted_, options), !ignores_limits_, is_single(spec)),
-        fitting_loops_(fewest_of(adjusted_, options), true, is_single(spec)) {}
+        loops_(context_of(Breadth::kFewest, adjusted_, options), !ignores_limits_, is_single(spec)),
+        fitting_loops_(context_of(Breadth::kFewest, adjusted_, options), true, is_single(spec)),
+        few_loops_(context_of(Breadth::kFew, adjusted_, options), true, is_single(spec)) {}
 
   Result<ImplTree> run(SearchStats* stats) {
     std::optional<Error> error;
@@ -51,7 +56,9 @@ class Parts {
     }
     if (!is_exact()) search_start(&error);
     used_at_start_ = used_;
-    if (!is_exact() && !failed_ && !all_.budget_ended && Apart::serves(spec_)) search_apart(&error);
+    if (!is_exact() && Apart::serves(spec_)) search_beside(apart_guide_, false, &error);
+    const bool is_dear = best_ && best_->nodes[0].cost >= kDear;
+    if (is_dear && !is_exact() && Terms::serves(spec_)) search_beside(terms_guide_, true, &error);
     // What ends before it has a program is completed like a search that a budget ended.
     for (Breadth breadth : {Breadth::kNarrow, Breadth::kMiddle, Breadth::kWhole}) {
       if (is_exact() && breadth != Breadth::kWhole) continue;
@@ -88,10 +95,11 @@ class Parts {
     failed_ = error && !empty && !all_.budget_ended;  // cancelled, or a bug
   }
 
-  static ActionContext fewest_of(const Target& target, const SearchOptions& options) {
-    ActionContext fewest{&target, options.disabled_actions, options.disabled_restrictions};
-    fewest.breadth = Breadth::kFewest;
-    return fewest;
+  static ActionContext context_of(Breadth breadth, const Target& target,
+                                  const SearchOptions& options) {
+    ActionContext context{&target, options.disabled_actions, options.disabled_restrictions};
+    context.breadth = breadth;
+    return context;
   }
 
   /// What finds a program, or did not, is kept in `search`.
@@ -144,20 +152,25 @@ class Parts {
     if (best_->nodes[0].cost < before) std::swap(started_, second);
   }
 
-  /// One product after another, so that a graph of several costs no more than its parts do, about.
-  void search_apart(std::optional<Error>* error) {
+  /// A small space of another order: one product after another, so that a graph of several costs no
+  /// more than its parts do, about; or one term of windows after another. What it finds is kept if
+  /// it is cheaper, improved or (not `improves`) as it is, then to be improved.
+  void search_beside(const SpecProblem::Guide& guide, bool improves, std::optional<Error>* error) {
+    if (failed_ || all_.budget_ended) return;
     const std::optional<ImplTree> before = std::exchange(best_, std::nullopt);
     const bool near = all_.near;
-    const SearchPart part{Breadth::kFewest, kMostApart, nullptr, &apart_guide_};
+    const SearchPart part{Breadth::kFewest, kMostBeside, nullptr, &guide};
     auto search = std::make_unique<PartSearch>(spec_, target_, options_for(part), part);
     SearchStats stats;
     Result<ImplTree> found = search->run(&stats);
     note(*error = take(std::move(found), stats));
-    const bool cheaper = best_ && (!before || best_->nodes[0].cost < before->nodes[0].cost);
-    if (cheaper && !failed_ && !all_.budget_ended) {
+    const auto is_cheaper = [&] {
+      return best_ && (!before || best_->nodes[0].cost < before->nodes[0].cost);
+    };
+    if (best_ && (improves || is_cheaper()) && !failed_ && !all_.budget_ended)
       note(*error = take(search->improve(*best_, kLeastImproving, budget_left(), &stats), stats));
-      started_ = std::move(search);
-    }
+    const bool cheaper = is_cheaper();
+    if (cheaper) started_ = std::move(search);
     if (!cheaper) {
       best_ = before;
       all_.near = near;
@@ -275,13 +288,16 @@ class Parts {
   // The space of the fewest actions.
   const Target adjusted_;
   const bool ignores_limits_;
-  const BatchLoops loops_, fitting_loops_;
+  const BatchLoops loops_, fitting_loops_, few_loops_;
   const SpecProblem::Guide guide_ = [this](const Spec& spec, const Limits& l, ActionList& out) {
     loops_.list(spec, l, out);
   };
   const Apart apart_{fitting_loops_};
   const SpecProblem::Guide apart_guide_ = [this](const Spec& spec, const Limits& l,
                                                  ActionList& out) { apart_.list(spec, l, out); };
+  const Terms terms_{few_loops_};
+  const SpecProblem::Guide terms_guide_ = [this](const Spec& spec, const Limits& l,
+                                                 ActionList& out) { terms_.list(spec, l, out); };
   const SpecProblem::Guide fitting_guide_ = [this](const Spec& spec, const Limits& l,
                                                    ActionList& out) {
     fitting_loops_.list(spec, l, out);
