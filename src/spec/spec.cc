@@ -76,16 +76,19 @@ void normalise_windows(const Spec& spec, Operand& operand) {
     u64 inside = size_of(operand.dtype);
     const PhysicalDims p = physical_dims(spec, operand);
     for (int i = at + 1; i < p.count; i++) inside *= p.size[i];
+    const bool slowest = slowest_window(spec, operand) == at;
     operand.windows = static_cast<u8>(operand.windows & ~(1u << w));
-    operand.alias &= kRunAlias | kRagged;
+    if (slowest || operand.windows == 0) operand.alias &= kRunAlias | kRagged;
     const u32 faster = static_cast<u32>(l.count() - 1 - at);
     const bool in_run = operand.contig > faster;
     // What is left of it may go next: runs that were far apart before meet in the same sets still.
     auto end_run = [&](u32 entries, u64 apart) {
       const u8 met = operand.contig < l.count() ? operand.alias & kRunAlias : u8{0};
+      const u8 rows = operand.alias & kWindowAlias;
       set_pitch(operand, apart * inside);
       if (met > (operand.alias & kRunAlias))
         operand.alias = static_cast<u8>((operand.alias & ~kRunAlias) | met);
+      operand.alias |= rows;
       operand.contig = static_cast<u8>(entries);
       forget_pitch(operand);
     };

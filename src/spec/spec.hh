@@ -54,7 +54,7 @@ struct Operand {
 };
 
 /// Log2 of the lines of a power of two that divides the distance of runs: the largest of these.
-inline constexpr u8 kRunAlias = 7, kRagged = 8;  // bits
+inline constexpr u8 kRunAlias = 7, kRagged = 8, kWindowAlias = 0xf0;  // bits
 inline constexpr std::array<u8, kRunAlias + 1> kAliases = {0, 3, 4, 6, 8, 10};
 inline constexpr u8 kAliasCount = 6;
 constexpr u8 run_alias(const Operand& x) { return kAliases[x.alias & kRunAlias]; }

@@ -34,7 +34,7 @@ void shrink(const Spec& before, const Spec& after, int dim, Operand& operand) {
   const int fastest = operand.layout.count() - 1;
   u64 inside = 1;  // elements of the run so far
   auto end_after = [&](int entries) {
-    const u8 known = static_cast<u8>(operand.alias & 0xf0);
+    const u8 known = static_cast<u8>(operand.alias & kWindowAlias);
     const u8 was = std::exchange(operand.contig, static_cast<u8>(entries));
     set_pitch(operand, inside * size_of(operand.dtype));
     operand.alias = static_cast<u8>(operand.alias | known);

@@ -206,6 +206,12 @@ TEST_CASE("rows of windows are known to share sets when less than a row is left 
   CHECK(window_alias(
             alias_of("conv2d f32[1,112,113,32] f32[3,3,1,32] groups=32 nhwc", {{2, 16}})) == 1);
   CHECK(alias_of("conv2d f32[1,112,112,32] f32[1,3,1,32] groups=32 nhwc", {{1, 1}}).alias < 16);
+  // Columns and channels are windows of their own, which end where channels are divided: rows, of
+  // 30 x 512 elements or 960 lines, are as far apart as before.
+  const char* deep = "conv2d f32[1,30,30,512] f32[3,3,512,64] nhwc";
+  CHECK(window_alias(alias_of(deep, {{4, 512}})) == 6);
+  CHECK(window_alias(alias_of(deep, {{4, 256}})) == 6);
+  CHECK(window_alias(alias_of(deep, {{4, 256}, {1, 1}})) == 6);
 }
 
 TEST_CASE("rows that are next to a power of two apart share sets as if they were so") {
