@@ -24,6 +24,10 @@ class SpecError(Error, ValueError):
     """No Spec, or one that this version cannot compute."""
 
 
+class NoAttribute(SpecError, AttributeError):
+    """What arrays have, and values that are being traced do not: hasattr() says so as well."""
+
+
 class OperandError(Error, ValueError):
     """An array that does not fit its operand: type, shape, strides, alignment, overlap."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .arrays import Array
-from .enums import Status
+from .enums import Dtype, Status
 from .errors import SpecError
 from .jit import jit
 from . import indexing, trace
@@ -202,7 +202,8 @@ def conv2d(x: Array, w: Array, stride: int | tuple[int, int] = 1, dilation: int 
     channels = kernel.shape[3] if nhwc else kernel.shape[0]
     dtype = result_type("conv2d", [image, kernel])
     return Traced(f"conv2d{_settings(steps, gaps, sides, nhwc)} groups={groups}", [image, kernel],
-                  [batch, *sizes, channels] if nhwc else [batch, channels, *sizes], dtype)
+                  [batch, *sizes, channels] if nhwc else [batch, channels, *sizes],
+                  Dtype.I32 if dtype.is_integer else dtype)
 
 
 def _pool(operation: str, x: Array, window: int | tuple[int, int], stride: int | tuple[int, int] | None,

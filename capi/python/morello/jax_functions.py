@@ -13,8 +13,9 @@ from . import trace
 from .arrays import numpy_dtype
 from .enums import Dtype
 from .functions import conv2d, max_pool
-from .indexing import gather
-from .jit import Jitted, _unflatten
+from .indexing import gather, part, split
+from .jit import Jitted, _unflatten, check_options
+from .products import contract
 from .trace import Traced, as_traced, elementwise, reduce, unsupported
 
 _ELEMENTWISE = {
@@ -25,7 +26,9 @@ _ELEMENTWISE = {
 _COMPARISONS = {
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
 }
-_TRUTH: dict[str, Callable[..., Traced]] = {"and": trace.both, "or": trace.either, "not": trace.negated}
+_TRUTH: dict[str, Callable[..., Traced]] = {
+    "and": trace.both, "or": trace.either, "xor": trace.unlike, "not": trace.negated,
+}
 _REDUCTIONS = {"reduce_sum": "reduce_sum", "reduce_max": "reduce_max", "reduce_min": "reduce_min"}
 _SAME = ("stop_gradient", "copy", "copy_p", "optimization_barrier", "sharding_constraint")
 _SHAPES = ("broadcast_in_dim", "convert_element_type", "reshape", "squeeze", "copy")
@@ -40,6 +43,7 @@ def jit_jax(function: Callable[..., Any], **options: Any) -> Jitted:
     with the name of a primitive that the Spec language does not have; ImportError without JAX.
     """
     import jax  # pylint: disable=import-outside-toplevel,unused-import  # noqa: F401
+    check_options(options)
     return Jitted(function, options, _trace)
 
 
@@ -51,10 +55,8 @@ def _trace(function: Callable[..., Any], args: Any, leaves: Sequence[Traced]) ->
         return function(*positional, **named)
     describe: Callable[..., Any] = jax.ShapeDtypeStruct
     closed, shapes = jax.make_jaxpr(flat, return_shape=True)(
-        *(describe(leaf.shape, numpy_dtype(leaf.element)) for leaf in leaves))
-    results = _evaluate(closed, leaves)
-    return results[0] if len(results) == 1 else jax.tree_util.tree_unflatten(
-        jax.tree_util.tree_structure(shapes), results)
+        *(describe(leaf.shape, np.dtype(np.bool_) if leaf.truth else numpy_dtype(leaf.element)) for leaf in leaves))
+    return jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(shapes), _evaluate(closed, leaves))
 
 
 def _evaluate(closed: Any, inputs: Sequence[Any]) -> list[Any]:
@@ -68,6 +70,9 @@ def _evaluate(closed: Any, inputs: Sequence[Any]) -> list[Any]:
     for equation in jaxpr.eqns:
         operands = [read(atom) for atom in equation.invars]
         results = _apply(equation, operands)
+        for result, variable in zip(results, equation.outvars):
+            if isinstance(result, Traced) and variable.aval.dtype == np.bool_:
+                result.truth = True
         values.update(zip(equation.outvars, results))
     return [read(atom) for atom in jaxpr.outvars]
 
@@ -84,6 +89,8 @@ def _apply(equation: Any, operands: list[Any]) -> list[Any]:
         return _evaluate(inner if hasattr(inner, "consts") else _Closed(inner), operands)
     if not any(isinstance(x, Traced) for x in operands):
         return [_of_constants(equation, operands)]
+    if name == "split":
+        return list(split(operands[0], np.cumsum(params["sizes"])[:-1], params["axis"]))
     if name in _ELEMENTWISE:
         result = elementwise(_ELEMENTWISE[name], *operands)
     elif name in _COMPARISONS:
@@ -146,7 +153,19 @@ def _dot_general(params: Any, a: Any, b: Any) -> Traced:
     result = [left[i] for i in left_batch]
     result += [letter for i, letter in enumerate(left) if i not in (*left_sums, *left_batch)]
     result += [letter for i, letter in enumerate(right) if i not in (*right_sums, *right_batch)]
-    return trace.contract(f"{''.join(left)},{''.join(right)}->{''.join(result)}", a, b)
+    return _preferred(params, contract(f"{''.join(left)},{''.join(right)}->{''.join(result)}", a, b), a)
+
+
+def _preferred(params: Any, result: Traced, factor: Traced) -> Traced:
+    """A product in the element type that is asked for: converted once, from f32 or i32. Integers ask for their own
+    unless the function says more, and have i32."""
+    wanted = params["preferred_element_type"]
+    if wanted is None or (result.element == Dtype.I32 and np.dtype(wanted) == numpy_dtype(factor.element)):
+        return result
+    if np.dtype(wanted) == np.float32 and not result.element.is_integer:
+        result.element = Dtype.F32  # as which it is computed
+        return result
+    return trace.astype(result, wanted)
 
 
 def _expm1(x: Any) -> Traced:
@@ -187,8 +206,9 @@ def _convolution(params: Any, x: Any, w: Any) -> Traced:
         raise unsupported("JAX's primitive 'conv_general_dilated': the Spec language has convolutions of NCHW by OIHW "
                           "and of NHWC by HWIO, with padding of at least 0")
     rows, columns = params["padding"]
-    return as_traced(conv2d(x, w, tuple(params["window_strides"]), tuple(params["rhs_dilation"]),
-                            params["feature_group_count"], _CONVOLUTIONS[layout], (tuple(rows), tuple(columns))))
+    result = conv2d(x, w, tuple(params["window_strides"]), tuple(params["rhs_dilation"]), params["feature_group_count"],
+                    _CONVOLUTIONS[layout], (tuple(rows), tuple(columns)))
+    return _preferred(params, as_traced(result), x)
 
 
 def _max_pool(params: Any, x: Any) -> Traced:
@@ -230,6 +250,32 @@ def _gather(params: Any, x: Any, index: Any) -> Traced:
     return trace.transpose(result, [next(of_x if i in numbers.offset_dims else of_ids) for i in range(result.ndim)])
 
 
+def _slice(params: Any, x: Any) -> Traced:
+    steps = params["strides"] or [1] * x.ndim
+    for axis, bounds in enumerate(zip(params["start_indices"], params["limit_indices"], steps)):
+        x = part(x, axis, slice(*bounds))
+    return as_traced(x)
+
+
+def _dynamic_slice(params: Any, x: Any, *starts: Any) -> Traced:
+    """Wholly inside, as JAX has it, wherever it should start."""
+    for axis, (start, size) in enumerate(zip(starts, params["slice_sizes"])):
+        last = x.shape[axis] - size
+        if not isinstance(start, Traced) or last == 0:
+            first = 0 if last == 0 else min(max(start, 0), last)
+            x = part(x, axis, slice(first, first + size))
+            continue
+        places = trace.reshape(elementwise("clamp", start, 0, last), (1,))
+        x = gather(x, places if size == 1 else elementwise("add", places, np.arange(size, dtype=np.int32)), axis)
+    return as_traced(x)
+
+
+def _reverse(params: Any, x: Any) -> Traced:
+    for axis in params["dimensions"]:
+        x = part(x, axis, slice(None, None, -1))
+    return as_traced(x)
+
+
 def _filling(given: Any, element: Dtype) -> Any:
     """What stands for elements outside: NaN, the least of signed integers, or the most of others."""
     if given is not None:
@@ -256,6 +302,9 @@ _PRIMITIVES: dict[str, Callable[..., Traced]] = {
     "conv_general_dilated": _convolution,
     "reduce_window_max": _max_pool,
     "gather": _gather,
+    "slice": _slice,
+    "dynamic_slice": _dynamic_slice,
+    "rev": _reverse,
     "round": _round,
     "clamp": _clamp,
 }

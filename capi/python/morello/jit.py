@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import array as arrays_of_python
 import functools
+import inspect
+import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -31,10 +33,15 @@ class _Leaf:
 
 def _is_array(x: Any) -> bool:
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
-        raise OperandError(Status.INVALID_ARGUMENT, f"a {type(x).__name__}, whose operations are not those of arrays: pass "
-                                                    "an ndarray")
-    return isinstance(x, (np.ndarray, Tensor, memoryview, bytearray, arrays_of_python.array)) \
-        or (hasattr(x, "__dlpack__") and not isinstance(x, np.generic))
+        raise OperandError(Status.INVALID_ARGUMENT, f"a {type(x).__name__}, whose operations are not those of arrays: "
+                                                    "pass an ndarray")
+    if isinstance(x, (np.ndarray, Tensor, memoryview, bytearray, arrays_of_python.array)):
+        return True
+    if isinstance(x, getattr(getattr(sys.modules.get("jax"), "core", None), "Tracer", ())):
+        raise TypeError("an argument that JAX is tracing: a function of jit or jit_jax runs a kernel on arrays, and "
+                        "cannot be nested in jax.jit, jax.grad and the like, or another jit_jax; there, call the "
+                        "function itself, which is its __wrapped__")
+    return hasattr(x, "__dlpack__") and not isinstance(x, np.generic)
 
 
 def _like(x: Any, items: list[Any]) -> Any:
@@ -75,10 +82,16 @@ def _unflatten(x: Any, leaves: Sequence[Any]) -> Any:
     return x
 
 
-def _described(x: Any) -> tuple[Any, Tensor]:
+class _Described(NamedTuple):
     """An array as a kernel can read it, copied if it must be, and its description."""
+    array: Any
+    tensor: Tensor
+    truth: bool = False  # it is of bool, which the kernel reads as u8
+
+
+def _described(x: Any) -> _Described:
     if isinstance(x, Tensor):
-        return x, x
+        return _Described(x, x)
     if not isinstance(x, np.ndarray):
         if hasattr(x, "__dlpack__"):
             try:
@@ -88,11 +101,12 @@ def _described(x: Any) -> tuple[Any, Tensor]:
             if found.dtype is not None:
                 layout = _layout(found.shape, found.strides, found.dtype.size)
                 if layout is not None:
-                    return x, Tensor(found.dtype, found.shape, *layout)
+                    return _Described(x, Tensor(found.dtype, found.shape, *layout))
             x = np.from_dlpack(x)
         else:
             x = np.asarray(memoryview(x))
-    if x.dtype == np.bool_:
+    truth = x.dtype == np.bool_
+    if truth:
         x = x.view(np.uint8)
     dtype = dtype_of(x.dtype)
     if dtype is None:
@@ -103,7 +117,7 @@ def _described(x: Any) -> tuple[Any, Tensor]:
     layout = _layout(x.shape, x.strides, dtype.size)
     if layout is None or not x.flags.aligned:
         x, layout = np.array(x, order="C"), (Layout.ROW_MAJOR, None)
-    return x, Tensor(dtype, x.shape, *layout)
+    return _Described(x, Tensor(dtype, x.shape, *layout), truth)
 
 
 def _layout(shape: tuple[int, ...], strides: tuple[int, ...],
@@ -154,8 +168,10 @@ def _flatten_results(x: Any, results: list[Traced]) -> Any:
         return _like(x, [_flatten_results(each, results) for each in x])
     if isinstance(x, dict):
         return {key: _flatten_results(value, results) for key, value in x.items()}
-    raise unsupported(f"a function that returns a {type(x).__name__}: it has to return arrays that it computes, or "
-                      "tuples, lists and dicts of them")
+    if x is None:
+        return None
+    raise unsupported(f"a function that returns a {type(x).__name__}: it has to return arrays that it computes, None, "
+                      "or tuples, lists and dicts of them")
 
 
 class Jitted:
@@ -202,7 +218,7 @@ class Jitted:
     def spec(self, *args: Any, **named: Any) -> Spec:
         """What would be compiled for these arguments."""
         _, structure, leaves = self._arguments(args, named)
-        return self._traced(structure, [_described(leaf)[1] for leaf in leaves])[0]
+        return self._traced(structure, [_described(leaf) for leaf in leaves])[0]
 
     def clear(self) -> None:
         """Forgets all kernels."""
@@ -231,8 +247,7 @@ class Jitted:
     def _entry(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[_Entry, list[Any]]:
         key, structure, leaves = self._arguments(args, named)
         described = [_described(leaf) for leaf in leaves]
-        tensors = [tensor for _, tensor in described]
-        key = key, tuple(tensors)
+        key = key, tuple((each.tensor, each.truth) for each in described)
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -241,17 +256,23 @@ class Jitted:
             with entry.lock:
                 if entry.kernel is None:
                     try:
-                        spec, entry.operands, entry.structure = self._traced(structure, tensors)
+                        spec, entry.operands, entry.structure = self._traced(structure, described)
                         entry.kernel = compile_spec(spec, **self._options)
                     except BaseException:
                         with self._lock:
                             if self._entries.get(key) is entry:
                                 del self._entries[key]
                         raise
-        return entry, [leaf for leaf, _ in described]
+        return entry, [each.array for each in described]
 
-    def _traced(self, structure: Any, tensors: Sequence[Tensor]) -> tuple[Spec, list[Any], Any]:
+    def _traced(self, structure: Any, described: Sequence[_Described]) -> tuple[Spec, list[Any], Any]:
+        if not described:
+            raise unsupported(f"{self!r}: no argument is an array: numbers are constants, np.array(2.0, np.float32) is "
+                              "an array without axes")
+        tensors = [each.tensor for each in described]
         leaves = [Traced("input", (), tensor.shape, tensor.dtype) for tensor in tensors]
+        for leaf, each in zip(leaves, described):
+            leaf.truth = each.truth
         result = self._trace(self._function, structure, leaves)
         results: list[Traced] = []
         returned = _flatten_results(result, results)
@@ -270,6 +291,17 @@ def _has_traced(x: Any) -> bool:
     return isinstance(x, Traced)
 
 
+_OPTIONS = [name for name in inspect.signature(compile_spec).parameters if name != "spec"]
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Where jit is called, and not at the first call of what it returns."""
+    for name in options:
+        if name not in _OPTIONS:
+            raise TypeError(f"jit has no option {name!r}: valid are {', '.join(_OPTIONS)}; of the arguments of the "
+                            "function what is no array is a constant without being named")
+
+
 @overload
 def jit(function: Callable[..., Any], **options: Any) -> Jitted: ...
 @overload
@@ -283,9 +315,10 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
     Arguments may be arrays, and tuples, lists and dicts of them; anything else is a constant. Arrays that the
     function finds elsewhere are operands, as they were when it was traced. It returns an array, or tuples, lists and
-    dicts of arrays, which one kernel computes. `options` are those of `compile`. Raises SpecError where the Spec language has no such operation, or the graph is too large for one
-    kernel.
+    dicts of arrays, which one kernel computes. `options` are those of `compile`. Raises SpecError where the Spec
+    language has no such operation, or the graph is too large for one kernel.
     """
+    check_options(options)
     if function is None:
         return lambda each: Jitted(each, options)
     return Jitted(function, options)

@@ -2,21 +2,23 @@
 """NumPy's functions, called with values that are being traced."""
 from __future__ import annotations
 
-import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from . import trace
-from .indexing import take, take_along_axis
+from .indexing import split, take, take_along_axis
+from .missing import refusal
+from .products import dot, einsum, matmul
 from .trace import elementwise, reduce, unsupported
 
+_ARITHMETIC = {np.add: "add", np.subtract: "sub", np.multiply: "mul", np.negative: "neg"}
 _ELEMENTWISE = {
-    np.add: "add", np.subtract: "sub", np.multiply: "mul", np.divide: "div", np.maximum: "max", np.minimum: "min",
-    np.negative: "neg", np.absolute: "abs", np.fabs: "abs", np.sqrt: "sqrt", np.square: "square",
-    np.reciprocal: "recip", np.exp: "exp", np.exp2: "exp2", np.log: "log", np.tanh: "tanh", np.sin: "sin",
-    np.cos: "cos", np.floor: "floor", np.ceil: "ceil", np.rint: "round",
+    np.divide: "div", np.maximum: "max", np.minimum: "min", np.absolute: "abs", np.fabs: "abs", np.sqrt: "sqrt",
+    np.square: "square", np.reciprocal: "recip", np.exp: "exp", np.exp2: "exp2", np.log: "log", np.tanh: "tanh",
+    np.sin: "sin", np.cos: "cos", np.floor: "floor", np.ceil: "ceil", np.rint: "round",
 }
 _COMPARISONS = {
     np.less: "less", np.less_equal: "less_equal", np.greater: "greater", np.greater_equal: "greater_equal",
@@ -24,7 +26,8 @@ _COMPARISONS = {
 }
 _TRUTH: dict[Any, Callable[..., Any]] = {
     np.logical_and: trace.both, np.bitwise_and: trace.both, np.logical_or: trace.either, np.bitwise_or: trace.either,
-    np.logical_not: trace.negated, np.invert: trace.negated, np.isnan: lambda x: trace.compare("not_equal", x, x),
+    np.logical_xor: trace.unlike, np.bitwise_xor: trace.unlike, np.logical_not: trace.negated, np.invert: trace.negated,
+    np.isnan: lambda x: trace.compare("not_equal", x, x),
 }
 _REDUCTIONS = {np.add: "reduce_sum", np.maximum: "reduce_max", np.minimum: "reduce_min"}
 
@@ -33,6 +36,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Map
     if method == "reduce" and ufunc in _REDUCTIONS and not set(options) - {"axis", "keepdims"}:
         return reduce(_REDUCTIONS[ufunc], inputs[0], options.get("axis", 0), options.get("keepdims", False))
     if method == "__call__" and not options:
+        if ufunc in _ARITHMETIC:
+            return trace.arithmetic(_ARITHMETIC[ufunc], *inputs)
         if ufunc in _ELEMENTWISE:
             return elementwise(_ELEMENTWISE[ufunc], *inputs)
         if ufunc in _COMPARISONS:
@@ -40,7 +45,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Map
         if ufunc in _TRUTH:
             return _TRUTH[ufunc](*inputs)
         if ufunc is np.matmul:
-            return trace.matmul(*inputs)
+            return matmul(*inputs)
         if ufunc in (np.power, np.float_power):
             return trace.power(*inputs)
         if ufunc is np.positive:
@@ -48,13 +53,31 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Map
     what = f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
     if options:
         what += f" with {', '.join(options)}"
-    raise unsupported(f"{what} of traced arrays: the Spec language has no such operation")
+    raise unsupported(refusal(what, ufunc.__name__))
 
 
-def _reduction(operation: str) -> Callable[..., Any]:
-    def call(a: Any, axis: trace.Axis = None, keepdims: bool = False) -> Any:
-        return reduce(operation, a, axis, keepdims)
-    return call
+def _sum(a: Any, axis: trace.Axis = None, *, keepdims: bool = False, dtype: Any = None) -> Any:
+    return trace.typed(reduce("reduce_sum", a, axis, keepdims), dtype)
+
+
+def _mean(a: Any, axis: trace.Axis = None, *, keepdims: bool = False, dtype: Any = None) -> Any:
+    return trace.typed(reduce("mean", a, axis, keepdims), dtype)
+
+
+def _max(a: Any, axis: trace.Axis = None, *, keepdims: bool = False) -> Any:
+    return reduce("reduce_max", a, axis, keepdims)
+
+
+def _min(a: Any, axis: trace.Axis = None, *, keepdims: bool = False) -> Any:
+    return reduce("reduce_min", a, axis, keepdims)
+
+
+def _var(a: Any, axis: trace.Axis = None, *, keepdims: bool = False, ddof: int = 0, dtype: Any = None) -> Any:
+    return trace.typed(trace.variance(a, axis, keepdims, ddof), dtype)
+
+
+def _std(a: Any, axis: trace.Axis = None, *, keepdims: bool = False, ddof: int = 0, dtype: Any = None) -> Any:
+    return trace.typed(elementwise("sqrt", trace.variance(a, axis, keepdims, ddof)), dtype)
 
 
 def _round(a: Any, decimals: int = 0) -> Any:
@@ -64,11 +87,7 @@ def _round(a: Any, decimals: int = 0) -> Any:
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.sum: _reduction("reduce_sum"), np.max: _reduction("reduce_max"), np.min: _reduction("reduce_min"),
-    np.mean: _reduction("mean"), np.amax: _reduction("reduce_max"), np.amin: _reduction("reduce_min"),
-    np.var: trace.variance,
-    np.std: lambda a, axis=None, keepdims=False, ddof=0: elementwise(
-        "sqrt", trace.variance(a, axis, keepdims, ddof)),
+    np.sum: _sum, np.mean: _mean, np.max: _max, np.amax: _max, np.min: _min, np.amin: _min, np.var: _var, np.std: _std,
     np.clip: lambda a, a_min=None, a_max=None: trace.clip(a, a_min, a_max),
     np.round: _round, np.around: _round,
     np.reshape: lambda a, shape: trace.reshape(a, shape),
@@ -79,9 +98,9 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.squeeze: lambda a, axis=None: trace.squeeze(a, axis),
     np.expand_dims: lambda a, axis: trace.expand_dims(a, axis),
     np.broadcast_to: lambda array, shape: trace.broadcast_to(array, shape),
-    np.dot: trace.dot,
+    np.dot: dot,
     np.where: lambda condition, x, y: trace.where(condition, x, y),
-    np.einsum: trace.einsum, np.take: take, np.take_along_axis: take_along_axis,
+    np.einsum: einsum, np.take: take, np.take_along_axis: take_along_axis, np.split: split, np.copy: lambda a: a,
     np.outer: lambda a, b: elementwise("mul", trace.reshape(a, (-1, 1)), trace.reshape(b, (1, -1))),
     np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a: a.size,
 }
@@ -91,9 +110,15 @@ def call_function(function: Callable[..., Any], args: Sequence[Any], options: Ma
     name = getattr(function, "__name__", str(function))
     call = _FUNCTIONS.get(function)
     if call is None:
-        raise unsupported(f"numpy.{name} of traced arrays: the Spec language has no such operation")
+        raise unsupported(refusal(f"numpy.{name}", name))
     given = {key: value for key, value in options.items() if value is not np._NoValue}
+    signature = inspect.signature(call)
     try:
-        return functools.partial(call, *args, **given)()
+        bound = signature.bind(*args, **given)
+    except TypeError as error:
+        raise unsupported(f"numpy.{name} of traced arrays: {error}; arguments are "
+                          f"{', '.join(signature.parameters)}") from None
+    try:
+        return call(*bound.args, **bound.kwargs)
     except TypeError as error:
         raise unsupported(f"numpy.{name} of traced arrays: {error}") from error

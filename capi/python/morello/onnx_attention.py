@@ -11,6 +11,7 @@ from . import trace
 from .onnx_lowering import Node, Value
 from .onnx_moves import concatenated, padded
 from .onnx_operators import op
+from .products import matmul
 from .trace import Traced
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -83,7 +84,7 @@ def lower(node: Node) -> Any:
         mask = _mask(node, columns, shared if groups != heads else (heads,))
         bias = mask if bias is None else op("add", mask, bias)
     softcap, mode = node.get("softcap", 0.0), node.get("qk_matmul_output_mode", 0)
-    scores = op("mul", trace.matmul(q, trace.swapaxes(k, -1, -2)), scale)
+    scores = op("mul", matmul(q, trace.swapaxes(k, -1, -2)), scale)
     seen = [scores]
     if softcap:
         scores = op("mul", op("tanh", op("mul", scores, 1 / softcap)), softcap)
@@ -96,7 +97,7 @@ def lower(node: Node) -> Any:
     seen.append(scores)
     weights = trace.along("softmax", scores, -1) if bias is None else _softmax(scores)
     seen.append(weights)
-    result = trace.matmul(weights, v)
+    result = matmul(weights, v)
     if bias is None and not softcap:
         result = Traced(f"attention scale={scale:.9g}{causal and ' causal ' + causal}", [q, k, v], result.shape,
                         result.element)

@@ -11,6 +11,7 @@ from . import trace
 from .onnx_indices import taken
 from .onnx_lowering import Node, Row
 from .onnx_moves import repeated
+from .products import einsum
 from .trace import Traced, unsupported
 
 
@@ -18,7 +19,7 @@ def along(x: Traced, axis: int, matrix: Any) -> Traced:
     """Sums along an axis, by a matrix of old by new places."""
     letters = string.ascii_lowercase[:x.ndim]
     result = letters.replace(letters[axis], "z")
-    return trace.einsum(f"{letters},{letters[axis]}z->{result}", x, np.ascontiguousarray(matrix, dtype=np.float32))
+    return einsum(f"{letters},{letters[axis]}z->{result}", x, np.ascontiguousarray(matrix, dtype=np.float32))
 
 
 # -- Fourier transforms
@@ -39,7 +40,7 @@ def transform(size: int, length: int, inverse: bool, onesided: bool, parts: int)
 def transformed(x: Traced, axis: int, table: Any) -> Traced:
     letters = string.ascii_lowercase[:x.ndim]
     result = letters.replace(letters[axis], "z")[:-1] + "y"
-    return trace.einsum(f"{letters},{letters[axis]}{letters[-1]}zy->{result}", x,
+    return einsum(f"{letters},{letters[axis]}{letters[-1]}zy->{result}", x,
                         np.ascontiguousarray(table, dtype=np.float32))
 
 

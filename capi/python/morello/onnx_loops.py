@@ -13,6 +13,7 @@ from .onnx_lowering import Lowering, Node, Row, Value
 from .onnx_moves import concatenated
 from .onnx_operators import op
 from .onnx_program import Place, at
+from .products import einsum
 from .trace import Traced, unsupported
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Layer:
         self.recurrent = self.part(2, direction)
         size = gates * self.hidden
         self.bias = self.part(3, direction) if node.has(3) else None
-        self.input = trace.einsum("tbi,gi->tbg", x, self.weights)
+        self.input = einsum("tbi,gi->tbg", x, self.weights)
         if self.bias is not None:
             self.input = op("add", self.input, self.cut(self.bias, 0, size))
         node.writer.place(self.input)
@@ -102,7 +103,7 @@ class Layer:
         given = self.node.view(self.input, at(step))
         start, stop = first * self.hidden, last * self.hidden
         weights = self.node.view(self.recurrent, at(slice(start, stop)))
-        result = op("add", self.cut(given, start, stop), trace.einsum("bh,gh->bg", state, weights))
+        result = op("add", self.cut(given, start, stop), einsum("bh,gh->bg", state, weights))
         return result if self.again is None else op("add", result, self.cut(self.again, start, stop))
 
 
@@ -118,7 +119,7 @@ def _gru(layer: Layer, step: int, state: list[Traced], _direction: int) -> list[
     if layer.node.get("linear_before_reset", 0):
         n = layer.hidden
         weights = layer.node.view(layer.recurrent, at(slice(2 * n, None)))
-        inner: Any = trace.einsum("bh,gh->bg", h, weights)
+        inner: Any = einsum("bh,gh->bg", h, weights)
         if layer.again is not None:
             inner = op("add", inner, layer.gate(layer.again, 2))
         given = layer.node.view(layer.input, at(step))

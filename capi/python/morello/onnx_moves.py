@@ -13,6 +13,7 @@ from .onnx_indices import taken
 from .onnx_lowering import Node, Row, Value, narrowed, numpy_of, traced_type
 from .onnx_program import at
 from .onnx_writer import Writer
+from .products import einsum
 from .trace import Traced, unsupported
 
 
@@ -176,7 +177,7 @@ def _einsum(node: Node) -> Any:
         x = trace.reduce("reduce_sum", values[0], [i for i, name in enumerate(terms[0]) if name not in result])
         left = [name for name in terms[0] if name in result]
         return trace.transpose(x, [left.index(name) for name in result]) if result else x
-    return trace.einsum(f"{','.join(terms)}->{result}", *values)
+    return einsum(f"{','.join(terms)}->{result}", *values)
 
 
 def _cumulate(node: Node) -> Any:
@@ -190,7 +191,7 @@ def _cumulate(node: Node) -> Any:
     ones = np.ascontiguousarray(ones.T)
     letters = string.ascii_lowercase[:x.ndim]
     result = letters.replace(letters[axis], "z")
-    return trace.einsum(f"{letters},{letters[axis]}z->{result}", x, ones)
+    return einsum(f"{letters},{letters[axis]}z->{result}", x, ones)
 
 
 MOVES: dict[str, Row] = {

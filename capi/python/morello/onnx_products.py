@@ -14,6 +14,7 @@ from .onnx_layers import convolved, number_or, per_axis
 from .onnx_lowering import Node, Quantized, Row, Value, traced_type
 from .onnx_operators import op
 from .onnx_program import at
+from .products import einsum, matmul
 from .trace import Traced, unsupported
 
 U8, I8, I32 = 2, 3, 6  # types of ONNX
@@ -93,7 +94,7 @@ def _centred(node: Node, x: Value, zero: Value | None, axis: int) -> Traced:
 # -- Matrices
 
 def _matrices(node: Node) -> Product:
-    return Product(node, lambda x, w, _: trace.matmul(x, w), lambda w: w.sum(axis=-2, keepdims=True), (-2, -1), (-1, -1))
+    return Product(node, lambda x, w, _: matmul(x, w), lambda w: w.sum(axis=-2, keepdims=True), (-2, -1), (-1, -1))
 
 
 def _matmul(node: Node) -> Any:
@@ -176,7 +177,7 @@ def _conv_transpose(node: Node) -> Any:
             for i in range(count))
         weights = node.view(split, at(*(slice(None),) * 3, *offset))
         image = trace.reshape(x, (n, groups, c, *x.shape[2:]))
-        products = trace.einsum(f"ngc{places},gco->ngo{places}", image, weights)
+        products = einsum(f"ngc{places},gco->ngo{places}", image, weights)
         node.writer.write(products, out.view(at(*part)), accumulate=True)
     inner = (slice(None),) * 2 + tuple(slice(begin[i], whole[i] - end[i]) for i in range(count))
     result = node.view(trace.reshape(node.writer.written(out), (n, groups * channels, *whole)),

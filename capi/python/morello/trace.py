@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import string
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
@@ -11,7 +10,8 @@ import numpy as np
 
 from .arrays import dtype_of, numpy_dtype
 from .enums import Dtype, Status
-from .errors import SpecError
+from .errors import NoAttribute, SpecError
+from .missing import refusal
 
 Axis = Union[int, Sequence[int], None]
 
@@ -22,6 +22,12 @@ _FLOAT = frozenset("div sqrt recip exp exp2 log tanh sigmoid erf gelu gelu_tanh 
 
 def unsupported(message: str) -> SpecError:
     return SpecError(Status.UNSUPPORTED, message)
+
+
+def _no_operator(written: str, name: str) -> Callable[..., Any]:
+    def method(_self: Any, _other: Any) -> Any:
+        raise unsupported(refusal(written, name))
+    return method
 
 
 class Traced:
@@ -75,23 +81,26 @@ class Traced:
 
     def _unknown(self, *_: Any, **__: Any) -> Any:
         raise TypeError(f"{self!r} stands for an array while a function is traced: its elements are not known, and it "
-                        "cannot be converted, compared or looped over")
+                        "cannot be converted, compared or looped over. Write np.maximum(a, b) for max(a, b), "
+                        "np.where(x > 0, a, b) for a if x > 0 else b, & and | for and and or, and "
+                        "morello.take(W, ids, axis=0) for W[ids], where the function finds W elsewhere")
 
     __bool__ = __int__ = __float__ = __index__ = __iter__ = __array__ = _unknown
     __contains__ = __setitem__ = _unknown
 
-    def __add__(self, other: Any) -> Traced: return elementwise("add", self, other)
-    def __radd__(self, other: Any) -> Traced: return elementwise("add", other, self)
-    def __sub__(self, other: Any) -> Traced: return elementwise("sub", self, other)
-    def __rsub__(self, other: Any) -> Traced: return elementwise("sub", other, self)
-    def __mul__(self, other: Any) -> Traced: return elementwise("mul", self, other)
-    def __rmul__(self, other: Any) -> Traced: return elementwise("mul", other, self)
+    def __add__(self, other: Any) -> Traced: return arithmetic("add", self, other)
+    def __radd__(self, other: Any) -> Traced: return arithmetic("add", other, self)
+    def __sub__(self, other: Any) -> Traced: return arithmetic("sub", self, other)
+    def __rsub__(self, other: Any) -> Traced: return arithmetic("sub", other, self)
+    def __mul__(self, other: Any) -> Traced: return arithmetic("mul", self, other)
+    def __rmul__(self, other: Any) -> Traced: return arithmetic("mul", other, self)
     def __truediv__(self, other: Any) -> Traced: return elementwise("div", self, other)
     def __rtruediv__(self, other: Any) -> Traced: return elementwise("div", other, self)
-    def __matmul__(self, other: Any) -> Traced: return matmul(self, other)
-    def __rmatmul__(self, other: Any) -> Traced: return matmul(other, self)
+    def __matmul__(self, other: Any) -> Any: return np.matmul(self, other)
+    def __rmatmul__(self, other: Any) -> Any: return np.matmul(other, self)
     def __pow__(self, exponent: Any) -> Traced: return power(self, exponent)
-    def __neg__(self) -> Traced: return elementwise("neg", self)
+    def __rpow__(self, base: Any) -> Traced: return power(base, self)
+    def __neg__(self) -> Traced: return arithmetic("neg", self)
     def __pos__(self) -> Traced: return self
     def __abs__(self) -> Traced: return elementwise("abs", self)
     def __lt__(self, other: Any) -> Traced: return compare("less", self, other)
@@ -104,62 +113,57 @@ class Traced:
     def __rand__(self, other: Any) -> Traced: return both(other, self)
     def __or__(self, other: Any) -> Traced: return either(self, other)
     def __ror__(self, other: Any) -> Traced: return either(other, self)
+    def __xor__(self, other: Any) -> Traced: return unlike(self, other)
+    def __rxor__(self, other: Any) -> Traced: return unlike(other, self)
     def __invert__(self) -> Traced: return negated(self)
+    __mod__ = __rmod__ = _no_operator("x % y", "remainder")
+    __floordiv__ = __rfloordiv__ = _no_operator("x // y", "floor_divide")
+    __divmod__ = __rdivmod__ = _no_operator("divmod(x, y)", "divmod")
+    __lshift__ = __rlshift__ = _no_operator("x << y", "left_shift")
+    __rshift__ = __rrshift__ = _no_operator("x >> y", "right_shift")
     __hash__ = object.__hash__
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # what Python and NumPy ask all objects for
+            raise AttributeError(name)
+        there = ", ".join(each for each in vars(Traced) if not each.startswith("_"))
+        raise NoAttribute(Status.UNSUPPORTED, f"{refusal(name)}; attributes and methods are {there}")
+
     def __getitem__(self, index: Any) -> Traced:
-        """New axes, x[:, None]; or one index by a value, or an array, of integers: x[ids], x[:, ids]."""
+        """Integers, slices and new axes; and one value, or array, of integers: x[0, ..., :4], x[:, None], x[:, ids]."""
         from .indexing import indexed  # pylint: disable=import-outside-toplevel,cyclic-import
-        if (found := indexed(self, index)) is not None:
-            return found
-        parts = list(index) if isinstance(index, tuple) else [index]
-        given = sum(1 for part in parts if part is not None and part is not Ellipsis)
-        if Ellipsis not in parts:
-            parts.append(Ellipsis)
-        shape, axis = [], 0
-        for part in parts:
-            if part is None:
-                shape.append(1)
-            elif part is Ellipsis:
-                count = self.ndim - given
-                shape += self.shape[axis:axis + count]
-                axis += count
-            elif part == slice(None):
-                shape.append(self.shape[axis])
-                axis += 1
-            else:
-                raise unsupported(f"{self!r}[{part!r}]: of indexing, the Spec language has new axes, x[:, None], and one "
-                                  "index of integers, x[ids]")
-        return reshape(self, shape)
+        return indexed(self, index)
 
-    def sum(self, axis: Axis = None, keepdims: bool = False) -> Traced:
-        return reduce("reduce_sum", self, axis, keepdims)
+    def sum(self, axis: Axis = None, *, keepdims: bool = False, dtype: Any = None) -> Traced:
+        return typed(reduce("reduce_sum", self, axis, keepdims), dtype)
 
-    def max(self, axis: Axis = None, keepdims: bool = False) -> Traced:
+    def max(self, axis: Axis = None, *, keepdims: bool = False) -> Traced:
         return reduce("reduce_max", self, axis, keepdims)
 
-    def min(self, axis: Axis = None, keepdims: bool = False) -> Traced:
+    def min(self, axis: Axis = None, *, keepdims: bool = False) -> Traced:
         return reduce("reduce_min", self, axis, keepdims)
 
-    def mean(self, axis: Axis = None, keepdims: bool = False) -> Traced:
-        return reduce("mean", self, axis, keepdims)
+    def mean(self, axis: Axis = None, *, keepdims: bool = False, dtype: Any = None) -> Traced:
+        return typed(reduce("mean", self, axis, keepdims), dtype)
 
     def reshape(self, *shape: Any) -> Traced: return reshape(self, shape[0] if len(shape) == 1 else shape)
     def ravel(self) -> Traced: return reshape(self, -1)
+    def flatten(self) -> Traced: return reshape(self, -1)
+    def copy(self) -> Traced: return self
     def squeeze(self, axis: Axis = None) -> Traced: return squeeze(self, axis)
     def swapaxes(self, a: int, b: int) -> Traced: return swapaxes(self, a, b)
     def clip(self, low: Any = None, high: Any = None) -> Traced: return clip(self, low, high)
-    def dot(self, other: Any) -> Traced: return dot(self, other)
+    def dot(self, other: Any) -> Any: return np.dot(self, other)
     def astype(self, dtype: Any, **_: Any) -> Traced: return astype(self, dtype)
 
     def transpose(self, *axes: Any) -> Traced:
         return transpose(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None)
 
-    def var(self, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Traced:
-        return variance(self, axis, keepdims, ddof)
+    def var(self, axis: Axis = None, *, keepdims: bool = False, ddof: int = 0, dtype: Any = None) -> Traced:
+        return typed(variance(self, axis, keepdims, ddof), dtype)
 
-    def std(self, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Traced:
-        return elementwise("sqrt", variance(self, axis, keepdims, ddof))
+    def std(self, axis: Axis = None, *, keepdims: bool = False, ddof: int = 0, dtype: Any = None) -> Traced:
+        return typed(elementwise("sqrt", variance(self, axis, keepdims, ddof)), dtype)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         from .numpy_functions import call_ufunc  # pylint: disable=import-outside-toplevel,cyclic-import
@@ -183,14 +187,17 @@ def as_value(x: Any) -> Any:
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         raise unsupported(f"a {type(x).__name__}, whose operations are not those of arrays")
     array = np.array(x, order="C")  # a copy
-    if array.dtype == np.bool_ and array.ndim > 0:
+    truth = array.dtype == np.bool_ and array.ndim > 0
+    if truth:
         array = array.view(np.uint8)
     if array.ndim == 0 and array.dtype.kind in "biuf":
         return array.item()
     dtype = dtype_of(array.dtype)
     if dtype is None:
         raise unsupported(f"an array of {array.dtype}: element types are {', '.join(d.text for d in Dtype)}")
-    return Traced("input", (), array.shape, dtype, array=array)
+    captured = Traced("input", (), array.shape, dtype, array=array)
+    captured.truth = truth
+    return captured
 
 
 def as_traced(x: Any) -> Traced:
@@ -225,6 +232,23 @@ def elementwise(operation: str, *args: Any) -> Traced:
     return result
 
 
+def arithmetic(operation: str, *args: Any) -> Traced:
+    """add, sub, mul or neg, which of what NumPy has as bool are as NumPy has them: a sum is `either`, a product `both`,
+    and numbers make int32 of it."""
+    values = [as_value(x) for x in args]
+    traced = [value for value in values if isinstance(value, Traced)]
+    if not traced or not all(value.truth for value in traced):
+        return elementwise(operation, *values)
+    if len(traced) == len(values):
+        if operation not in ("add", "mul"):
+            raise unsupported(f"{operation} of bool, which NumPy refuses as well: write a ^ b, or ~a")
+        return either(*values) if operation == "add" else both(*values)
+    result = elementwise(operation, *values)
+    if result.element.is_integer:
+        result.element = Dtype.I32
+    return result
+
+
 def compare(operation: str, a: Any, b: Any) -> Traced:
     """1 or 0, in the element type that both have."""
     result = elementwise(operation, a, b)
@@ -243,13 +267,14 @@ def where(condition: Any, x: Any, y: Any) -> Traced:
     integers = values[0].element.is_integer
     dtype = result_type("select", chosen + [value for value in values[1:] if isinstance(value, float)])
     result.element = dtype if integers or not dtype.is_integer else Dtype.F32
+    result.truth = all(isinstance(value, Traced) and value.truth for value in values[1:])
     return result
 
 
 def _truth(x: Any) -> Any:
     value = as_value(x)
     if isinstance(value, Traced) and not value.truth:
-        raise unsupported("and, or and not of what is no comparison")
+        raise unsupported(f"and, or and not of {value!r}, which is no comparison and no array of bool: write x != 0")
     return value
 
 
@@ -263,6 +288,10 @@ def either(a: Any, b: Any) -> Traced:
     result = elementwise("fast_max", _truth(a), _truth(b))
     result.truth = True
     return result
+
+
+def unlike(a: Any, b: Any) -> Traced:
+    return compare("not_equal", _truth(a), _truth(b))
 
 
 def negated(x: Any) -> Traced:
@@ -312,7 +341,19 @@ def reduce(operation: str, x: Any, axis: Axis = None, keepdims: bool = False) ->
     repeated = math.prod(value.shape[i] for i in axes if value.stored[i] != value.shape[i])
     result = Traced(text, [value], without(value.shape, axes, keepdims), dtype,
                     without(value.stored, axes, keepdims))
+    result.truth = value.truth and operation in ("reduce_max", "reduce_min")
     return elementwise("mul", result, repeated) if operation == "reduce_sum" and repeated > 1 else result
+
+
+def typed(result: Traced, dtype: Any) -> Traced:
+    """The result of a reduction in the element type that is asked for, after it was computed in f32 or i32."""
+    if dtype is None:
+        return result
+    target = dtype_of(np.dtype(dtype))
+    if target is not None and target.is_integer and target != result.element:
+        raise unsupported(f"dtype {np.dtype(dtype)} of a reduction: valid are {result.dtype}, as which it is computed, "
+                          "and float32, float16 and bfloat16; write .astype() to round its result")
+    return astype(result, dtype)
 
 
 def variance(x: Any, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Traced:
@@ -406,70 +447,11 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Traced:
     return transpose(x, order)
 
 
-def contract(subscripts: str, a: Any, b: Any) -> Traced:
-    """A product of two values, summed over the letters that the result lacks."""
-    left, right = whole("einsum", a), whole("einsum", b)
-    terms, result = subscripts.split("->")
-    sizes: dict[str, int] = {}
-    for term, value in zip(terms.split(","), (left, right)):
-        if len(term) != value.ndim:
-            raise SpecError(Status.INVALID_SHAPE, f"einsum: {term!r} for {value!r}")
-        for letter, size in zip(term, value.shape):
-            if sizes.setdefault(letter, size) != size:
-                raise SpecError(Status.INVALID_SHAPE, f"{subscripts}: {letter} is {sizes[letter]} and {size}")
-    dtype = result_type("einsum", [left, right])
-    return Traced(f'einsum "{subscripts}"', [left, right], [sizes[letter] for letter in result],
-                  Dtype.I32 if dtype.is_integer else dtype)
-
-
-def einsum(subscripts: str, *operands: Any) -> Traced:
-    text = subscripts.replace(" ", "")
-    if len(operands) != 2 or "." in text:
-        raise unsupported(f"einsum {subscripts!r}: the Spec language has those of two operands, without '...'")
-    if "->" not in text:
-        text += "->" + "".join(sorted(letter for letter in set(text) - {","} if text.count(letter) == 1))
-    return contract(text, *operands)
-
-
-def matmul(a: Any, b: Any) -> Traced:
-    left, right = whole("matmul", a), whole("matmul", b)
-    if not left.shape or not right.shape:
-        raise SpecError(Status.INVALID_SHAPE, "matmul of a scalar")
-    if left.shape[-1] != right.shape[max(right.ndim - 2, 0)]:
-        raise SpecError(Status.INVALID_SHAPE, f"matmul of {left!r} and {right!r}: sizes that are summed differ")
-    if left.ndim == right.ndim >= 2 and left.shape[:-2] == right.shape[:-2]:
-        dtype = result_type("matmul", [left, right])
-        return Traced("matmul", [left, right], [*left.shape[:-1], right.shape[-1]],
-                      Dtype.I32 if dtype.is_integer else dtype)
-    letters = iter(string.ascii_lowercase)
-    inner, rows, columns = next(letters), next(letters), next(letters)
-    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    names = [next(letters) for _ in batch]
-    terms, values = [], []
-    for value, matrix in ((left, rows + inner if left.ndim > 1 else inner),
-                          (right, inner + columns if right.ndim > 1 else inner)):
-        outer = value.shape[:-2]
-        mine = names[len(names) - len(outer):]
-        kept = [i for i, size in enumerate(outer) if size == batch[len(batch) - len(outer) + i]]
-        values.append(reshape(value, [outer[i] for i in kept] + list(value.shape[len(outer):])))
-        terms.append("".join(mine[i] for i in kept) + matrix)
-    result = "".join(names) + (rows if left.ndim > 1 else "") + (columns if right.ndim > 1 else "")
-    return contract(f"{terms[0]},{terms[1]}->{result}", *values)
-
-
-def dot(a: Any, b: Any) -> Traced:
-    left, right = as_value(a), as_value(b)
-    if not getattr(left, "shape", ()) or not getattr(right, "shape", ()):
-        return elementwise("mul", left, right)
-    if right.ndim > 2:
-        raise unsupported("dot of more than two axes: write matmul or einsum")
-    return matmul(left, right)
-
-
 def power(x: Any, exponent: Any) -> Traced:
     value = as_value(exponent)
     if isinstance(value, Traced):
-        raise unsupported("powers whose exponent is no number")
+        raise unsupported("powers whose exponent is no number: write np.exp2(x) for 2 ** x, or "
+                          "np.exp(x * np.log(base)) of a base above 0")
     return elementwise("square", x) if value == 2 else elementwise("pow", x, value)
 
 
@@ -483,13 +465,16 @@ def clip(x: Any, low: Any = None, high: Any = None) -> Traced:
 
 def astype(x: Any, dtype: Any) -> Traced:
     value = as_traced(x)
+    if not isinstance(dtype, Dtype) and np.dtype(dtype) == np.bool_:
+        return value if value.truth else compare("not_equal", value, 0)
     target = dtype if isinstance(dtype, Dtype) else dtype_of(np.dtype(dtype))
     if target is None:
-        raise unsupported(f"conversion to {dtype}: element types are {', '.join(d.text for d in Dtype)}")
-    if target == value.element:
+        raise unsupported(f"conversion to {np.dtype(dtype)}: element types are {', '.join(d.text for d in Dtype)}")
+    if target == value.element and not value.truth:
         return value
-    if not target.is_integer:
+    if not target.is_integer and target != value.element:
         return Traced(f"cast {target.text}", [value], value.shape, target, value.stored)
     result = Traced("", [value], value.shape, target, value.stored)
-    result.final = not (value.element.is_integer and target == Dtype.I32)
+    result.truth = False  # numbers, which are an index, and can be added
+    result.final = target != value.element and not (value.element.is_integer and target == Dtype.I32)
     return result

@@ -154,3 +154,49 @@ def test_gathers_that_the_language_does_not_have(floats):
     with pytest.raises(morello.SpecError, match=r"JAX's primitive 'gather' of slices \(1, 3\) .* of whole axes but one"):
         morello.jit_jax(lambda x, ids: jax.lax.gather(x, ids[:, None], jax.lax.GatherDimensionNumbers((1,), (0,), (0,)),
                                                       (1, 3)))(x, ids)
+
+
+@pytest.mark.parametrize("element, preferred, wanted", [
+    (jnp.bfloat16, jnp.float32, np.float32), (jnp.bfloat16, None, jnp.bfloat16), (jnp.float16, jnp.float32, np.float32),
+    (jnp.float32, jnp.bfloat16, jnp.bfloat16), (jnp.int8, jnp.int32, np.int32), (jnp.int8, jnp.float32, np.float32),
+    (jnp.int8, None, np.int32),  # sums of integers are i32, where nothing else is asked for
+])
+def test_preferred_element_types(rng, element, preferred, wanted):
+    """Of products and convolutions, whose sums are not rounded on the way to what is preferred."""
+    a, b = (jnp.asarray(rng.integers(-9, 9, shape) * 1.37, element) for shape in ((4, 300), (300, 3)))
+    x, w = (jnp.asarray(rng.integers(-9, 9, shape) * 1.37, element) for shape in ((1, 30, 5, 5), (4, 30, 3, 3)))
+    exact = [np.asarray(each, np.float64) for each in (a, b, x, w)]
+    windows = np.lib.stride_tricks.sliding_window_view(exact[2], (3, 3), (2, 3))
+    cases = [(lambda a, b: jnp.einsum("ij,jk", a, b, preferred_element_type=preferred), (a, b), exact[0] @ exact[1]),
+             (lambda a, b: jnp.matmul(a, b, preferred_element_type=preferred), (a, b), exact[0] @ exact[1])]
+    if element != jnp.float32:  # JAX has no convolutions that prefer less than their operands
+        cases.append((lambda x, w: jax.lax.conv(x, w, (1, 1), "VALID", preferred_element_type=preferred), (x, w),
+                      np.einsum("nchwrs,ocrs->nohw", windows, exact[3])))
+    for function, operands, reference in cases:
+        got = morello.jit_jax(function)(*operands)
+        assert got.dtype == wanted
+        tolerance = {jnp.bfloat16: 8e-3, np.float32: 1e-6, np.int32: 0}[wanted]
+        np.testing.assert_allclose(got.astype(np.float64), reference, rtol=tolerance, atol=1e3 * tolerance)
+
+
+def test_preferred_element_types_that_are_none_of_the_language():
+    a = np.ones((4, 4), np.int8)
+    with pytest.raises(morello.SpecError, match="conversion to int16: element types are"):
+        morello.jit_jax(lambda a: jnp.matmul(a, a + a, preferred_element_type=jnp.int16))(a)
+
+
+def test_one_result_comes_back_in_its_structure(floats):
+    x = floats(3, 4)
+    for function in (lambda x: (x * 2,), lambda x: [x * 2], lambda x: {"y": x * 2}, lambda x: {"y": x * 2, "z": None},
+                     lambda x: x * 2, lambda x: ((x * 2,), [], None), lambda x: {"a": {"b": [x * 2, x * 2]}}):
+        for jitted in (morello.jit_jax(function), morello.jit(function)):
+            got, wanted = jitted(x), function(x)
+            assert jax.tree_util.tree_structure(got) == jax.tree_util.tree_structure(wanted)
+            assert all((leaf == x * 2).all() for leaf in jax.tree_util.tree_leaves(got))
+
+
+@pytest.mark.parametrize("outer", [jax.jit, jax.grad, jax.vmap])
+def test_not_inside_of_transformations(floats, outer):
+    inner = morello.jit_jax(lambda x: (x * x).sum())
+    with pytest.raises(TypeError, match=r"cannot be nested in jax.jit, jax.grad .* call the function itself"):
+        outer(inner)(floats(2, 3))

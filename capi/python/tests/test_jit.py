@@ -256,7 +256,6 @@ def test_threads_wait_for_one_kernel(floats):
     (lambda x: np.add.accumulate(x), "numpy.add.accumulate"),
     (lambda x: np.sum(x, where=[True]), "numpy.sum of traced arrays"),
     (lambda x: np.exp(x, out=np.empty(3)), "numpy.exp with out"),
-    (lambda x: x[0], "the Spec language has new axes"),
     (lambda x: 1.0, "returns a float"),
     (lambda x: (x + 1, 1.0), "returns a float"),
     (lambda x: (), "returns no array"),

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""What is said about functions that cannot be traced: what it was, and what can be written instead."""
+import numpy as np
+import pytest
+
+import morello
+
+
+@pytest.mark.parametrize("function, message", [
+    (lambda x: np.einsum("ij,kl->im", x, x), "einsum 'ij,kl->im': m is in no operand"),
+    (lambda x: np.einsum("ij->i", x, x), "einsum 'ij->i' of 2 operands"),
+    (lambda x: np.einsum("ij,jk->iik", x, x), "einsum 'ij,jk->iik': i is there twice in the result"),
+    (lambda x: np.einsum(x, [0, 1], x, [1, 2]), "einsum of lists of axes: write subscripts such as 'ij,jk->ik'"),
+    (lambda x: x % 2, r"x % y of traced arrays: .* instead: x - np.floor\(x / y\) \* y"),
+    (lambda x: 2 % x, r"x % y of traced arrays: .* instead: x - np.floor\(x / y\) \* y"),
+    (lambda x: x // 2, r"x // y of traced arrays: .* instead: np.floor\(x / y\)"),
+    (lambda x: np.floor_divide(x, 2), r"numpy.floor_divide of traced arrays: .* instead: np.floor\(x / y\)"),
+    (lambda x: divmod(x, 2), r"divmod\(x, y\) of traced arrays"),
+    (lambda x: x << 1, "x << y of traced arrays"),
+    (lambda x: 2.0 ** x, r"powers whose exponent is no number: write np.exp2\(x\)"),
+    (lambda x: x.argmax(), r"argmax of traced arrays: .* attributes and methods are .*reshape"),
+    (lambda x: x.cumsum(0), r"cumsum of traced arrays: .* a product with np.tri"),
+    (lambda x: x.nonsense, "nonsense of traced arrays"),
+    (lambda x: np.concatenate([x, x]), "numpy.concatenate of traced arrays: .* or return the parts"),
+    (lambda x: np.sum(x, where=[True]), "numpy.sum of traced arrays: got an unexpected keyword argument 'where'; "
+                                        "arguments are a, axis, keepdims, dtype"),
+    (lambda x: np.mean(x, dtype=np.float64), "conversion to float64"),
+    (lambda x: x.sum(dtype=np.int8), "dtype int8 of a reduction: valid are .*float32"),
+])
+def test_what_can_be_written_instead(floats, function, message):
+    with pytest.raises(morello.SpecError, match=message):
+        morello.jit(function)(floats(4, 4))
+
+
+def test_methods_of_arrays(floats):
+    x = floats(3, 4).astype(np.float16)
+    for function in (lambda x: x.copy(), lambda x: x.flatten() * 2, lambda x: x.sum(-1, dtype=np.float32),
+                     lambda x: np.mean(x, axis=0, dtype=np.float32), lambda x: np.sum(x, dtype=np.float32),
+                     lambda x: x.mean(dtype=np.float32), lambda x: x.var(dtype=np.float32)):
+        got, wanted = morello.jit(function)(x), function(x)
+        assert got.dtype == wanted.dtype and got.shape == wanted.shape
+        np.testing.assert_allclose(got, wanted, rtol=1e-5)
+
+
+def test_attributes_that_are_not_there():
+    def function(x):
+        assert not hasattr(x, "argmax") and not hasattr(x, "__dlpack__")
+        with pytest.raises(AttributeError):
+            _ = x.argmax
+        return x * 2
+    morello.jit(function)(np.ones(3, np.float32))
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, i: x if x > 0 else -x, lambda x, i: max(x, 0), lambda x, i: (x > 0) and (x < 1), lambda x, i: sum(x),
+    lambda x, i: np.ones(3, np.float32)[i],
+])
+def test_elements_are_not_known(floats, function):
+    with pytest.raises(TypeError, match=r"elements are not known.*np\.maximum.*np\.where.*&.*morello\.take\(W, ids"):
+        morello.jit(function)(floats(3), np.array([1], np.int32))
+
+
+def test_options_are_those_of_compile():
+    for jit in (morello.jit, morello.jit_jax):
+        with pytest.raises(TypeError, match="jit has no option 'static_argnums': valid are isa, threads, effort, .*"
+                                            "what is no array is a constant"):
+            jit(lambda x: x, static_argnums=0)
+    with pytest.raises(TypeError, match="no option 'donate'"):
+        morello.jit(donate=1)
+
+
+@pytest.mark.parametrize("arguments", [(), (2.0,), ([1.0, 2.0],), (np.float32(2),)])
+def test_no_argument_is_an_array(arguments):
+    with pytest.raises(morello.SpecError, match=r"no argument is an array: .*np\.array\(2\.0, np\.float32\)"):
+        morello.jit(lambda *x: x[0] * 2)(*arguments)
