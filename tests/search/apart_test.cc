@@ -8,21 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "../support/lowered.hh"
+#include "../support/costs.hh"
 #include "../support/scale.hh"
-#include "search/synthesize.hh"
 
 namespace morello {
 namespace {
 
 i64 quick_cost(const std::string& text, Isa isa) {
-  INFO(text);
-  SearchOptions quick;
-  quick.effort = kQuickEffort;
-  const Result<ImplTree> tree =
-      synthesize(testing::spec_of(text), *fixed_target(isa), quick, nullptr);
-  REQUIRE_MESSAGE(tree.ok(), (tree.ok() ? "" : tree.error().message));
-  return tree->nodes[0].cost;
+  return testing::cost_of(text, isa, kQuickEffort);
 }
 
 /// A graph, and what it is made of: each reads the results of others from memory.
