@@ -81,14 +81,11 @@ void normalise_windows(const Spec& spec, Operand& operand) {
     if (slowest || operand.windows == 0) operand.alias &= kRunAlias | kRagged;
     const u32 faster = static_cast<u32>(l.count() - 1 - at);
     const bool in_run = operand.contig > faster;
-    // What is left of it may go next: runs that were far apart before meet in the same sets still.
     auto end_run = [&](u32 entries, u64 apart) {
-      const u8 met = operand.contig < l.count() ? operand.alias & kRunAlias : u8{0};
-      const u8 rows = operand.alias & kWindowAlias;
+      const u8 met = met_runs(operand, operand.contig), rows = operand.alias & kWindowAlias;
       set_pitch(operand, apart * inside);
-      if (met > (operand.alias & kRunAlias))
-        operand.alias = static_cast<u8>((operand.alias & ~kRunAlias) | met);
       operand.alias |= rows;
+      keep_met_runs(operand, met);
       operand.contig = static_cast<u8>(entries);
       forget_pitch(operand);
     };
@@ -186,6 +183,15 @@ void set_pitch(Operand& operand, u64 bytes) {
   for (u8 i = 1; i < kAliasCount; i++)
     if (lines % (u64{1} << kAliases[i]) == 0 && (!ragged || kAliases[i] >= 4))
       operand.alias = static_cast<u8>((operand.alias & kRagged) | i);
+}
+
+u8 met_runs(const Operand& operand, int run) {
+  return run < operand.layout.count() ? operand.alias & kRunAlias : u8{0};
+}
+
+void keep_met_runs(Operand& operand, u8 met) {
+  if (met > (operand.alias & kRunAlias))
+    operand.alias = static_cast<u8>((operand.alias & ~kRunAlias) | met);
 }
 
 void set_window_pitch(Operand& operand, u64 bytes) {

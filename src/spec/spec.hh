@@ -108,6 +108,12 @@ u64 whole_lines(u64 bytes);
 void set_pitch(Operand& operand, u64 bytes);
 /// Sets window_alias() for places that are `bytes` apart.
 void set_window_pitch(Operand& operand, u64 bytes);
+/// Where runs of `run` entries end earlier, what is left of them may go next: runs that were far
+/// apart before meet in the same sets still. What is known of these, in bits of kRunAlias; 0:
+/// nothing.
+u8 met_runs(const Operand& operand, int run);
+/// Behind set_pitch(): the worse of what is known of runs now, and of those before.
+void keep_met_runs(Operand& operand, u8 met);
 /// Drops what makes no difference at the operand's level, so that more Specs are equal: L2 is left
 /// for L1 alone, and from L1 on only the unit dimension matters. Panels are priced as streams, each
 /// from its beginning, wherever they are.

@@ -15,12 +15,19 @@ namespace {
 /// Windows and blocks depend on more than one size.
 bool is_simple(const Operand& x) { return x.windows == 0 && !x.layout.packed(); }
 
-/// Runs were of `was` entries, and are shorter: how far are places along the slowest axis of a
-/// window apart, if that was in a run, or next to it?
-void keep_window_pitch(const Spec& before, int was, Operand& operand) {
+/// Of an operand with windows: runs were of `was` entries, and are shorter. How far are places
+/// along the slowest axis of a window apart, if that was in a run, or next to it? Of anything else
+/// that was next to it, runs `met` in the same sets.
+void keep_pitches(const Spec& before, int was, u8 met, Operand& operand) {
   const int slowest = slowest_window(before, operand), count = operand.layout.count();
   const int faster = count - 1 - slowest;
-  if (faster >= was || faster < operand.contig) return;
+  if (faster == was) {
+    const u32 apart = std::max(kAliases[met], window_alias(operand));
+    operand.alias = static_cast<u8>((operand.alias & ~kWindowAlias) | apart << 4);
+    return;
+  }
+  keep_met_runs(operand, met);
+  if (faster > was || faster < operand.contig) return;
   const PhysicalDims sizes = physical_dims(before, operand);
   u64 apart = size_of(operand.dtype);
   for (int i = slowest + 1; i < count; i++) apart *= sizes.size[i];
@@ -36,9 +43,10 @@ void shrink(const Spec& before, const Spec& after, int dim, Operand& operand) {
   auto end_after = [&](int entries) {
     const u8 known = static_cast<u8>(operand.alias & kWindowAlias);
     const u8 was = std::exchange(operand.contig, static_cast<u8>(entries));
+    const u8 met = met_runs(operand, was);
     set_pitch(operand, inside * size_of(operand.dtype));
     operand.alias = static_cast<u8>(operand.alias | known);
-    if (operand.windows) keep_window_pitch(before, was, operand);
+    if (operand.windows) keep_pitches(before, was, met, operand);
     forget_pitch(operand);
   };
   if (is_simple(operand)) {

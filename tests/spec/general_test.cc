@@ -214,6 +214,25 @@ TEST_CASE("rows of windows are known to share sets when less than a row is left 
   CHECK(window_alias(alias_of(deep, {{4, 256}, {1, 1}})) == 6);
 }
 
+TEST_CASE("channels in front of windows are known to share sets when less than an image is left") {
+  const auto alias_of = [](const char* text, std::initializer_list<std::pair<u8, u32>> tiles) {
+    Spec spec = lower(*parse(text))->spec;
+    for (const auto& [dim, size] : tiles) spec = tile(spec, dim, size, nullptr);
+    return spec.operand[0];
+  };
+  // Channels of 32 x 32 elements are 64 lines; dimensions are results, rows, columns, channels.
+  // One row of each is left, then one row of windows.
+  const char* plain = "conv2d f32[1,256,32,32] f32[64,256,3,3]";
+  const char* dilated = "conv2d f32[1,256,32,32] f32[64,256,3,3] dilation=2,2";
+  CHECK(run_alias(alias_of(plain, {{1, 2}, {1, 1}, {3, 1}})) == 6);
+  CHECK(run_alias(alias_of(dilated, {{1, 2}, {1, 1}, {3, 1}})) == 6);
+  // Of columns in front of channels, rows are what their window's places are.
+  const Operand x =
+      alias_of("conv2d f32[1,112,113,32] f32[3,3,1,32] groups=32 nhwc", {{1, 10}, {2, 16}});
+  CHECK(window_alias(x) == 1);
+  CHECK(run_alias(x) == 0);
+}
+
 TEST_CASE("rows that are next to a power of two apart share sets as if they were so") {
   const auto alias_of = [](u64 bytes) {
     Operand x;
