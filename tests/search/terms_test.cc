@@ -22,10 +22,10 @@ TEST_SUITE("search") {
                  {"conv2d f32[1,256,56,33]{1,3,2,0} f32[96,256,3,3] padding=1,1,1,1 -> relu -> "
                   "f32[1,96,56,33]{1,3,2,0}",
                   Isa::kAvx2}};
-    for (const auto& [text, isa] : cases) {
-      INFO(text);
-      const i64 quick = testing::cost_of(text, isa, kQuickEffort);
-      const i64 exact = testing::cost_of(text, isa, kExactEffort);
+    for (const auto& one : cases) {
+      INFO(one.text);
+      const i64 quick = testing::cost_of(one.text, one.isa, kQuickEffort);
+      const i64 exact = testing::cost_of(one.text, one.isa, kExactEffort);
       CHECK(static_cast<double>(quick) <= 1.1 * static_cast<double>(exact));
     }
   }
