@@ -177,6 +177,24 @@ def _of_numpy(array: np.ndarray[Any, Any]) -> dlpack.Imported:
                            array.strides, not array.flags.writeable, array)
 
 
+class _Memory:
+    """What NumPy makes an array of that keeps the owner of its memory."""
+
+    def __init__(self, found: dlpack.Imported, size: int):
+        self._owner = found.owner
+        self.__array_interface__ = {"version": 3, "data": (found.address, found.read_only), "shape": found.shape,
+                                    "strides": found.strides, "typestr": f"<u{size}"}
+
+
+def as_numpy(array: Array) -> np.ndarray[Any, Any]:
+    """An array of any library as one of NumPy, without a copy, if its memory is that of the CPU."""
+    if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
+        found = dlpack.import_tensor(array)
+        if found.dtype is not None:
+            return np.asarray(_Memory(found, found.dtype.size)).view(numpy_dtype(found.dtype))
+    return np.asarray(array)
+
+
 def _is_jax(array: Array) -> bool:
     """Its arrays never change; what they export does not say so."""
     jax = sys.modules.get("jax")

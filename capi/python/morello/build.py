@@ -66,6 +66,8 @@ def _build(results: Sequence[Traced], leaves: Sequence[tuple[Traced, Tensor]], c
                     read(leaf)
         for key, node in order.items():
             if node.operation != "input":
+                if any(isinstance(x, Traced) and x.final for x in node.inputs):
+                    raise unsupported("a graph has no conversion to integers but that of its result")
                 inputs = [read(x) if isinstance(x, Traced) else graph.constant(x) for x in node.inputs]
                 known[key] = graph.apply(node.operation, inputs) if node.operation else inputs[0]
         if not operands and all(result.operation != "input" for result in results):

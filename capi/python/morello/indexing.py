@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 
 from .enums import Dtype, Status
 from .errors import SpecError
-from .trace import Traced, as_traced, as_value, axes_of, elementwise, reshape, transpose, unsupported, whole
+from .trace import (Traced, as_traced, as_value, axes_of, compare, converted, either, elementwise, reduce, reshape, transpose,
+                    unsupported, where, whole)
 
 _KNOWN = (bool, int, float, np.generic, Sequence, np.ndarray)
 
@@ -29,6 +31,26 @@ def gather(x: Any, index: Any, axis: int, by_elements: bool = False) -> Traced:
     result = Traced(f"{operation} axis={axis}", [value, places], shape, value.element)
     result.truth = value.truth
     return result
+
+
+def gather_points(x: Any, ids: Sequence[Any], axes: Sequence[int]) -> Traced:
+    """x[.., ids[0], .., ids[1], ..] with an index for each of some axes: the axes of the indices, and then all others of
+    x. Each is the nearest place in its axis."""
+    value = whole("gather", x)
+    sizes = [value.shape[axis] for axis in axes]
+    value = transpose(value, [*axes, *(i for i in range(value.ndim) if i not in axes)])
+    flat = reshape(value, [math.prod(sizes), *value.shape[len(sizes):]])
+    place: Any = 0
+    for index, size in zip(ids, sizes):
+        if isinstance(index, _KNOWN):
+            near: Any = np.clip(_integers(index), 0, size - 1)
+            place = place * size + near if not isinstance(place, Traced) else \
+                elementwise("add", elementwise("mul", place, size), near.astype(np.int32))
+            continue
+        near = elementwise("clamp", _places(index), 0, size - 1)
+        place = np.asarray(place * size, np.int32) if not isinstance(place, Traced) else elementwise("mul", place, size)
+        place = elementwise("add", near, place)
+    return gather(flat, place, 0)
 
 
 def _places(index: Any) -> Traced:
@@ -92,6 +114,51 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Traced:
     return gather(value, from_the_end(indices, value.shape[axis]), axis, True)
 
 
+def extreme_place(operation: str, x: Any, axis: int | None, keepdims: bool = False, last: bool = False) -> Traced:
+    """Where the extremum along an axis is that `operation` finds, the first or the last such place, or NaN if there is
+    one: int32. axis None: of what is flattened."""
+    value = as_traced(x)
+    shape = [1] * value.ndim
+    if axis is None:
+        value, axis = reshape(value, -1), 0
+    axis, = axes_of(axis, value.ndim)
+    size = value.shape[axis]
+    chosen = compare("equal", value, reduce(operation, value, axis, True))
+    if not value.element.is_integer:
+        chosen = either(chosen, compare("not_equal", value, value))
+    places = np.arange(size, dtype=np.int32).reshape([size if i == axis else 1 for i in range(value.ndim)])
+    found = where(chosen, places, -1 if last else size)
+    result = converted(reduce("reduce_max" if last else "reduce_min", found, axis, keepdims), Dtype.I32)
+    return reshape(result, shape) if keepdims and len(shape) != result.ndim else result
+
+
+def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Traced:
+    return extreme_place("reduce_max", a, axis, keepdims)
+
+
+def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Traced:
+    return extreme_place("reduce_min", a, axis, keepdims)
+
+
+def cumulated(operation: str, x: Any, axis: int | None = None, back: bool = False) -> Traced:
+    """What `operation` makes of all elements up to each one, or from the last back to it: in steps that double how many
+    have come together."""
+    value = as_traced(x)
+    if axis is None:
+        value, axis = reshape(value, -1), 0
+    axis, = axes_of(axis, value.ndim)
+    size, distance = value.shape[axis], 1
+    if operation == "add" and value.element.is_integer:
+        value = converted(value, Dtype.I32)
+    places = np.arange(size)[::-1] if back else np.arange(size)
+    while distance < size:
+        there = (places >= distance).reshape([size if i == axis else 1 for i in range(value.ndim)])
+        others = gather(value, np.arange(size) + (distance if back else -distance), axis)
+        value = where(there, elementwise(operation, value, others), value)
+        distance *= 2
+    return value
+
+
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Traced]:
     """numpy.split: parts of one size, or those between places."""
     value, sections = as_traced(ary), indices_or_sections
@@ -150,13 +217,14 @@ def _spread(value: Traced, index: Any) -> list[Any]:
 
 
 def indexed(value: Traced, index: Any) -> Traced:
-    """value[index]: slices, integers, new axes, and one value or array of integers, each along its axis, one axis
-    after another. A slice of a whole axis is nothing."""
+    """value[index]: slices, integers, new axes, and values or arrays of integers, one axis after another. A slice of a
+    whole axis is nothing."""
     parts = _spread(value, index)
     shape: list[int] = []
     chosen: list[int] = []  # where integers and arrays are among parts
-    ids: Any = None
-    axis = at = ids_axis = 0
+    ids: list[Any] = []
+    axes: list[int] = []  # of ids
+    axis = at = 0
     for place, each in enumerate(parts):
         if each is None:
             shape.append(1)
@@ -168,23 +236,26 @@ def indexed(value: Traced, index: Any) -> Traced:
             value = _element(value, axis, int(each))
             chosen.append(place)
         elif isinstance(each, (Traced, np.ndarray, list)):
-            count = sum(1 for other in parts if isinstance(other, (Traced, np.ndarray, list)))
-            if count > 1:
-                raise unsupported(f"{value!r} by {count} indices among others: the Spec language has one index of "
-                                  "integers, x[:, ids]")
-            ids, ids_axis, at = each, axis, len(shape)
+            at = at if ids else len(shape)
+            ids.append(from_the_end(each, value.shape[axis]))
+            axes.append(axis)
             chosen.append(place)
         else:
             raise unsupported(f"{value!r} by an index of {type(each).__name__}: valid are integers, slices, None, "
-                              "'...', and one value or array of integers")
+                              "'...', and values or arrays of integers")
         axis += 1
-    if ids is None:
+    if not ids:
         return reshape(value, shape)
-    before = value.ndim
-    value = take(value, ids, ids_axis)
-    count = value.ndim - before + 1
-    places = range(ids_axis, ids_axis + count)
+    rest = value.ndim - len(ids)
+    value = gather(value, ids[0], axes[0]) if len(ids) == 1 else gather_points(value, ids, axes)
+    count = value.ndim - rest
+    first = axes[0] if len(ids) == 1 else 0
+    places = list(range(first, first + count))
+    others = [i for i in range(value.ndim) if i not in places]
     sizes = [value.shape[i] for i in places]
     if chosen[-1] - chosen[0] >= len(chosen):  # apart from one another: as in NumPy, the axes of ids come first
-        value, at = transpose(value, [*places, *(i for i in range(value.ndim) if i not in places)]), 0
+        at, before = 0, 0
+    else:
+        before = axes[0]
+    value = transpose(value, [*others[:before], *places, *others[before:]])
     return reshape(value, shape[:at] + sizes + shape[at:])

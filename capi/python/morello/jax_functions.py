@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from . import trace
+from . import composed, trace
 from .arrays import numpy_dtype
 from .enums import Dtype
 from .functions import conv2d, max_pool
-from .indexing import gather, part, split
+from .indexing import cumulated, extreme_place, gather, gather_points, part, split
+from .joins import concatenate, padded, stack, tile
 from .jit import Jitted, _unflatten, check_options
 from .products import contract
 from .trace import Traced, as_traced, elementwise, reduce, unsupported
@@ -31,9 +32,13 @@ _TRUTH: dict[str, Callable[..., Traced]] = {
 }
 _REDUCTIONS = {"reduce_sum": "reduce_sum", "reduce_max": "reduce_max", "reduce_min": "reduce_min"}
 _SAME = ("stop_gradient", "copy", "copy_p", "optimization_barrier", "sharding_constraint")
-_SHAPES = ("broadcast_in_dim", "convert_element_type", "reshape", "squeeze", "copy")
+#: Where an array of one number is that number.
+_ON_ELEMENTS = {*_ELEMENTWISE, *_COMPARISONS, *_TRUTH, "select_n", "clamp", "pow"}
 _CALLS = ("pjit", "jit", "closed_call", "core_call", "remat", "checkpoint", "custom_jvp_call", "custom_vjp_call",
           "custom_vjp_call_jaxpr")
+
+
+_MOST_STEPS = 256
 
 
 def jit_jax(function: Callable[..., Any], **options: Any) -> Jitted:
@@ -56,30 +61,48 @@ def _trace(function: Callable[..., Any], args: Any, leaves: Sequence[Traced]) ->
     describe: Callable[..., Any] = jax.ShapeDtypeStruct
     closed, shapes = jax.make_jaxpr(flat, return_shape=True)(
         *(describe(leaf.shape, np.dtype(np.bool_) if leaf.truth else numpy_dtype(leaf.element)) for leaf in leaves))
-    return jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(shapes), _evaluate(closed, leaves))
+    return jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(shapes), [
+        x.traced() if isinstance(x, _Known) else x for x in _evaluate(closed, leaves)])
+
+
+class _Known:
+    """An array that depends on no argument."""
+
+    def __init__(self, array: Any):
+        self.array = np.asarray(array)
+        self._traced: Traced | None = None
+
+    def traced(self) -> Traced:
+        """As an operand: one, however often it is read."""
+        if self._traced is None:
+            array = np.ascontiguousarray(self.array).reshape(self.array.shape)
+            self._traced = as_traced(array if array.ndim else array.reshape(1))
+            if not array.ndim:
+                self._traced = trace.reshape(self._traced, ())
+        return self._traced
+
+    def number(self) -> Any:
+        """All elements, if they are the same."""
+        if self.array.size and (self.array == self.array.flat[0]).all():
+            return self.array.flat[0].item()
+        return self.traced()
 
 
 def _evaluate(closed: Any, inputs: Sequence[Any]) -> list[Any]:
-    """What a closed jaxpr comes to: traced values, and numbers."""
+    """What a closed jaxpr comes to: traced values, and what is known."""
     jaxpr = closed.jaxpr
-    values: dict[Any, Any] = dict(zip(jaxpr.constvars, map(_constant, closed.consts)))
+    values: dict[Any, Any] = dict(zip(jaxpr.constvars, map(_Known, closed.consts)))
     values.update(zip(jaxpr.invars, inputs))
 
     def read(atom: Any) -> Any:
-        return _constant(atom.val) if hasattr(atom, "val") else values[atom]
+        return _Known(atom.val) if hasattr(atom, "val") else values[atom]
     for equation in jaxpr.eqns:
-        operands = [read(atom) for atom in equation.invars]
-        results = _apply(equation, operands)
+        results = _apply(equation, [read(atom) for atom in equation.invars])
         for result, variable in zip(results, equation.outvars):
             if isinstance(result, Traced) and variable.aval.dtype == np.bool_:
                 result.truth = True
         values.update(zip(equation.outvars, results))
     return [read(atom) for atom in jaxpr.outvars]
-
-
-def _constant(value: Any) -> Any:
-    array = np.asarray(value)
-    return array.item() if array.ndim == 0 else trace.as_value(array)
 
 
 def _apply(equation: Any, operands: list[Any]) -> list[Any]:
@@ -88,7 +111,11 @@ def _apply(equation: Any, operands: list[Any]) -> list[Any]:
         inner = next(params[key] for key in ("jaxpr", "call_jaxpr", "fun_jaxpr") if key in params)
         return _evaluate(inner if hasattr(inner, "consts") else _Closed(inner), operands)
     if not any(isinstance(x, Traced) for x in operands):
-        return [_of_constants(equation, operands)]
+        return _computed(equation, [x.array for x in operands])
+    if name == "scan":
+        return _scan(equation, operands)
+    single = name in _ON_ELEMENTS
+    operands = [x if isinstance(x, Traced) else x.number() if single or not x.array.ndim else x.traced() for x in operands]
     if name == "split":
         return list(split(operands[0], np.cumsum(params["sizes"])[:-1], params["axis"]))
     if name in _ELEMENTWISE:
@@ -108,6 +135,19 @@ def _apply(equation: Any, operands: list[Any]) -> list[Any]:
     return [result]
 
 
+def _computed(equation: Any, arrays: list[Any]) -> list[Any]:
+    """Of what is known, by JAX itself."""
+    if equation.primitive.name == "broadcast_in_dim":  # without a copy
+        shape, axes = equation.params["shape"], equation.params["broadcast_dimensions"]
+        sizes = [1] * len(shape)
+        for axis, size in zip(axes, arrays[0].shape):
+            sizes[axis] = size
+        return [_Known(np.broadcast_to(arrays[0].reshape(sizes), shape))]
+    given = [array.astype(atom.aval.dtype, copy=False) for array, atom in zip(arrays, equation.invars)]
+    results = equation.primitive.bind(*given, **equation.params)
+    return [_Known(result) for result in (results if equation.primitive.multiple_results else [results])]
+
+
 class _Closed:
     """A jaxpr that is not closed has no constants."""
 
@@ -120,18 +160,6 @@ def _no_operation(equation: Any) -> Exception:
     operands = ", ".join(str(atom.aval.str_short()) for atom in equation.invars)
     return unsupported(f"JAX's primitive {equation.primitive.name!r} of {operands}: the Spec language has no such "
                        "operation")
-
-
-def _of_constants(equation: Any, operands: list[Any]) -> Any:
-    """Of numbers alone: JAX computes it. A tensor of one number is that number."""
-    if equation.primitive.name in _SHAPES and operands:
-        return operands[0]
-    if equation.primitive.name == "iota":
-        return _constant(equation.primitive.bind(**equation.params))
-    if all(isinstance(x, (int, float, bool)) for x in operands) and equation.outvars[0].aval.shape == ():
-        arrays = [np.asarray(x, atom.aval.dtype) for x, atom in zip(operands, equation.invars)]
-        return np.asarray(equation.primitive.bind(*arrays, **equation.params)).item()
-    raise _no_operation(equation)
 
 
 def _broadcast(params: Any, x: Any) -> Traced:
@@ -165,13 +193,7 @@ def _preferred(params: Any, result: Traced, factor: Traced) -> Traced:
     if np.dtype(wanted) == np.float32 and not result.element.is_integer:
         result.element = Dtype.F32  # as which it is computed
         return result
-    return trace.astype(result, wanted)
-
-
-def _expm1(x: Any) -> Traced:
-    """tanh(x / 2) * (exp(x) + 1), which keeps what is small."""
-    return elementwise("mul", elementwise("tanh", elementwise("mul", x, 0.5)),
-                       elementwise("add", elementwise("exp", x), 1.0))
+    return trace.converted(result, wanted)
 
 
 def _round(params: Any, x: Any) -> Traced:
@@ -224,29 +246,35 @@ def _max_pool(params: Any, x: Any) -> Traced:
 
 
 def _gather(params: Any, x: Any, index: Any) -> Traced:
-    """As jnp.take, x[ids] and jnp.take_along_axis make it: whole axes but one, or elements of it where the others are
-    the index's own."""
+    """As jnp.take, x[ids], x[i, j] and jnp.take_along_axis make it: whole axes but those of the index, or elements of
+    one axis where the others are the index's own."""
     numbers, mode = params["dimension_numbers"], params["mode"].name
-    ids = trace.reshape(index, index.shape[:-1])
-    axis = (*numbers.start_index_map, -1)[0]
-    others = tuple(i for i in range(x.ndim) if i != axis)
+    axes = tuple(numbers.start_index_map)
+    others = tuple(i for i in range(x.ndim) if i not in axes)
     batches = tuple(numbers.operand_batching_dims)
     by_elements = bool(batches) and batches == others == tuple(numbers.start_indices_batching_dims)
-    sizes = tuple(1 if i == axis or by_elements else size for i, size in enumerate(x.shape))
-    if index.shape[-1] != 1 or tuple(numbers.collapsed_slice_dims) != (axis,) or tuple(params["slice_sizes"]) != sizes \
-            or bool(batches) != by_elements or mode == "ONE_HOT":
+    sizes = tuple(1 if i in axes or by_elements else size for i, size in enumerate(x.shape))
+    if index.shape[-1] != len(axes) or tuple(numbers.collapsed_slice_dims) != tuple(sorted(axes)) or not axes \
+            or tuple(params["slice_sizes"]) != sizes or bool(batches) != by_elements or mode == "ONE_HOT":
         raise unsupported(f"JAX's primitive 'gather' of slices {params['slice_sizes']} of {x!r} at {index!r}: the Spec "
-                          "language has that of whole axes but one, or of elements along one")
-    result = gather(x, ids, axis, by_elements)
+                          "language has that of whole axes, or of elements along one")
+    ids = [trace.reshape(part(index, index.ndim - 1, slice(i, i + 1)), index.shape[:-1]) for i in range(len(axes))]
+    single = len(axes) == 1
+    result = gather(x, ids[0], axes[0], by_elements) if single else gather_points(x, ids, axes)
+    first = axes[0] if single else 0
     if mode == "FILL_OR_DROP":
-        inside = trace.both(trace.compare("greater_equal", ids, 0), trace.compare("less", ids, x.shape[axis]))
+        inside: Any = None
+        for each, axis in zip(ids, axes):
+            within = trace.both(trace.compare("greater_equal", each, 0), trace.compare("less", each, x.shape[axis]))
+            inside = within if inside is None else trace.both(inside, within)
         if not by_elements:
-            inside = trace.reshape(inside, [1] * axis + list(ids.shape) + [1] * (x.ndim - axis - 1))
+            inside = trace.reshape(inside, [1] * first + list(index.shape[:-1]) + [1] * (len(others) - first))
         result = trace.where(inside, result, _filling(params["fill_value"], x.element))
     if by_elements:
         return result
-    # The axes of ids stand where the axis was, and in JAX where there is none of x.
-    of_ids, of_x = iter(range(axis, axis + ids.ndim)), iter([*range(axis), *range(axis + ids.ndim, result.ndim)])
+    # The axes of ids stand where the axis was, or first, and in JAX where there is none of x.
+    count = index.ndim - 1
+    of_ids, of_x = iter(range(first, first + count)), iter([*range(first), *range(first + count, result.ndim)])
     return trace.transpose(result, [next(of_x if i in numbers.offset_dims else of_ids) for i in range(result.ndim)])
 
 
@@ -268,6 +296,50 @@ def _dynamic_slice(params: Any, x: Any, *starts: Any) -> Traced:
         places = trace.reshape(elementwise("clamp", start, 0, last), (1,))
         x = gather(x, places if size == 1 else elementwise("add", places, np.arange(size, dtype=np.int32)), axis)
     return as_traced(x)
+
+
+def _dynamic_update_slice(_params: Any, x: Any, update: Any, *starts: Any) -> Traced:
+    """x with the update in it, wholly inside, wherever that should start."""
+    inside: Any = None
+    for axis, (start, size) in enumerate(zip(starts, update.shape)):
+        whole = x.shape[axis]
+        if size == whole:
+            continue
+        first = elementwise("clamp", start, 0, whole - size) if isinstance(start, Traced) \
+            else min(max(start, 0), whole - size)
+        places = np.arange(whole, dtype=np.int32)
+        distance = elementwise("sub", places, first) if isinstance(first, Traced) else trace.as_traced(places - first)
+        within = trace.both(trace.compare("greater_equal", distance, 0), trace.compare("less", distance, size))
+        within = trace.reshape(within, [whole if i == axis else 1 for i in range(x.ndim)])
+        inside = within if inside is None else trace.both(inside, within)
+        update = gather(update, distance, axis)  # what is outside is the nearest place, and not taken
+    return as_traced(update) if inside is None else trace.where(inside, update, x)
+
+
+def _pad(params: Any, x: Any, number: Any) -> Traced:
+    sides = [(low, high) for low, high, _ in params["padding_config"]]
+    if any(inner for _, _, inner in params["padding_config"]) or min(map(min, sides)) < 0:
+        raise unsupported("JAX's primitive 'pad' between elements, or by less than 0: valid are numbers around an array")
+    return padded(as_traced(x), sides, number)
+
+
+def _scan(equation: Any, operands: list[Any]) -> list[Any]:
+    """Step after step, as many as there are."""
+    params = equation.params
+    consts, carried, length = params["num_consts"], params["num_carry"], params["length"]
+    if length > _MOST_STEPS:
+        raise unsupported(f"JAX's primitive 'scan' of {length} steps, which are written down one after another: at most "
+                          f"{_MOST_STEPS}")
+    fixed, state, rows = operands[:consts], operands[consts:consts + carried], operands[consts + carried:]
+    made: list[list[Any]] = []
+    for step in range(length)[::-1] if params["reverse"] else range(length):
+        given = [row[step] if isinstance(row, Traced) else _Known(row.array[step]) for row in rows]
+        results = _evaluate(params["jaxpr"], [*fixed, *state, *given])
+        state = results[:carried]
+        made.append(results[carried:])
+    if params["reverse"]:
+        made.reverse()
+    return [*state, *(stack([x if isinstance(x, Traced) else x.traced() for x in of_steps]) for of_steps in zip(*made))]
 
 
 def _reverse(params: Any, x: Any) -> Traced:
@@ -297,13 +369,29 @@ _PRIMITIVES: dict[str, Callable[..., Traced]] = {
     "integer_pow": lambda params, x: trace.power(x, params["y"]),
     "pow": lambda _params, x, y: trace.power(x, y),
     "erfc": lambda _params, x: elementwise("sub", 1.0, elementwise("erf", x)),
-    "expm1": lambda _params, x: _expm1(x),
+    "expm1": lambda _params, x: composed.expm1(x),
+    "log1p": lambda _params, x: composed.log1p(x),
+    "sign": lambda _params, x: composed.sign(x),
+    "is_finite": lambda _params, x: composed.is_finite(x),
+    "tan": lambda _params, x: elementwise("div", elementwise("sin", x), elementwise("cos", x)),
+    "reduce_or": lambda params, x: composed.holds("reduce_max", x, params["axes"]),
+    "reduce_and": lambda params, x: composed.holds("reduce_min", x, params["axes"]),
+    "argmax": lambda params, x: extreme_place("reduce_max", x, *params["axes"]),
+    "argmin": lambda params, x: extreme_place("reduce_min", x, *params["axes"]),
+    "stack": lambda params, *parts: stack(parts, params["axis"]),
+    "tile": lambda params, x: tile(x, params["reps"]),
+    "cumsum": lambda params, x: cumulated("add", x, params["axis"], params["reverse"]),
+    "cummax": lambda params, x: cumulated("max", x, params["axis"], params["reverse"]),
+    "cummin": lambda params, x: cumulated("min", x, params["axis"], params["reverse"]),
+    "concatenate": lambda params, *parts: concatenate(parts, params["dimension"]),
+    "pad": _pad,
     "dot_general": _dot_general,
     "conv_general_dilated": _convolution,
     "reduce_window_max": _max_pool,
     "gather": _gather,
     "slice": _slice,
     "dynamic_slice": _dynamic_slice,
+    "dynamic_update_slice": _dynamic_update_slice,
     "rev": _reverse,
     "round": _round,
     "clamp": _clamp,

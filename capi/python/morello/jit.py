@@ -15,13 +15,15 @@ import numpy as np
 from . import dlpack
 from .arrays import Packed, dtype_of
 from .build import build
-from .context import Context
-from .enums import Dtype, Layout, Status
-from .errors import OperandError, SpecError
+from .enums import Dtype, Effort, Layout, Status
+from .errors import Error, OperandError, SpecError
 from .kernel import Kernel, compile as compile_spec
+from .program import Program
+from .programs import is_several, program_of, program_of_kernel
 from .spec import Spec
 from .tensor import Tensor, row_major
-from .trace import Traced, unsupported
+from .trace import Traced, converted, unsupported
+from .writer import refusal
 
 
 class _Leaf:
@@ -142,19 +144,74 @@ def trace_python(function: Callable[..., Any], args: Any, leaves: Sequence[Trace
     return function(*positional, **named)
 
 
+class _Trace(NamedTuple):
+    """What a function comes to for some arguments. structure: of what it returns, None: the one result. truths: which
+    results are comparisons and the like, kept as bytes."""
+    results: list[Traced]
+    leaves: list[tuple[Traced, Tensor]]
+    structure: Any
+    truths: list[bool]
+
+
 class _Entry:
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.kernel: Kernel | None = None
-        self.operands: list[Any] = []
-        self.structure: Any = None  # of what is returned; None: the one output
+        self.made: _Kernel | _Program | None = None
+        self.structure: Any = None
+        self.truths: list[bool] | None = None
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
-        assert self.kernel is not None
-        results = self.kernel(*[leaves[x] if type(x) is int else x for x in self.operands])
-        if self.structure is None:
+        assert self.made is not None
+        results = self.made.run(leaves)
+        if self.truths is None and self.structure is None and type(results) is np.ndarray:
             return results
-        return _unflatten(self.structure, results if isinstance(results, tuple) else (results,))
+        found = list(results) if isinstance(results, (tuple, list)) else [results]
+        if self.truths is not None:
+            found = [each.view(np.bool_) if truth else each for each, truth in zip(found, self.truths)]
+        return found[0] if self.structure is None else _unflatten(self.structure, found)
+
+
+class _Kernel:
+    """The kernel of a function that is one Spec."""
+
+    def __init__(self, trace: _Trace, options: dict[str, Any]):
+        self._trace, self._threads = trace, int(options.get("threads", 1))
+        self.spec, self._operands = build(trace.results, trace.leaves, options.get("context"))
+        self.kernel = compile_spec(self.spec, **options)
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        return self.kernel(*[leaves[x] if type(x) is int else x for x in self._operands])
+
+    def program(self) -> Program:
+        return program_of_kernel(self.kernel, self.spec, self._operands, self._trace.results, self._trace.leaves,
+                                 self._threads)
+
+
+class _Program:
+    """The kernels of any other."""
+
+    def __init__(self, trace: _Trace, options: dict[str, Any]):
+        self._program = program_of(trace.results, trace.leaves, options)
+
+    @property
+    def kernel(self) -> Kernel:
+        raise unsupported(f"a function of {len(self._program.kernels)} kernels: program(..) has them")
+
+    def run(self, leaves: Sequence[Any]) -> list[Any]:
+        return self._program(*leaves)
+
+    def program(self) -> Program:
+        return self._program
+
+
+def _made(trace: _Trace, options: dict[str, Any]) -> _Kernel | _Program:
+    """One kernel if there is one Spec, and a program for it."""
+    if not is_several(trace.results):
+        try:
+            return _Kernel(trace, options)
+        except Error as error:
+            refusal(error)
+    return _Program(trace, options)
 
 
 def _flatten_results(x: Any, results: list[Traced]) -> Any:
@@ -184,7 +241,7 @@ class Jitted:
             raise TypeError(f"jit is of a function, not {type(function).__name__}; options have names: jit(threads=2)")
         functools.update_wrapper(self, function)
         self._function = function
-        self._options = options
+        self._options = {"effort": Effort.QUICK, **options}
         self._trace = trace
         self._lock = threading.Lock()
         self._entries: dict[Any, _Entry] = {}
@@ -211,14 +268,24 @@ class Jitted:
     def kernel(self, *args: Any, **named: Any) -> Kernel:
         """The kernel for these arguments, where arrays may be Tensors: it reads the arrays that the function reads, in
         the order of the arguments, and then those that it captured."""
-        kernel = self._entry(args, named)[0].kernel
-        assert kernel is not None
-        return kernel
+        made = self._entry(args, named)[0].made
+        assert made is not None
+        return made.kernel
+
+    def program(self, *args: Any, **named: Any) -> Program:
+        """All kernels for these arguments, one after another, where those of the function are several; it is called
+        with the arrays among the arguments."""
+        made = self._entry(args, named)[0].made
+        assert made is not None
+        return made.program()
 
     def spec(self, *args: Any, **named: Any) -> Spec:
-        """What would be compiled for these arguments."""
+        """What would be compiled for these arguments, if it is one kernel."""
         _, structure, leaves = self._arguments(args, named)
-        return self._traced(structure, [_described(leaf) for leaf in leaves])[0]
+        trace = self._traced(structure, [_described(leaf) for leaf in leaves])
+        if is_several(trace.results):
+            raise unsupported(f"{self!r} is several kernels for these arguments: program(..).specs are theirs")
+        return build(trace.results, trace.leaves, self._options.get("context"))[0]
 
     def clear(self) -> None:
         """Forgets all kernels."""
@@ -252,12 +319,14 @@ class Jitted:
             entry = self._entries.get(key)
             if entry is None:
                 entry = self._entries[key] = _Entry()
-        if entry.kernel is None:
+        if entry.made is None:
             with entry.lock:
-                if entry.kernel is None:
+                if entry.made is None:
                     try:
-                        spec, entry.operands, entry.structure = self._traced(structure, described)
-                        entry.kernel = compile_spec(spec, **self._options)
+                        trace = self._traced(structure, described)
+                        entry.structure = trace.structure
+                        entry.truths = trace.truths if any(trace.truths) else None
+                        entry.made = _made(trace, self._options)
                     except BaseException:
                         with self._lock:
                             if self._entries.get(key) is entry:
@@ -265,7 +334,7 @@ class Jitted:
                         raise
         return entry, [each.array for each in described]
 
-    def _traced(self, structure: Any, described: Sequence[_Described]) -> tuple[Spec, list[Any], Any]:
+    def _traced(self, structure: Any, described: Sequence[_Described]) -> _Trace:
         if not described:
             raise unsupported(f"{self!r}: no argument is an array: numbers are constants, np.array(2.0, np.float32) is "
                               "an array without axes")
@@ -278,9 +347,9 @@ class Jitted:
         returned = _flatten_results(result, results)
         if not results:
             raise unsupported("a function that returns no array")
-        context: Context | None = self._options.get("context")
-        spec, operands = build(results, list(zip(leaves, tensors)), context)
-        return spec, operands, None if isinstance(result, Traced) else returned
+        truths = [each.truth for each in results]
+        results = [converted(each, Dtype.U8) if each.truth and each.element != Dtype.U8 else each for each in results]
+        return _Trace(results, list(zip(leaves, tensors)), None if isinstance(result, Traced) else returned, truths)
 
 
 def _has_traced(x: Any) -> bool:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import trace
-from .indexing import split, take, take_along_axis
+from . import composed, trace
+from .indexing import argmax, argmin, cumulated, split, take, take_along_axis
+from .joins import concatenate, flip, hstack, pad, repeat, roll, stack, tile, vstack
 from .missing import refusal
 from .products import dot, einsum, matmul
 from .trace import elementwise, reduce, unsupported
@@ -28,6 +30,11 @@ _TRUTH: dict[Any, Callable[..., Any]] = {
     np.logical_and: trace.both, np.bitwise_and: trace.both, np.logical_or: trace.either, np.bitwise_or: trace.either,
     np.logical_xor: trace.unlike, np.bitwise_xor: trace.unlike, np.logical_not: trace.negated, np.invert: trace.negated,
     np.isnan: lambda x: trace.compare("not_equal", x, x),
+    np.isfinite: composed.is_finite,
+    np.isinf: lambda x: trace.compare("equal", elementwise("abs", x), math.inf),
+}
+_COMPOSED: dict[Any, Callable[..., Any]] = {
+    np.log1p: composed.log1p, np.expm1: composed.expm1, np.sign: composed.sign,
 }
 _REDUCTIONS = {np.add: "reduce_sum", np.maximum: "reduce_max", np.minimum: "reduce_min"}
 
@@ -42,6 +49,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Map
             return elementwise(_ELEMENTWISE[ufunc], *inputs)
         if ufunc in _COMPARISONS:
             return trace.compare(_COMPARISONS[ufunc], *inputs)
+        if ufunc in _COMPOSED:
+            return _COMPOSED[ufunc](*inputs)
         if ufunc in _TRUTH:
             return _TRUTH[ufunc](*inputs)
         if ufunc is np.matmul:
@@ -73,17 +82,29 @@ def _min(a: Any, axis: trace.Axis = None, *, keepdims: bool = False) -> Any:
 
 
 def _var(a: Any, axis: trace.Axis = None, *, keepdims: bool = False, ddof: int = 0, dtype: Any = None) -> Any:
-    return trace.typed(trace.variance(a, axis, keepdims, ddof), dtype)
+    return trace.typed(composed.variance(a, axis, keepdims, ddof), dtype)
 
 
 def _std(a: Any, axis: trace.Axis = None, *, keepdims: bool = False, ddof: int = 0, dtype: Any = None) -> Any:
-    return trace.typed(elementwise("sqrt", trace.variance(a, axis, keepdims, ddof)), dtype)
+    return trace.typed(elementwise("sqrt", composed.variance(a, axis, keepdims, ddof)), dtype)
 
 
 def _round(a: Any, decimals: int = 0) -> Any:
     if decimals:
         raise unsupported("rounding to decimals")
     return elementwise("round", a)
+
+
+def _below(m: Any, diagonal: int) -> Any:
+    """Places of a matrix on a diagonal and below it."""
+    rows, columns = (int(size) for size in m.shape[-2:])
+    return np.tri(rows, columns, diagonal) > 0
+
+
+def _norm(x: Any, order: Any, axis: trace.Axis, keepdims: bool) -> Any:
+    if order not in (None, 2) or order == 2 and not isinstance(axis, (int, np.integer)):
+        raise unsupported(f"linalg.norm of order {order!r} along {axis}: valid is the square root of the sum of squares")
+    return elementwise("sqrt", reduce("reduce_sum", elementwise("square", x), axis, keepdims))
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
@@ -100,6 +121,17 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.broadcast_to: lambda array, shape: trace.broadcast_to(array, shape),
     np.dot: dot,
     np.where: lambda condition, x, y: trace.where(condition, x, y),
+    np.any: lambda a, axis=None, *, keepdims=False: composed.holds("reduce_max", a, axis, keepdims),
+    np.all: lambda a, axis=None, *, keepdims=False: composed.holds("reduce_min", a, axis, keepdims),
+    np.cumsum: lambda a, axis=None: cumulated("add", a, axis), np.argmax: argmax, np.argmin: argmin,
+    np.concatenate: concatenate, np.stack: stack, np.hstack: hstack, np.vstack: vstack, np.pad: pad,
+    np.repeat: repeat, np.tile: tile, np.roll: roll, np.flip: flip,
+    np.tril: lambda m, k=0: trace.where(_below(m, k), m, 0),
+    np.triu: lambda m, k=0: trace.where(_below(m, k - 1), 0, m),
+    np.linalg.norm: lambda x, ord=None, axis=None, keepdims=False: _norm(x, ord, axis, keepdims),
+    np.zeros_like: lambda a, dtype=None: np.zeros(a.shape, dtype or a.dtype),
+    np.ones_like: lambda a, dtype=None: np.ones(a.shape, dtype or a.dtype),
+    np.full_like: lambda a, fill_value, dtype=None: np.full(a.shape, fill_value, dtype or a.dtype),
     np.einsum: einsum, np.take: take, np.take_along_axis: take_along_axis, np.split: split, np.copy: lambda a: a,
     np.outer: lambda a, b: elementwise("mul", trace.reshape(a, (-1, 1)), trace.reshape(b, (1, -1))),
     np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a: a.size,

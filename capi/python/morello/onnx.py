@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from .context import Context
-from .errors import Error
-from .kernel import Kernel
 from .onnx_indices import INDICES
 from .onnx_layers import LAYERS
 from .onnx_linear import LINEAR
@@ -18,10 +15,10 @@ from .onnx_lowering import Lowering, Row, Value, input_of, numpy_of, traced_type
 from .onnx_moves import MOVES
 from .onnx_operators import OPERATORS
 from .onnx_products import PRODUCTS
-from .onnx_program import Program
-from .onnx_sketch import Sketch
-from .onnx_writer import Writer, refusal
+from .program import Input, Program
+from .programs import cheapest, settled
 from .trace import unsupported
+from .writer import Writer
 
 __all__ = ["Program", "Row", "compile", "operators"]
 
@@ -48,25 +45,8 @@ def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: d
     if not isinstance(model, onnx.ModelProto):
         model = onnx.load(model)
     options["effort"] = effort
-    settings = {name: options.pop(name) for name in ("max_isa", "cache_directory") if name in options}
-    if settings and options.get("context") is not None:
-        raise ValueError("max_isa and cache_directory are settings of the context that is given")
-    if settings:  # one for all kernels
-        options["context"] = Context(**settings)
-    kernels: dict[str, Kernel] = {}
     given = dict(constants or {}), dict(sizes or {})
-    sketch = Sketch()
-    _compiled(model, *given, sketch)
-    writer = Writer(options, False, kernels, sketch.plan)
-    program = _compiled(model, *given, writer)
-    if not writer.has_windows:
-        return program.pack()
-    try:
-        other = _compiled(model, *given, Writer(options, True, kernels, sketch.plan))
-    except Error as error:
-        refusal(error)
-        return program.pack()
-    return min(program, other, key=lambda each: each.cost).pack()
+    return cheapest(lambda writer: _compiled(model, *given, writer), settled(options))
 
 
 def _shape_of(name: str, tensor: Any, sizes: Mapping[str, int]) -> list[int]:
@@ -88,7 +68,7 @@ def _compiled(model: Any, given: dict[str, Any], sizes: dict[str, int], writer: 
     lowering = Lowering(writer, operators(), scan)
     graph = model.graph
     values: dict[str, Value] = {}
-    inputs, names = [], []
+    inputs: list[Input] = []
     unknown = set(given) - {each.name for each in graph.input}
     if unknown:
         raise ValueError(f"constants for {', '.join(sorted(unknown))}: the graph has no such inputs")
@@ -107,19 +87,20 @@ def _compiled(model: Any, given: dict[str, Any], sizes: dict[str, int], writer: 
         elif each.name not in initialized:
             shape = _shape_of(each.name, tensor, sizes)
             values[each.name] = input_of(writer, each.name, shape, tensor.elem_type)
-            names.append(each.name)
-            inputs.append((tuple(shape), numpy_of(tensor.elem_type)))
+            inputs.append(Input(each.name, tuple(shape), numpy_of(tensor.elem_type)))
     opsets = {"" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import}
     functions = {(each.domain, each.name): each for each in model.functions}
     values = lowering.graph(graph, opsets, values, functions)
     computed = [values[each.name] for each in graph.output if not values[each.name].known]
     writer.together([(value.value, traced_type(value.type)) for value in computed])
     outputs: list[tuple[Any, Any]] = []
-    for each in graph.output:
+    for i, each in enumerate(graph.output):
         value = values[each.name]
         if value.known:
             outputs.append((value.value, None))
             continue
+        later = [values[other.name].value for other in graph.output[i + 1:] if not values[other.name].known]
+        writer.expect([value.value], [[other] for other in later])
         outputs.append((writer.output(value.value, traced_type(value.type)), numpy_of(value.type)))
-    return Program(writer.steps, writer.slots, list(zip(names, inputs)), outputs, int(writer.options.get("threads", 1)))
+    return Program(writer.steps, writer.slots, inputs, outputs, int(writer.options.get("threads", 1)))
 

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from . import trace
-from .enums import Dtype
-from .indexing import from_the_end, gather
+from .indexing import extreme_place, from_the_end, gather
 from .onnx_lowering import Node, Row, Value, narrowed, numpy_of
 from .onnx_operators import later, op, truncated
-from .onnx_program import at
+from .program import at
 from .trace import Traced, unsupported
 
 
@@ -104,16 +103,9 @@ def _trilu(node: Node) -> Any:
 
 def _arg(node: Node) -> Any:
     """Of the places of the extreme, the first or the last; NaN is that, as in NumPy."""
-    x = node.traced(0)
-    axis, last = node.get("axis", 0) % x.ndim, node.get("select_last_index", 0)
-    size = x.shape[axis]
-    places = np.arange(size, dtype=np.int32).reshape([size if i == axis else 1 for i in range(x.ndim)])
-    chosen = trace.compare("equal", x, trace.reduce("reduce_max" if node.op == "ArgMax" else "reduce_min", x, axis, True))
-    if node.floats():
-        chosen = trace.either(chosen, trace.compare("not_equal", x, x))
-    found = trace.where(chosen, places, -1 if last else size)
-    place = trace.reduce("reduce_max" if last else "reduce_min", found, axis, bool(node.get("keepdims", 1)))
-    return trace.astype(place, Dtype.I32)
+    operation = "reduce_max" if node.op == "ArgMax" else "reduce_min"
+    return extreme_place(operation, node.traced(0), node.get("axis", 0), bool(node.get("keepdims", 1)),
+                         bool(node.get("select_last_index", 0)))
 
 
 def _one_hot(node: Node) -> Any:

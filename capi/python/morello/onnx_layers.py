@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from . import functions, onnx_attention, trace
+from . import composed, functions, onnx_attention, trace
 from .onnx_lowering import Lower, Node, Row, Value
 from .onnx_moves import padded
 from .onnx_operators import op
-from .onnx_program import at
+from .program import at
 from .trace import Traced, unsupported
 
 
@@ -222,7 +222,7 @@ def _layer_norm(node: Node) -> Any:
     result = op("mul", trace.along("layernorm", x, axes, settings=f" eps={eps:.9g}"), node.operand(1))
     results = [op("add", result, node.operand(2)) if node.has(2) else result]
     if node.wants(1) or node.wants(2):
-        variance = trace.variance(x, axes, True)
+        variance = composed.variance(x, axes, True)
         results += [trace.reduce("mean", x, axes, True), op("rsqrt", op("add", variance, eps))]
     return results
 

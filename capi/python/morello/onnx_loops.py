@@ -12,7 +12,7 @@ from .enums import Dtype
 from .onnx_lowering import Lowering, Node, Row, Value
 from .onnx_moves import concatenated
 from .onnx_operators import op
-from .onnx_program import Place, at
+from .program import Place, at
 from .products import einsum
 from .trace import Traced, unsupported
 

@@ -15,7 +15,7 @@ from . import trace
 from .arrays import dtype_of
 from .enums import Dtype
 from .errors import SpecError
-from .onnx_writer import Writer
+from .writer import Writer
 from .tensor import Tensor
 from .trace import Traced, unsupported
 

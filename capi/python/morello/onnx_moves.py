@@ -11,8 +11,8 @@ import numpy as np
 from . import trace
 from .onnx_indices import taken
 from .onnx_lowering import Node, Row, Value, narrowed, numpy_of, traced_type
-from .onnx_program import at
-from .onnx_writer import Writer
+from .program import at
+from .writer import Writer
 from .products import einsum
 from .trace import Traced, unsupported
 
@@ -131,16 +131,7 @@ def _pad(node: Node) -> Any:
 
 def padded(node: Node, x: Traced, pads: dict[int, tuple[int, int]], number: Any) -> Traced:
     """number: what is put around it, which may be a traced one."""
-    shape = [size + sum(pads.get(axis, (0, 0))) for axis, size in enumerate(x.shape)]
-    inner = tuple(slice(pads.get(axis, (0, 0))[0], pads.get(axis, (0, 0))[0] + size)
-                  for axis, size in enumerate(x.shape))
-    out = node.writer.buffer(x.element, shape, [x])
-    if isinstance(number, Traced):
-        node.writer.write(trace.broadcast_to(number, shape), out)
-    else:
-        node.writer.fill(number, out)
-    node.writer.write(x, out.view(at(*inner)))
-    return node.writer.written(out)
+    return node.writer.padded(x, [pads.get(axis, (0, 0)) for axis in range(x.ndim)], number)
 
 
 def _blocks(node: Node) -> Any:

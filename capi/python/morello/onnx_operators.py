@@ -129,7 +129,7 @@ def _div(node: Node) -> Any:
         return _shaped(op("div", a, b), node)
     if traced_type(node.type()).size > 1:
         raise unsupported("division of i32: the Spec language has that of f32, which has 24 bits")
-    return trace.astype(_shaped(truncated(op("div", a, b)), node), traced_type(node.type()))
+    return trace.converted(_shaped(truncated(op("div", a, b)), node), traced_type(node.type()))
 
 
 def _mod(node: Node) -> Any:
@@ -138,7 +138,7 @@ def _mod(node: Node) -> Any:
     a, b = node.operands()
     quotient = op("div", a, b)
     whole = truncated(quotient) if node.get("fmod", 0) else op("floor", quotient)
-    return trace.astype(_shaped(op("sub", a, op("mul", whole, b)), node), traced_type(node.type()))
+    return trace.converted(_shaped(op("sub", a, op("mul", whole, b)), node), traced_type(node.type()))
 
 
 def _pow(node: Node) -> Any:
@@ -204,18 +204,18 @@ def converted(node: Node, x: Traced, given: int, to: int, truth: int) -> Traced:
     if given == to:
         return x
     if to == truth:
-        return trace.astype(later("not_equal", x, 0), Dtype.U8)
+        return trace.converted(later("not_equal", x, 0), Dtype.U8)
     if not target.is_integer:
-        return trace.astype(x, target)
+        return trace.converted(x, target)
     if not source.is_integer:
-        return trace.astype(truncated(x), target)
+        return trace.converted(truncated(x), target)
     if given == truth or target == Dtype.I32:
-        return trace.astype(x, target)
+        return trace.converted(x, target)
     if source == Dtype.I32:
         raise unsupported("conversion of i32 to integers of 8 bits: the Spec language saturates, ONNX wraps")
     step = op("clamp", op("neg", x), 0, 1) if source == Dtype.I8 else op("clamp", op("sub", x, 127), 0, 1)
     wrapped = op("mul", step, 256 if source == Dtype.I8 else -256)
-    return trace.astype(op("add", trace.astype(x, Dtype.I32), wrapped), target)
+    return trace.converted(op("add", trace.converted(x, Dtype.I32), wrapped), target)
 
 
 # -- Reductions

@@ -13,7 +13,7 @@ from .enums import Dtype
 from .onnx_layers import convolved, number_or, per_axis
 from .onnx_lowering import Node, Quantized, Row, Value, traced_type
 from .onnx_operators import op
-from .onnx_program import at
+from .program import at
 from .products import einsum, matmul
 from .trace import Traced, unsupported
 
@@ -41,7 +41,7 @@ class Product:
         if x.of is None or not _is_scaled(x.of):
             result = self.multiply(lowering.traced(x), lowering.traced(w.of.x), 0)
         else:
-            result = trace.astype(self.of_integers(x.of.x, x.of.zero, w.of.x, w.of.zero), Dtype.F32)
+            result = trace.converted(self.of_integers(x.of.x, x.of.zero, w.of.x, w.of.zero), Dtype.F32)
             factor = lowering.operand(x.of.scale)
             scale = op("mul", trace.reshape(factor, ()), trace.as_value(scale)) if isinstance(factor, Traced) \
                 else scale * np.float32(factor)
@@ -56,7 +56,7 @@ class Product:
             result = self.multiply(lowering.traced(x), lowering.traced(w), zero)
             sums = self.sums(w.value.astype(np.int32)).astype(np.int32)
             if isinstance(zero, Traced):
-                zero = per_axis(trace.astype(zero, Dtype.I32), self.axes[0], result.ndim)
+                zero = per_axis(trace.converted(zero, Dtype.I32), self.axes[0], result.ndim)
                 return trace.as_traced(op("sub", result, op("mul", zero, trace.as_value(sums))))
             return trace.as_traced(op("sub", result, trace.as_value(sums * np.int32(zero)))) if zero else result
         return self.multiply(_centred(self.node, x, x_zero, self.axes[0]), _centred(self.node, w, w_zero, self.axes[1]), 0)
@@ -84,7 +84,7 @@ def _is_zero(value: Value | None) -> bool:
 
 
 def _centred(node: Node, x: Value, zero: Value | None, axis: int) -> Traced:
-    result = trace.astype(node.lowering.traced(x), Dtype.I32)
+    result = trace.converted(node.lowering.traced(x), Dtype.I32)
     centre = 0 if zero is None else node.lowering.operand(zero)
     if not isinstance(centre, Traced) and centre == 0:
         return result
@@ -210,7 +210,7 @@ def requantized(node: Node, x: Traced, scales: Sequence[Any], zero: int, element
     scale = op("div", a * b if not isinstance(a, Traced) and not isinstance(b, Traced) else op("mul", a, b), y) \
         if any(isinstance(s, Traced) for s in scales) else a * b / y
     rounded = op("round", op("mul", x, scale))
-    return trace.astype(op("add", rounded, per_axis(node.operand(zero), -1, x.ndim)), traced_type(element))
+    return trace.converted(op("add", rounded, per_axis(node.operand(zero), -1, x.ndim)), traced_type(element))
 
 
 def _quantize(node: Node) -> Any:
@@ -225,10 +225,10 @@ def _quantize(node: Node) -> Any:
     else:
         scale, zero = (per_axis(each, node.get("axis", 1), x.ndim) for each in (scale, zero))
     rounded = op("round", op("div", x, scale))
-    result = Value(trace.astype(trace.reshape(op("add", rounded, zero), node.shape()), target), to)
+    result = Value(trace.converted(trace.reshape(op("add", rounded, zero), node.shape()), target), to)
     if target == Dtype.I8 and not isinstance(zero, Traced):
         more = trace.reshape(op("add", rounded, zero + 128), node.shape())
-        result.unsigned = Value(trace.astype(more, Dtype.U8), U8)
+        result.unsigned = Value(trace.converted(more, Dtype.U8), U8)
     return result
 
 
@@ -237,7 +237,7 @@ def _dequantize(node: Node) -> Any:
     if value.unsigned is not None and (zeros is None or zeros.known):
         value = value.unsigned
         zeros = Value(np.asarray(0 if zeros is None else zeros.value, np.int32) + 128, I32)
-    x, scale = trace.astype(node.lowering.traced(value), Dtype.I32), node.operand(1)
+    x, scale = trace.converted(node.lowering.traced(value), Dtype.I32), node.operand(1)
     zero = 0 if zeros is None else node.lowering.operand(zeros)
     if isinstance(scale, Traced) and scale.ndim > 1:
         x, scale, zero = _blocked(node, x, scale, zero)

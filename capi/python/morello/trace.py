@@ -14,6 +14,7 @@ from .errors import NoAttribute, SpecError
 from .missing import refusal
 
 Axis = Union[int, Sequence[int], None]
+_numpy: Any = np  # whose functions come back, by __array_function__
 
 # Operations on integers that give floats.
 _FLOAT = frozenset("div sqrt recip exp exp2 log tanh sigmoid erf gelu gelu_tanh silu sin cos rsqrt mean softmax log_softmax "
@@ -46,7 +47,7 @@ class Traced:
         self.stored = self.shape if stored is None else tuple(stored)
         self.element = dtype
         self.array = array
-        self.final = False  # converted to integers, which only the result of a graph is
+        self.final = False  # converted to integers, which ends a kernel
         self.light = False  # an operation on single elements: computing it again costs little
         # 1 or 0: what NumPy has as bool
         self.truth: bool = operation.partition(" ")[0] in ("", "reshape", "transpose") and self.inputs[0].truth
@@ -146,6 +147,12 @@ class Traced:
     def mean(self, axis: Axis = None, *, keepdims: bool = False, dtype: Any = None) -> Traced:
         return typed(reduce("mean", self, axis, keepdims), dtype)
 
+    def any(self, axis: Axis = None, **options: Any) -> Any: return _numpy.any(self, axis, **options)
+    def all(self, axis: Axis = None, **options: Any) -> Any: return _numpy.all(self, axis, **options)
+    def argmax(self, axis: int | None = None, **options: Any) -> Any: return _numpy.argmax(self, axis, **options)
+    def argmin(self, axis: int | None = None, **options: Any) -> Any: return _numpy.argmin(self, axis, **options)
+    def cumsum(self, axis: int | None = None) -> Any: return _numpy.cumsum(self, axis)
+    def repeat(self, repeats: Any, axis: int | None = None) -> Any: return _numpy.repeat(self, repeats, axis)
     def reshape(self, *shape: Any) -> Traced: return reshape(self, shape[0] if len(shape) == 1 else shape)
     def ravel(self) -> Traced: return reshape(self, -1)
     def flatten(self) -> Traced: return reshape(self, -1)
@@ -159,11 +166,8 @@ class Traced:
     def transpose(self, *axes: Any) -> Traced:
         return transpose(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None)
 
-    def var(self, axis: Axis = None, *, keepdims: bool = False, ddof: int = 0, dtype: Any = None) -> Traced:
-        return typed(variance(self, axis, keepdims, ddof), dtype)
-
-    def std(self, axis: Axis = None, *, keepdims: bool = False, ddof: int = 0, dtype: Any = None) -> Traced:
-        return typed(elementwise("sqrt", variance(self, axis, keepdims, ddof)), dtype)
+    def var(self, axis: Axis = None, **options: Any) -> Any: return _numpy.var(self, axis, **options)
+    def std(self, axis: Axis = None, **options: Any) -> Any: return _numpy.std(self, axis, **options)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         from .numpy_functions import call_ufunc  # pylint: disable=import-outside-toplevel,cyclic-import
@@ -177,8 +181,6 @@ class Traced:
 def as_value(x: Any) -> Any:
     """A traced value or a number; arrays that the function found elsewhere become operands, as they are now."""
     if isinstance(x, Traced):
-        if x.final:
-            raise unsupported("a graph has no conversion to integers but that of its result")
         return x
     if isinstance(x, (bool, int, np.bool_, np.integer)):
         return int(x)
@@ -303,9 +305,8 @@ def whole(operation: str, x: Any) -> Traced:
     value = as_traced(x)
     if not isinstance(value, Traced):
         raise unsupported(f"{operation} of a number")
-    if value.stored != value.shape:
-        raise unsupported(f"{operation} of a value that is broadcast to {value.shape}: graphs broadcast operands of "
-                          "elementwise operations only")
+    if value.stored != value.shape:  # graphs broadcast operands of elementwise operations only
+        return Traced("spread", [value], value.shape, value.element)
     return value
 
 
@@ -333,7 +334,7 @@ def reduce(operation: str, x: Any, axis: Axis = None, keepdims: bool = False) ->
     if not axes:
         return elementwise("mul", value, 1)
     if operation == "mean" and value.element == Dtype.I32:  # whose sums need not fit
-        value = astype(value, Dtype.F32)
+        value = converted(value, Dtype.F32)
     dtype = result_type(operation, [value])
     if operation == "reduce_sum" and value.element.is_integer:
         dtype = Dtype.I32
@@ -353,17 +354,7 @@ def typed(result: Traced, dtype: Any) -> Traced:
     if target is not None and target.is_integer and target != result.element:
         raise unsupported(f"dtype {np.dtype(dtype)} of a reduction: valid are {result.dtype}, as which it is computed, "
                           "and float32, float16 and bfloat16; write .astype() to round its result")
-    return astype(result, dtype)
-
-
-def variance(x: Any, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Traced:
-    value = as_traced(x)
-    count = math.prod(value.shape[i] for i in axes_of(axis, value.ndim))
-    centred = elementwise("sub", value, reduce("mean", value, axis, True))
-    result = reduce("mean", elementwise("square", centred), axis, keepdims)
-    if count <= ddof:  # as NumPy: a division by 0
-        return elementwise("div", result, 0.0)
-    return elementwise("mul", result, count / (count - ddof)) if ddof else result
+    return converted(result, dtype)
 
 
 def along(operation: str, x: Any, axis: Axis, *others: Any, settings: str = "") -> Traced:
@@ -386,7 +377,7 @@ def reshape(x: Any, shape: Any) -> Traced:
     if value.stored != value.shape:
         # Only axes of size 1 come and go.
         if [s for s in sizes if s > 1] != [s for s in value.shape if s > 1]:
-            whole("reshape", value)
+            return reshape(whole("reshape", value), sizes)
         long = iter([kept for kept, size in zip(value.stored, value.shape) if size > 1])
         stored = [next(long) if size > 1 else 1 for size in sizes]
     if tuple(sizes) == value.shape:
@@ -450,7 +441,9 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Traced:
 def power(x: Any, exponent: Any) -> Traced:
     value = as_value(exponent)
     if isinstance(value, Traced):
-        raise unsupported("powers whose exponent is no number: write np.exp2(x) for 2 ** x, or "
+        if not isinstance(x, Traced) and np.ndim(x) == 0 and x == 2:
+            return elementwise("exp2", value)
+        raise unsupported("powers whose exponent is no number: write "
                           "np.exp(x * np.log(base)) of a base above 0")
     return elementwise("square", x) if value == 2 else elementwise("pow", x, value)
 
@@ -463,7 +456,23 @@ def clip(x: Any, low: Any = None, high: Any = None) -> Traced:
     return as_traced(x) if high is None else elementwise("min", x, high)
 
 
+#: What gives whole numbers.
+_WHOLE = ("round", "floor", "ceil")
+
+
 def astype(x: Any, dtype: Any) -> Traced:
+    """As NumPy has it: to integers toward zero. What does not fit saturates."""
+    value = as_traced(x)
+    target = dtype if isinstance(dtype, Dtype) else dtype_of(np.dtype(dtype))
+    if target is not None and target.is_integer and not value.element.is_integer and not value.truth \
+            and value.operation not in _WHOLE:
+        value = elementwise("add", elementwise("max", elementwise("floor", value), 0),
+                            elementwise("min", elementwise("ceil", value), 0))
+    return converted(value, dtype)
+
+
+def converted(x: Any, dtype: Any) -> Traced:
+    """As the Spec language has it: to integers to the nearest one, of two the even one."""
     value = as_traced(x)
     if not isinstance(dtype, Dtype) and np.dtype(dtype) == np.bool_:
         return value if value.truth else compare("not_equal", value, 0)

@@ -89,7 +89,6 @@ def test_a_kernel_of_its_own(table):
     (lambda x, ids: x[np.arange(200) < 3], "whose shape depends on elements"),
     (lambda x, ids: x[[2 ** 31]], "an index with numbers beyond 32 bits, 2147483648 to 2147483648"),
     (lambda x, ids: x[ids == 0], "where a comparison or an array of bool holds"),
-    (lambda x, ids: x[ids, ids], "2 indices among others: the Spec language has one index of integers"),
     (lambda x, ids: np.take(x, ids, axis=0, mode="wrap"), "take in mode 'wrap': valid are 'raise' and 'clip'"),
     (lambda x, ids: np.take(x, ids, axis=2), "axis 2 of a value with 2 axes"),
     (lambda x, ids: np.take_along_axis(x, ids, 0), "the other axes differ"),

@@ -149,9 +149,7 @@ def test_gathers_of_elements(floats, rng, axis):
 
 def test_gathers_that_the_language_does_not_have(floats):
     x, ids = floats(5, 6), np.array([1, 2], np.int32)
-    with pytest.raises(morello.SpecError, match="JAX's primitive 'concatenate'"):
-        morello.jit_jax(lambda x, ids: x[ids, ids])(x, ids)
-    with pytest.raises(morello.SpecError, match=r"JAX's primitive 'gather' of slices \(1, 3\) .* of whole axes but one"):
+    with pytest.raises(morello.SpecError, match=r"JAX's primitive 'gather' of slices \(1, 3\) .* of whole axes"):
         morello.jit_jax(lambda x, ids: jax.lax.gather(x, ids[:, None], jax.lax.GatherDimensionNumbers((1,), (0,), (0,)),
                                                       (1, 3)))(x, ids)
 

@@ -151,8 +151,11 @@ def test_element_types(rng):
     assert result.dtype == np.int32 and (result == product).all()
     result = morello.jit(lambda a, b: (a @ b) * 0.5)(a, b)
     assert result.dtype == np.float32 and (result == product * 0.5).all()
+    # Toward zero, as NumPy has it, but that what does not fit saturates.
     result = morello.jit(lambda a, b: ((a @ b) * 0.25 + 3).astype(np.uint8))(a, b)
-    assert result.dtype == np.uint8 and (result == np.clip(np.rint(product * 0.25 + 3), 0, 255)).all()
+    assert result.dtype == np.uint8 and (result == np.clip(np.trunc(product * 0.25 + 3), 0, 255)).all()
+    rounded = morello.jit(lambda a, b: np.rint((a @ b) * 0.25 + 3).astype(np.int8))
+    assert (rounded(a, b) == np.clip(np.rint(product * 0.25 + 3), -128, 127)).all() and rounded.spec(a, b).flops > 0
     half = rng.standard_normal((4, 8)).astype(np.float16)
     assert morello.jit(lambda x: x * 2)(half).dtype == np.float16
     single = half.astype(np.float32) * 1.001
@@ -160,8 +163,9 @@ def test_element_types(rng):
     assert result.dtype == np.float16 and (result == (single * 2).astype(np.float16)).all()
     result = morello.jit(lambda x: x.astype(np.float32) + 1)(half)
     assert result.dtype == np.float32 and (result == half.astype(np.float32) + 1).all()
-    with pytest.raises(morello.SpecError, match="but that of its result"):
-        morello.jit(lambda a: a.astype(np.uint8) + 1)(half)
+    counts = morello.jit(lambda a: (a * 9).astype(np.uint8) + 1)
+    assert (counts(half) == np.clip(np.trunc(half.astype(np.float32) * 9), 0, 255) + 1).all()
+    assert len(counts.program(half).kernels) == 2
 
 
 def test_conditions(rng, floats):
@@ -170,7 +174,7 @@ def test_conditions(rng, floats):
         np.testing.assert_array_equal(call(mask, x, y), np.where(mask, x, y))
     np.testing.assert_array_equal(morello.jit(lambda x: np.where(mask, x, 0))(x), np.where(mask, x, 0))
     result = morello.jit(lambda x, y: x > y)(x, y)
-    assert result.dtype == np.float32 and (result == (x > y)).all()
+    assert result.dtype == np.bool_ and (result == (x > y)).all()
     i, j = rng.integers(-5, 5, (2, 9)).astype(np.int32)
     result = morello.jit(lambda i, j: np.where(i < j, i, j * 3))(i, j)
     assert result.dtype == np.int32 and (result == np.where(i < j, i, j * 3)).all()
@@ -252,7 +256,8 @@ def test_threads_wait_for_one_kernel(floats):
 
 @pytest.mark.parametrize("function, message", [
     (lambda x: np.arctan(x), "numpy.arctan of traced arrays"),
-    (lambda x: np.linalg.norm(x), "numpy.norm of traced arrays"),
+    (lambda x: np.linalg.norm(x, 1), "linalg.norm of order 1"),
+    (lambda x: np.linalg.inv(x), "numpy.inv of traced arrays"),
     (lambda x: np.add.accumulate(x), "numpy.add.accumulate"),
     (lambda x: np.sum(x, where=[True]), "numpy.sum of traced arrays"),
     (lambda x: np.exp(x, out=np.empty(3)), "numpy.exp with out"),
@@ -265,11 +270,7 @@ def test_threads_wait_for_one_kernel(floats):
     (lambda x: x.reshape(7, 7), "reshape of"),
     (lambda x: x + np.ones(4), "an array of float64"),
     (lambda x: x ** x, "exponent is no number"),
-    (lambda x: trace.broadcast_to(x, (5, 3, 4)), "a result that is broadcast"),
     (lambda x: np.einsum("ij,jk,kl->il", x, x, x), "of two operands"),
-    (lambda x: (lambda y: y @ y.T)(np.exp(x)), "one order of axes"),
-    (lambda x: np.exp(np.exp(np.exp(np.exp(np.exp(np.exp(np.exp(np.exp(np.exp(np.tanh(np.tanh(np.tanh(np.tanh(np.tanh(
-        np.tanh(np.tanh(np.tanh(x))))))))))))))))), "16"),
 ])
 def test_what_the_language_does_not_have(floats, function, message):
     jitted = morello.jit(function)
@@ -311,8 +312,8 @@ def test_results_that_are_inputs_or_the_same(floats):
     assert (a == x).all() and (b == y).all() and c is a
     first, = morello.jit(lambda x: (np.exp(x),))(x)
     assert (first == y).all()
-    whole, rounded = morello.jit(lambda x: (x * 2, (x * 2).astype(np.int32)))(x)
-    assert (whole == x * 2).all() and rounded.dtype == np.int32 and (rounded == np.rint(x * 2)).all()
+    whole, cut = morello.jit(lambda x: (x * 2, (x * 2).astype(np.int32)))(x)
+    assert (whole == x * 2).all() and cut.dtype == np.int32 and (cut == (x * 2).astype(np.int32)).all()
 
 
 def test_constants_are_told_apart_by_their_bits():

@@ -19,7 +19,9 @@ def count(program, word):
 
 def both_orders(model, *arrays):
     """Programs whose channels are the slowest axis, and the fastest."""
-    from morello.onnx import Sketch, Writer, _compiled  # pylint: disable=import-outside-toplevel
+    from morello.onnx import _compiled  # pylint: disable=import-outside-toplevel
+    from morello.sketch import Sketch
+    from morello.writer import Writer
     sketch = Sketch()
     _compiled(model, {}, {}, sketch)
     want = onnx.reference.ReferenceEvaluator(model).run(None, dict(zip([x.name for x in model.graph.input], arrays)))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import morello
-from morello.onnx_memory import ALIGNMENT, arranged
+from morello.memory import ALIGNMENT, arranged
 
 onnx = pytest.importorskip("onnx")
 import morello.onnx  # noqa: E402  pylint: disable=wrong-import-position,wrong-import-order
@@ -125,7 +125,8 @@ def test_points_of_windows_that_lie_in_padding_are_left_out(floats, known):
 
 
 def test_axes_of_values_between_convolutions_lie_as_costs_less(convolutions, floats):
-    from morello.onnx import Writer, _compiled  # pylint: disable=import-outside-toplevel
+    from morello.onnx import _compiled  # pylint: disable=import-outside-toplevel
+    from morello.writer import Writer
     options = {"effort": "quick"}
     both = [_compiled(convolutions, {}, {}, Writer(dict(options), last, {})) for last in (False, True)]
     x = floats(2, 3, 12, 12)

@@ -105,7 +105,6 @@ def test_dynamic_slices_of_jax(floats, place, dtype):
     (lambda x: x["a"], "an index of str: valid are"),
     (lambda x: x[True], "an index of bool"),
     (lambda x: x[:1.5], "a slice .* valid are integers"),
-    (lambda x: x[[0], [1]], "2 indices among others"),
     (lambda x: np.split(x, 3), "split of .* into 3 equal parts"),
 ])
 def test_what_is_no_part(floats, function, message):

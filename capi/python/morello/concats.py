@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 from .enums import Dtype
-from .onnx_program import Place, at
+from .program import Place, at
 from .trace import Traced
 
 

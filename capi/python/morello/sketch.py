@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from .enums import Dtype
-from .onnx_concats import Concat, Plan, planned
-from .onnx_program import Place
-from .onnx_writer import Writer
+from .concats import Concat, Plan, planned
+from .program import Place
+from .writer import Writer
 from .trace import Traced
 
 

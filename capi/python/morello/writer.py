@@ -14,13 +14,13 @@ from .build import build, reachable
 from .enums import Dtype, Status
 from .errors import Error, SpecError
 from .kernel import Kernel, compile as compile_spec
-from .onnx_concats import Plan, Rooms
-from .onnx_graphs import (LIGHT, MOVES, WINDOWS, broadcast_view, dear_in, inner_products, is_whole, kept_as, kind_of,
-                          known_in, replaced, shared_in, view_of, weights_of)
-from .onnx_program import Place, Step, View, at
+from .concats import Plan, Rooms
+from .partition import (LIGHT, MOVES, WINDOWS, broadcast_view, dear_in, inner_products, is_whole, kept_as, kind_of,
+                          known_in, replaced, shared_in, slice_of, view_of, weights_of)
+from .program import Place, Step, View, at, empty_of
 from .spec import Spec
 from .tensor import Tensor
-from .trace import Traced, unsupported
+from .trace import Traced, broadcast_to, unsupported
 
 _MOST = 64  # operations: no kernel has so many, whatever is simplified; who asks it takes long to say so
 _CALL = 5000  # cycles: what a kernel more costs besides
@@ -54,7 +54,7 @@ class Writer:
         assert self.inputs == len(self.slots)
         self.inputs += 1
         self.slots.append(None)
-        return self._leaf(Place(self.inputs - 1, (), np.empty(tensor.shape, numpy_dtype(tensor.dtype))))
+        return self._leaf(Place(self.inputs - 1, (), empty_of(tensor.shape, numpy_dtype(tensor.dtype), tensor.strides)))
 
     def unread(self) -> None:
         """An input that no kernel reads."""
@@ -147,6 +147,31 @@ class Writer:
                 self._leaf(place, part)
         return self.written(out)
 
+    def padded(self, x: Traced, sides: Sequence[tuple[int, int]], number: Any) -> Traced:
+        """sides: how much is before x, and after it, of each axis; number: what is there, which may be a traced one."""
+        shape = [size + low + high for size, (low, high) in zip(x.shape, sides)]
+        inner = tuple(slice(low, low + size) for size, (low, _) in zip(x.shape, sides))
+        out = self.buffer(x.element, shape, [x])
+        if isinstance(number, Traced):
+            self.write(broadcast_to(number, shape), out)
+        else:
+            self.fill(number, out)
+        self.write(x, out.view(at(*inner)))
+        return self.written(out)
+
+    def become(self, value: Traced, place: Place) -> None:
+        """A value that steps have written to a place is read from there."""
+        self._leaf(place, value)
+
+    def expect(self, values: Sequence[Traced], later: Sequence[Sequence[Traced]]) -> None:
+        """Before `values` are written: what of them is read in those that are written later as well."""
+        self.awaited.clear()
+        mine = reachable(*values)
+        for each in later:
+            others = {key: node for key, node in reachable(*each).items() if key not in mine}
+            self.awaited.update(id(x) for node in others.values() for x in node.inputs if id(x) in mine)
+            self.awaited.update(id(x) for x in each if id(x) in mine)
+
     def fill(self, number: float, out: Place) -> None:
         text = str(int(number)) if isinstance(number, int) else f"{number:.9g}"
         spec = Spec(f"fill {text} -> {out.tensor}", context=self.options.get("context"))
@@ -161,7 +186,12 @@ class Writer:
             out = place
         else:
             out = self.buffer(dtype, value.shape)
+            again = self.awaited[id(value)] > 0 and is_whole(value)
+            if again and kept_as(value) != dtype:
+                self._store(value)
             self.write(value, out)
+            if again and id(value) not in self._places:
+                self._leaf(out, value)
         self._given.add(out.slot)
         return out
 
@@ -175,6 +205,7 @@ class Writer:
         shared = set().union(*(a & b for i, a in enumerate(needs) for b in needs[:i])) if needs else set()
         if not shared or not all(need & shared for need in needs):
             return
+        self._settle([value for value, _ in known.values()])  # may make buffers, which are used
         slots = len(self.slots)
         places = [self.buffer(dtype, value.shape) for value, dtype in known.values()]
         try:
@@ -265,6 +296,7 @@ class Writer:
         """Before a kernel of `values`: what depends on no input is computed now, and what others will read as well
         by a kernel of its own, if more than operations on single elements are in it; of `values` only if `themselves`.
         """
+        self._slices(values)
         order = reachable(*values)
         known = known_in(order)
         read = [x for key, node in order.items() if key not in known for x in node.inputs]
@@ -305,6 +337,13 @@ class Writer:
         spec, operands = build([inner], [], self.options.get("context"), [tensor])
         same = {name: self.options[name] for name in ("context", "isa") if name in self.options}
         return compile_spec(spec, effort="quick", **same)(*operands)
+
+    def _slices(self, values: Sequence[Traced]) -> None:
+        """What is cut out of values that are in memory is read where it is."""
+        for node in reachable(*values).values():
+            source = node.inputs[0] if node.inputs else None
+            if isinstance(source, Traced) and id(source) in self._places and (view := slice_of(node)) is not None:
+                self._leaf(self.place(source).view(view), node)
 
     def _views(self, value: Traced, copies: bool) -> bool:
         """Moves of what is in memory, as views of that: whether there were any. copies: also as views of copies."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from .build import reachable
 from .enums import Dtype
-from .onnx_program import View
+from .program import View
 from .trace import Traced
 
 MOVES = ("reshape", "transpose", "")
@@ -108,6 +108,19 @@ def replaced(value: Traced, others: dict[int, Traced]) -> Traced:
                 made[key] = Traced(node.operation, inputs, node.shape, node.element, node.stored)
                 made[key].final, made[key].light = node.final, node.light
     return made[id(value)]
+
+
+def slice_of(node: Traced) -> View | None:
+    """Of a gather of places that are known, at equal distances in their order: the view that it is."""
+    if kind_of(node) != "gather" or node.inputs[1].array is None or node.inputs[1].ndim != 1:
+        return None
+    places = node.inputs[1].array
+    axis = int(node.operation.partition("axis=")[2])
+    step = int(places[1]) - int(places[0]) if len(places) > 1 else 1
+    if step < 1 or (np.diff(places) != step).any() or places[0] < 0 or places[-1] >= node.inputs[0].shape[axis]:
+        return None
+    start, stop = int(places[0]), int(places[-1]) + 1
+    return lambda array: array[(slice(None),) * axis + (slice(start, stop, step),)]
 
 
 def view_of(node: Traced) -> View:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ._library import check, ffi, lib
-from .arrays import Packed, dtype_of
+from .arrays import Packed, as_numpy, dtype_of
 from .enums import Layout, Status
 from .kernel import Kernel
-from .onnx_memory import arranged
+from .memory import arranged
 from .pool import executor_of, shared_pool
 from .spec import Spec
 from .tensor import Tensor, row_major
@@ -26,6 +26,39 @@ View = Callable[[Any], Any]  # of an array, without a copy
 
 def at(*index: Any) -> View:
     return lambda array: array[index]
+
+
+def empty_of(shape: Sequence[int], dtype: np.dtype[Any], strides: Sequence[int] | None = None) -> Any:
+    """A new array; strides: in elements, None: row-major."""
+    if strides is None:
+        return np.empty(tuple(shape), dtype)
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides))
+    return np.ndarray(tuple(shape), dtype, np.empty(extent, dtype),
+                      strides=tuple(stride * dtype.itemsize for stride in strides))
+
+
+@dataclasses.dataclass(frozen=True)
+class Input:
+    """What a program is called with. strides: in elements, None: row-major."""
+    name: str
+    shape: tuple[int, ...]
+    dtype: Any
+    strides: tuple[int, ...] | None = None
+
+    def read(self, array: Any) -> Any:
+        """An array as kernels read it: a copy if it lies in another order."""
+        given = as_numpy(array)
+        if given.shape != self.shape or given.dtype != self.dtype:
+            raise TypeError(f"{self.name}: {given.dtype}{list(given.shape)}, where the model has "
+                            f"{self.dtype}{list(self.shape)}")
+        if self.strides is None:
+            return _as_elements(self.name, np.ascontiguousarray(given).reshape(self.shape))
+        wanted = tuple(stride * given.itemsize for stride in self.strides)
+        if any(size > 1 and have != want for size, have, want in zip(self.shape, given.strides, wanted)):
+            copy = empty_of(self.shape, given.dtype, self.strides)
+            copy[...] = given
+            given = copy
+        return _as_elements(self.name, given)
 
 
 def address_of(array: Any) -> int:
@@ -138,10 +171,10 @@ class Program:
     """Kernels that compute the outputs of a model. Any number of threads may call it at once; for each that does it
     keeps the memory of values between kernels."""
 
-    def __init__(self, steps: Sequence[Step], slots: Sequence[Any], inputs: Sequence[tuple[str, Any]],
+    def __init__(self, steps: Sequence[Step], slots: Sequence[Any], inputs: Sequence[Input],
                  outputs: Sequence[tuple[Any, Any]], threads: int):
-        """slots: arrays that kernels read or write. None is an input, (shape, type) an array to be made. inputs: names,
-        with (shape, type). outputs: places, or arrays that are known, and types of the arrays that are returned."""
+        """slots: arrays that kernels read or write. None is an input, (shape, type) an array to be made. outputs: places,
+        or arrays that are known, and types of the arrays that are returned."""
         self._steps, self._slots, self._inputs, self._outputs = steps, slots, inputs, outputs
         self._threads = threads
         self._made = sorted({place.slot for place, _ in outputs if isinstance(place, Place)})
@@ -186,7 +219,7 @@ class Program:
     @property
     def inputs(self) -> tuple[str, ...]:
         """Names of what it is called with."""
-        return tuple(name for name, _ in self._inputs)
+        return tuple(each.name for each in self._inputs)
 
     @property
     def workspace_size(self) -> int:
@@ -224,11 +257,8 @@ class Program:
         if len(inputs) != len(self._inputs):
             raise TypeError(f"{len(inputs)} inputs, of {len(self._inputs)}: {', '.join(self.inputs)}")
         arrays: dict[int, Any] = {}
-        for slot, (array, (name, (shape, dtype))) in enumerate(zip(inputs, self._inputs)):
-            given = np.asarray(array)
-            if given.shape != shape or given.dtype != dtype:
-                raise TypeError(f"{name}: {given.dtype}{list(given.shape)}, where the model has {dtype}{list(shape)}")
-            arrays[slot] = _as_elements(name, np.ascontiguousarray(given).reshape(shape))
+        for slot, (array, wanted) in enumerate(zip(inputs, self._inputs)):
+            arrays[slot] = wanted.read(array)
         arrays.update((slot, np.empty(*self._slots[slot])) for slot in self._made)
         return arrays
 

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""Programs of traced functions: the kernels of what is no single Spec."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .build import reachable
+from .context import Context
+from .errors import Error
+from .joins import JOINS, kept_together
+from .kernel import Kernel
+from .partition import kept_as, kind_of
+from .program import Input, Place, Program, Step
+from .sketch import Sketch
+from .spec import Spec
+from .tensor import Tensor
+from .trace import Traced
+from .writer import Writer, refusal
+
+
+def cheapest(make: Callable[[Writer], Program], options: dict[str, Any]) -> Program:
+    """What `make` writes down, with channels as the slowest or as the fastest axis of values between kernels with
+    windows, which is predicted to cost less. It is called for each, and once before, without kernels, to know what is
+    concatenated."""
+    kernels: dict[str, Kernel] = {}
+    sketch = Sketch()
+    make(sketch)
+    writer = Writer(options, False, kernels, sketch.plan)
+    program = make(writer)
+    if not writer.has_windows:
+        return program.pack()
+    try:
+        other = make(Writer(options, True, kernels, sketch.plan))
+    except Error as error:
+        refusal(error)
+        return program.pack()
+    return min(program, other, key=lambda each: each.cost).pack()
+
+
+def is_several(results: Sequence[Traced]) -> bool:
+    """Whether that is known without asking: what is read ends a kernel."""
+    order = reachable(*results)
+    return any(kind_of(node) in JOINS or any(isinstance(x, Traced) and x.final for x in node.inputs)
+               for node in order.values())
+
+
+def settled(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of `compile`, with one context for all kernels."""
+    rest = dict(options)
+    settings = {name: rest.pop(name) for name in ("max_isa", "cache_directory") if name in rest}
+    if settings and rest.get("context") is not None:
+        raise ValueError("max_isa and cache_directory are settings of the context that is given")
+    if settings:
+        rest["context"] = Context(**settings)
+    return rest
+
+
+def program_of(results: Sequence[Traced], leaves: Sequence[tuple[Traced, Tensor]], options: Mapping[str, Any]) -> Program:
+    """The program that computes `results` of `leaves`, its inputs."""
+    return cheapest(lambda writer: _written(writer, results, leaves), settled(options))
+
+
+def program_of_kernel(kernel: Kernel, spec: Spec, operands: Sequence[Any], results: Sequence[Traced],
+                      leaves: Sequence[tuple[Traced, Tensor]], threads: int) -> Program:
+    """That of one kernel; operands: which of the leaves, or arrays."""
+    writer = Writer({}, False, {})
+    places = [writer.place(writer.input(tensor)) for _, tensor in leaves]
+    outs = tuple(writer.buffer(result.element, result.shape) for result in results)
+    read = tuple(places[x] if isinstance(x, int) else x for x in operands)
+    return _ended(writer, [Step(kernel, spec, read, outs)], leaves, outs, threads)
+
+
+def _ended(writer: Writer, steps: Sequence[Step], leaves: Sequence[tuple[Traced, Tensor]], outs: Sequence[Place],
+           threads: int) -> Program:
+    inputs = [Input(f"input {i}", tensor.shape, leaf.dtype, tensor.strides) for i, (leaf, tensor) in enumerate(leaves)]
+    return Program(steps, writer.slots, inputs, [(out, out.example.dtype) for out in outs], threads)
+
+
+def _written(writer: Writer, results: Sequence[Traced], leaves: Sequence[tuple[Traced, Tensor]]) -> Program:
+    made = {id(leaf): writer.input(tensor) for leaf, tensor in leaves}
+    order = _copied(results, made)
+    for node in order:
+        writer.rooms.number(node)
+    values = [made[id(result)] for result in results]
+    read = {id(x) for node in order for x in node.inputs}
+    ends = [node for node in order if kind_of(node) in JOINS or node.final and id(node) in read]
+    # What is written one after another: what is in a join, or a value itself.
+    needs = [*(_sources(node) if kind_of(node) in JOINS else [node] for node in ends), *([value] for value in values)]
+    for i, node in enumerate(ends):
+        writer.expect(needs[i], needs[i + 1:])
+        if kind_of(node) in JOINS:
+            _join(writer, node)
+        else:
+            writer.leaf(node)
+    outs = []
+    writer.expect(values, [])
+    writer.together([(value, result.element) for value, result in zip(values, results)])
+    for i, (value, result) in enumerate(zip(values, results), len(ends)):
+        writer.expect(needs[i], needs[i + 1:])
+        outs.append(writer.output(value, result.element))
+    return _ended(writer, writer.steps, leaves, outs, int(writer.options.get("threads", 1)))
+
+
+def _copied(results: Sequence[Traced], made: dict[int, Traced]) -> list[Traced]:
+    """Values of its own for a writer, which changes them: by the ids of these, and in their order without those that
+    there are."""
+    order: list[Traced] = []
+    for key, node in reachable(*results).items():
+        if key not in made:
+            inputs = [made[id(x)] if isinstance(x, Traced) else x for x in node.inputs]
+            made[key] = Traced(node.operation, inputs, node.shape, node.element, node.stored, node.array)
+            made[key].final, made[key].light = node.final, node.light
+            order.append(made[key])
+    return order
+
+
+def _sources(node: Traced) -> list[Traced]:
+    return [x for x in node.inputs if isinstance(x, Traced)]
+
+
+def _join(writer: Writer, node: Traced) -> None:
+    parts = _sources(node)
+    if kind_of(node) == "concatenate":
+        axis = int(node.operation.partition("axis=")[2])
+        dtype = kept_together(parts, [kept_as(part) for part in parts])
+        joined = writer.concatenated(parts, dtype, node.shape, axis)
+    elif kind_of(node) == "spread":
+        joined = writer.leaf(parts[0])
+    else:
+        sides = [side.split(":") for side in node.operation.partition("sides=")[2].split(",")]
+        joined = writer.padded(parts[0], [(int(low), int(high)) for low, high in sides], node.inputs[1])
+    writer.become(node, writer.place(joined))
