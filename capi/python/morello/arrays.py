@@ -64,6 +64,7 @@ class Packed:
         start = -memory.ctypes.data % 64
         self.bytes = memory[start:start + size]
         self.address: int = self.bytes.ctypes.data
+        self.pointer = ffi.cast(_POINTER, self.address)
 
     def __getstate__(self) -> tuple[Tensor, bytes, bytes]:
         return self.tensor, self.recipe, self.bytes.tobytes()
@@ -109,7 +110,7 @@ class Expected:
             except (BufferError, ValueError):
                 pass  # it is read-only, or NumPy exports no such elements
         if isinstance(array, Packed):
-            return ffi.cast(_POINTER, self._packed(array, writable))
+            return self._packed(array, writable).pointer
         if self.recipe is not None:
             raise self._error("has a free layout: pass what Kernel.pack() makes of the array")
         found = self._located(array, writable)
@@ -127,12 +128,12 @@ class Expected:
             raise self._error("the array is read-only")
         return ffi.cast(_POINTER, found.address)
 
-    def _packed(self, array: Packed, writable: bool) -> int:
+    def _packed(self, array: Packed, writable: bool) -> Packed:
         if self.recipe is None or writable:
             raise self._error("has no free layout, and got what Kernel.pack() made")
         if array.recipe != self.recipe or array.tensor != self.tensor:
             raise self._error(f"got {array!r}, which another kernel packs in another way")
-        return array.address
+        return array
 
     def _located(self, array: Array, writable: bool) -> dlpack.Imported:
         if isinstance(array, np.ma.MaskedArray):
@@ -232,12 +233,14 @@ class Operands:
 
 
 def plain_runner(expected: Sequence[Expected], allocate: Callable[[], Any]) -> Callable[[Any, Any, Any], Any] | None:
-    """What most calls have is dense, row-major NumPy arrays and one output: a function (kernel, inputs, out) that runs
-    a kernel with these, in a fraction of the time that `Operands` take, and returns the output. It returns None if it
+    """What most calls have is dense, row-major NumPy arrays, what the kernel packed, and one output: a function (kernel,
+    inputs, out) that runs a kernel with these, in a fraction of the time that `Operands` take, and returns the output. It returns None if it
     did not run, as something is otherwise or wrong: `Operands` and checked runs say what. None: no call has that."""
-    if not all(each.is_dense for each in expected):
+    if not all(each.is_dense or each.recipe is not None for each in expected):
         return None
-    wanted = [(each.fast, each.tensor.shape) for each in expected[:-1]]
+    # A recipe stands for itself alone: what another kernel packed in the same way is looked at by Operands.
+    wanted: list[tuple[Any, Any]] = [(each.fast, each.tensor.shape) if each.recipe is None else (None, each.recipe)
+                                     for each in expected[:-1]]
     out_dtype, out_shape = expected[-1].fast, expected[-1].tensor.shape
     count = len(wanted)
     sizes = ffi.new("size_t[]", [each.size for each in expected])
@@ -251,6 +254,11 @@ def plain_runner(expected: Sequence[Expected], allocate: Callable[[], Any]) -> C
         operands = []
         try:
             for array, (dtype, shape) in zip(inputs, wanted):
+                if dtype is None:
+                    if type(array) is not Packed or array.recipe is not shape:
+                        return None
+                    operands.append(array.pointer)
+                    continue
                 if type(array) is not ndarray or array.dtype is not dtype or array.shape != shape:
                     return None
                 operands.append(from_buffer(_BYTES, array))  # refuses what is not dense

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from . import dlpack
-from .arrays import Packed, dtype_of
-from .build import build
+from .arrays import Packed, as_numpy, dtype_of
 from .enums import Dtype, Effort, Layout, Status
 from .errors import Error, OperandError, SpecError
 from .kernel import Kernel, compile as compile_spec
-from .program import Program
-from .programs import is_several, program_of, program_of_kernel
+from .program import Program, Step
+from .programs import buildable, compiled, is_several, program_of, program_of_kernel
 from .spec import Spec
 from .tensor import Tensor, row_major
 from .trace import Traced, converted, unsupported
@@ -172,19 +171,20 @@ class _Entry:
 
 
 class _Kernel:
-    """The kernel of a function that is one Spec."""
+    """The kernel of a function that is one Spec, and its operands: numbers of leaves, arrays that were captured, and
+    what was packed of them."""
 
     def __init__(self, trace: _Trace, options: dict[str, Any]):
-        self._trace, self._threads = trace, int(options.get("threads", 1))
-        self.spec, self._operands = build(trace.results, trace.leaves, options.get("context"))
-        self.kernel = compile_spec(self.spec, **options)
+        self._tensors, self._threads = [tensor for _, tensor in trace.leaves], int(options.get("threads", 1))
+        self.spec, operands, self.kernel = compiled(trace.results, trace.leaves, options)
+        step = Step(self.kernel, self.spec, tuple(operands), ()).packed()
+        self._operands = step.operands
 
     def run(self, leaves: Sequence[Any]) -> Any:
         return self.kernel(*[leaves[x] if type(x) is int else x for x in self._operands])
 
     def program(self) -> Program:
-        return program_of_kernel(self.kernel, self.spec, self._operands, self._trace.results, self._trace.leaves,
-                                 self._threads)
+        return program_of_kernel(self.kernel, self.spec, self._operands, self._tensors, self._threads)
 
 
 class _Program:
@@ -198,7 +198,7 @@ class _Program:
         raise unsupported(f"a function of {len(self._program.kernels)} kernels: program(..) has them")
 
     def run(self, leaves: Sequence[Any]) -> list[Any]:
-        return self._program(*leaves)
+        return self._program.run([x if type(x) is np.ndarray else as_numpy(x) for x in leaves])
 
     def program(self) -> Program:
         return self._program
@@ -267,7 +267,7 @@ class Jitted:
 
     def kernel(self, *args: Any, **named: Any) -> Kernel:
         """The kernel for these arguments, where arrays may be Tensors: it reads the arrays that the function reads, in
-        the order of the arguments, and then those that it captured."""
+        the order of the arguments, and then those that it captured, packed if they are factors of a product."""
         made = self._entry(args, named)[0].made
         assert made is not None
         return made.kernel
@@ -285,7 +285,7 @@ class Jitted:
         trace = self._traced(structure, [_described(leaf) for leaf in leaves])
         if is_several(trace.results):
             raise unsupported(f"{self!r} is several kernels for these arguments: program(..).specs are theirs")
-        return build(trace.results, trace.leaves, self._options.get("context"))[0]
+        return buildable(trace.results, trace.leaves, self._options.get("context"))[0]
 
     def clear(self) -> None:
         """Forgets all kernels."""

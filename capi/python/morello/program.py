@@ -229,6 +229,10 @@ class Program:
     def __call__(self, *inputs: Any) -> list[Any]:
         """Outputs in the order of the model, as new arrays. Inputs that are not row-major are copied. OverflowError: a
         number of an input of int64 is beyond 32 bits."""
+        return self.run(self._read(inputs))
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        """The same of NumPy arrays that lie as its kernels read them."""
         arrays = self._arrays(inputs)
         workspace = self._workspace(arrays)
         executor = self._executor()
@@ -240,8 +244,7 @@ class Program:
 
     def profile(self, *inputs: Any, rounds: int = 5) -> list[tuple[Kernel, float]]:
         """Its kernels in their order, and how many seconds each takes, at least, of so many runs one after another."""
-        arrays = self._arrays(inputs)
-        workspace = self._workspace(arrays)
+        workspace = self._workspace(self._arrays(self._read(inputs)))
         executor = self._executor()
         found = [(call.kernel, math.inf) for call in workspace.calls]
         for _ in range(rounds):
@@ -252,14 +255,16 @@ class Program:
         self._idle.append(workspace)
         return found
 
-    def _arrays(self, inputs: Sequence[Any]) -> dict[int, Any]:
-        """Inputs, and new arrays for outputs, by their slots."""
+    def _read(self, inputs: Sequence[Any]) -> list[Any]:
         if len(inputs) != len(self._inputs):
             raise TypeError(f"{len(inputs)} inputs, of {len(self._inputs)}: {', '.join(self.inputs)}")
-        arrays: dict[int, Any] = {}
-        for slot, (array, wanted) in enumerate(zip(inputs, self._inputs)):
-            arrays[slot] = wanted.read(array)
-        arrays.update((slot, np.empty(*self._slots[slot])) for slot in self._made)
+        return [wanted.read(array) for array, wanted in zip(inputs, self._inputs)]
+
+    def _arrays(self, inputs: Sequence[Any]) -> dict[int, Any]:
+        """Inputs, and new arrays for outputs, by their slots."""
+        arrays = dict(enumerate(inputs))
+        for slot in self._made:
+            arrays[slot] = np.empty(*self._slots[slot])
         return arrays
 
     def _workspace(self, arrays: dict[int, Any]) -> Workspace:
@@ -286,4 +291,6 @@ def _as_elements(name: str, array: Any) -> Any:
 
 
 def _as_numpy(array: Any, dtype: Any) -> Any:
+    if array.dtype == dtype:
+        return array
     return array.astype(dtype) if dtype == np.int64 else array.view(dtype)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .build import reachable
+from .arrays import numpy_dtype
+from .build import build, reachable
 from .context import Context
-from .errors import Error
+from .enums import Layout
+from .errors import Error, SpecError
 from .joins import JOINS, kept_together
-from .kernel import Kernel
-from .partition import kept_as, kind_of
+from .kernel import Kernel, compile as compile_spec
+from .partition import kept_as, kind_of, weights_of
 from .program import Input, Place, Program, Step
 from .sketch import Sketch
 from .spec import Spec
@@ -61,19 +63,44 @@ def program_of(results: Sequence[Traced], leaves: Sequence[tuple[Traced, Tensor]
     return cheapest(lambda writer: _written(writer, results, leaves), settled(options))
 
 
-def program_of_kernel(kernel: Kernel, spec: Spec, operands: Sequence[Any], results: Sequence[Traced],
-                      leaves: Sequence[tuple[Traced, Tensor]], threads: int) -> Program:
-    """That of one kernel; operands: which of the leaves, or arrays."""
+def buildable(results: Sequence[Traced], leaves: Sequence[tuple[Traced, Tensor]],
+              context: Context | None) -> tuple[Spec, list[Any]]:
+    """The one Spec of `results`, in which factors of products that are known lie as its kernel will choose, if there is
+    such a one."""
+    try:
+        return build(results, leaves, context, free=weights_of(results))
+    except SpecError:
+        return build(results, leaves, context)
+
+
+def compiled(results: Sequence[Traced], leaves: Sequence[tuple[Traced, Tensor]],
+             options: Mapping[str, Any]) -> tuple[Spec, list[Any], Kernel]:
+    """Its operands and its kernel as well."""
+    spec, operands = buildable(results, leaves, options.get("context"))
+    try:
+        return spec, operands, compile_spec(spec, **options)
+    except Error as error:
+        refusal(error)
+        if all(tensor.layout != Layout.FREE for tensor in spec.operands):
+            raise
+        spec, operands = build(results, leaves, options.get("context"))
+        return spec, operands, compile_spec(spec, **options)
+
+
+def program_of_kernel(kernel: Kernel, spec: Spec, operands: Sequence[Any], inputs: Sequence[Tensor],
+                      threads: int) -> Program:
+    """That of one kernel; operands: numbers of inputs, arrays, and what is packed."""
     writer = Writer({}, False, {})
-    places = [writer.place(writer.input(tensor)) for _, tensor in leaves]
-    outs = tuple(writer.buffer(result.element, result.shape) for result in results)
+    places = [writer.place(writer.input(tensor)) for tensor in inputs]
+    outs = tuple(writer.buffer(out.dtype, out.shape) for out in spec.outputs)
     read = tuple(places[x] if isinstance(x, int) else x for x in operands)
-    return _ended(writer, [Step(kernel, spec, read, outs)], leaves, outs, threads)
+    return _ended(writer, [Step(kernel, spec, read, outs)], inputs, outs, threads)
 
 
-def _ended(writer: Writer, steps: Sequence[Step], leaves: Sequence[tuple[Traced, Tensor]], outs: Sequence[Place],
+def _ended(writer: Writer, steps: Sequence[Step], tensors: Sequence[Tensor], outs: Sequence[Place],
            threads: int) -> Program:
-    inputs = [Input(f"input {i}", tensor.shape, leaf.dtype, tensor.strides) for i, (leaf, tensor) in enumerate(leaves)]
+    inputs = [Input(f"input {i}", tensor.shape, numpy_dtype(tensor.dtype), tensor.strides)
+              for i, tensor in enumerate(tensors)]
     return Program(steps, writer.slots, inputs, [(out, out.example.dtype) for out in outs], threads)
 
 
@@ -99,7 +126,7 @@ def _written(writer: Writer, results: Sequence[Traced], leaves: Sequence[tuple[T
     for i, (value, result) in enumerate(zip(values, results), len(ends)):
         writer.expect(needs[i], needs[i + 1:])
         outs.append(writer.output(value, result.element))
-    return _ended(writer, writer.steps, leaves, outs, int(writer.options.get("threads", 1)))
+    return _ended(writer, writer.steps, [tensor for _, tensor in leaves], outs, int(writer.options.get("threads", 1)))
 
 
 def _copied(results: Sequence[Traced], made: dict[int, Traced]) -> list[Traced]:
