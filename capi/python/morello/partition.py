@@ -2,8 +2,9 @@
 """What is said of traced values: what is in them, what of that costs much, and where it may be cut."""
 from __future__ import annotations
 
+import collections
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from .trace import Traced
 MOVES = ("reshape", "transpose", "")
 LIGHT = (*MOVES, "cast")  # besides operations on single elements
 PRODUCTS = ("matmul", "einsum", "conv2d")
+FUNCTIONS = ("exp", "exp2", "log", "tanh", "sigmoid", "erf", "gelu", "gelu_tanh", "silu", "sin", "cos", "pow")
 WINDOWS = ("conv2d", "max_pool", "avg_pool")
 
 
@@ -53,8 +55,30 @@ def dear_in(order: dict[int, Traced]) -> list[Traced]:
     return list(dear.values())
 
 
+def costly_in(value: Traced, read: Mapping[int, int]) -> list[Traced]:
+    """What is in a value besides it, takes functions of single elements, and is `read` elsewhere: the last ones first."""
+    order = reachable(value)
+    costly: set[int] = set()
+    for key, node in order.items():
+        if kind_of(node) in FUNCTIONS or any(id(x) in costly for x in node.inputs):
+            costly.add(key)
+    return [node for key, node in reversed(order.items())
+            if key in costly and read[key] > 0 and node is not value and is_whole(node)]
+
+
 def is_whole(node: Traced) -> bool:
     return node.stored == node.shape and not node.final
+
+
+def reads_of(values: Sequence[Traced], later: Sequence[Sequence[Traced]]) -> collections.Counter[int]:
+    """How often those that are written later read what is in values, by ids."""
+    mine = reachable(*values)
+    found: collections.Counter[int] = collections.Counter()
+    for each in later:
+        others = [node for key, node in reachable(*each).items() if key not in mine]
+        found.update(id(x) for node in others for x in node.inputs if id(x) in mine)
+        found.update(id(x) for x in each if id(x) in mine)
+    return found
 
 
 def shared_in(value: Traced, part: Traced) -> Traced | None:
@@ -131,6 +155,15 @@ def view_of(node: Traced) -> View:
     if node.operation.startswith("reshape"):
         return lambda array: array.reshape(shape)
     return broadcast_view(shape)
+
+
+def source_view(node: Traced, source: Traced) -> View:
+    """The way back: of what a node makes of a source, that."""
+    if node.operation.startswith("transpose"):
+        order = [int(axis) for axis in node.operation.split("perm=")[1].split(",")]
+        return lambda array: array.transpose([order.index(axis) for axis in range(len(order))])
+    shape = source.shape
+    return lambda array: array.reshape(shape)
 
 
 def broadcast_view(shape: Sequence[int]) -> View:

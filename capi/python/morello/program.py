@@ -244,7 +244,8 @@ class Program:
 
     def profile(self, *inputs: Any, rounds: int = 5) -> list[tuple[Kernel, float]]:
         """Its kernels in their order, and how many seconds each takes, at least, of so many runs one after another."""
-        workspace = self._workspace(self._arrays(self._read(inputs)))
+        arrays = self._arrays(self._read(inputs))  # alive as long as kernels run
+        workspace = self._workspace(arrays)
         executor = self._executor()
         found = [(call.kernel, math.inf) for call in workspace.calls]
         for _ in range(rounds):

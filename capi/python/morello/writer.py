@@ -15,14 +15,15 @@ from .enums import Dtype, Status
 from .errors import Error, SpecError
 from .kernel import Kernel, compile as compile_spec
 from .concats import Plan, Rooms
-from .partition import (LIGHT, MOVES, WINDOWS, broadcast_view, dear_in, inner_products, is_whole, kept_as, kind_of,
-                          known_in, replaced, shared_in, slice_of, view_of, weights_of)
+from .partition import (LIGHT, MOVES, WINDOWS, broadcast_view, costly_in, dear_in, inner_products, is_whole, kept_as,
+                        kind_of, known_in, reads_of, replaced, shared_in, slice_of, source_view, view_of, weights_of)
 from .program import Place, Step, View, at, empty_of
 from .spec import Spec
 from .tensor import Tensor
 from .trace import Traced, broadcast_to, unsupported
 
 _MOST = 64  # operations: no kernel has so many, whatever is simplified; who asks it takes long to say so
+_MOST_OTHERS = 2  # values that a kernel writes besides its own
 _CALL = 5000  # cycles: what a kernel more costs besides
 
 
@@ -112,12 +113,15 @@ class Writer:
         """Steps that compute a value into a place, or add it to what is there."""
         if value.stored != value.shape:
             value = self.leaf(value)
+        if not accumulate and self._write_source(value, out):
+            return
         for attempt in range(2):
             try:
                 while parts := self._apart(value, out, accumulate):
                     for part in parts:
                         self._store(part)
-                self._step([value], [out], accumulate)
+                if accumulate or not self._step_with_others(value, out):
+                    self._step([value], [out], accumulate)
                 return
             except Error as error:
                 refused = refusal(error)
@@ -132,7 +136,9 @@ class Writer:
         one that has its room in it was written there."""
         out = self.rooms.next(dtype, shape, parts)
         start = 0
-        for part in parts:
+        for i, part in enumerate(parts):
+            later = reads_of([part], [parts[i + 1:]])
+            self.awaited.update(later)
             place = out.view(at(*(slice(None),) * axis, slice(start, start + part.shape[axis])))
             start += part.shape[axis]
             if id(part) in self._places:
@@ -145,6 +151,7 @@ class Writer:
             else:
                 self.write(part, place)
                 self._leaf(place, part)
+            self.awaited.subtract(later)
         return self.written(out)
 
     def padded(self, x: Traced, sides: Sequence[tuple[int, int]], number: Any) -> Traced:
@@ -166,11 +173,7 @@ class Writer:
     def expect(self, values: Sequence[Traced], later: Sequence[Sequence[Traced]]) -> None:
         """Before `values` are written: what of them is read in those that are written later as well."""
         self.awaited.clear()
-        mine = reachable(*values)
-        for each in later:
-            others = {key: node for key, node in reachable(*each).items() if key not in mine}
-            self.awaited.update(id(x) for node in others.values() for x in node.inputs if id(x) in mine)
-            self.awaited.update(id(x) for x in each if id(x) in mine)
+        self.awaited.update(reads_of(values, later))
 
     def fill(self, number: float, out: Place) -> None:
         text = str(int(number)) if isinstance(number, int) else f"{number:.9g}"
@@ -246,6 +249,40 @@ class Writer:
         operands = [places[x] if isinstance(x, int) else x for x in operands]
         self.steps.append(Step(kernel, spec, tuple(operands), tuple(outs)))
 
+    def _write_source(self, value: Traced, out: Place) -> bool:
+        """Of a value that only moves what others read as well: writes that, which is a view of it from now on."""
+        source = value.inputs[0] if value.inputs else None
+        if not isinstance(source, Traced) or kind_of(value) not in ("reshape", "transpose") or not is_whole(source) \
+                or id(source) in self._places or self.awaited[id(source)] == 0 or source.array is not None \
+                or kept_as(source) != out.tensor.dtype or self.rooms.of(source) is not None:
+            return False
+        try:
+            place = out.view(source_view(value, source))
+        except SpecError:  # elements that would not be next to one another
+            return False
+        self.write(source, place)
+        if id(source) not in self._places:
+            self._leaf(place, source)
+        return True
+
+    def _step_with_others(self, value: Traced, out: Place) -> bool:
+        """A kernel that also writes what of its functions others read; False: there is none."""
+        self._settle([value])
+        others = [node for node in costly_in(value, self.awaited) if self.rooms.of(node) is None][:_MOST_OTHERS]
+        if not others or _is_large(value):
+            return False
+        slots = len(self.slots)
+        places = [self.buffer(kept_as(node), node.shape, [node]) for node in others]
+        try:
+            self._step([value, *others], [out, *places], False)
+        except Error as error:
+            refusal(error)
+            del self.slots[slots:]
+            return False
+        for node, place in zip(others, places):
+            self._leaf(place, node)
+        return True
+
     def _leaves(self, *values: Traced) -> list[tuple[Traced, Tensor]]:
         found = [self._places[key] for key in reachable(*values) if key in self._places]
         return [(leaf, place.tensor) for leaf, place in found]
@@ -305,7 +342,12 @@ class Writer:
                 self._compute(x)
         while waits := [node for node in dear_in(reachable(*values)) if self.awaited[id(node)] > 0 and is_whole(node)
                         and (themselves or not any(node is value for value in values))]:
-            self._store(waits[0])
+            first = waits[0]
+            for value in values:  # also of that a part may be read elsewhere
+                while (shared := shared_in(value, first)) is not None:
+                    first = shared
+            self._store(first)
+            self._slices(values)
 
     def _compute(self, value: Traced) -> None:
         """Makes a value that depends on no input an array that is known; not if that does not fit a kernel, or takes

@@ -70,6 +70,14 @@ def test_functions(floats, function, shapes):
     same(function, *(floats(*shape) * 0.5 for shape in shapes))
 
 
+def test_products_are_computed_once(floats):
+    """What a layer sums decides what its gradient is: it is kept, and not what only a part of its readers want."""
+    arrays = floats(40, 24), floats(24, 10), floats(16, 40), floats(16, 10)
+    program = morello.jit_jax(jax.grad(loss, (0, 1))).program(*arrays)
+    specs = "\n".join(map(str, program.specs))
+    assert specs.count("f32[40,24]") == 2, specs  # what it is multiplied with, and its gradient
+
+
 def test_a_transformer(floats):
     layers = [{"g1": floats(16), "g2": floats(16), "qkv": floats(16, 48) * 0.3, "out": floats(16, 16) * 0.3,
                "up": floats(16, 64) * 0.3, "down": floats(64, 16) * 0.3} for _ in range(2)]

@@ -162,6 +162,25 @@ def test_a_transformer(floats):
             refused(x, layers)
 
 
+def lstm(x, w, u):
+    state, hidden, states = 0.0, np.zeros((x.shape[1], u.shape[0]), np.float32), []
+    for step in range(x.shape[0]):
+        i, f, o, z = np.split(x[step] @ w + hidden @ u, 4, axis=1)
+        state = state / (1 + np.exp(-f)) + np.tanh(z) / (1 + np.exp(-i))
+        hidden = np.tanh(state) / (1 + np.exp(-o))
+        states.append(hidden)
+    return np.stack(states)
+
+
+def test_what_others_read_is_written_by_the_kernel_that_computes_it(floats):
+    """Two kernels for each step: what the gates come to, and then both states, one of them in its part of the result."""
+    x, w, u = floats(5, 3, 8), floats(8, 64) * 0.3, floats(16, 64) * 0.3
+    program = same(lstm, x, w, u).program(x, w, u)
+    assert len(program.kernels) == 10
+    assert sum("matmul" in str(spec) for spec in program.specs) == 5
+    assert len(program.profile(x, w, u, rounds=2)) == 10
+
+
 def test_the_program_of_one_kernel(floats):
     x, w = floats(4, 6), floats(6, 5)
     layer_of = morello.jit(lambda x: (morello.relu(x @ w), x.sum()))
