@@ -89,6 +89,15 @@ def shared_in(value: Traced, part: Traced) -> Traced | None:
     return found[-1] if found else None
 
 
+def moved_in(value: Traced, part: Traced) -> Traced | None:
+    """What a part only moves, if it is computed and read elsewhere in the value as well: both are views of it."""
+    source = part.inputs[0]
+    if not isinstance(source, Traced) or source.operation in ("", "input") or not is_whole(source):
+        return None
+    readers = [node for node in reachable(value).values() if any(x is source for x in node.inputs)]
+    return source if len(readers) > 1 else None
+
+
 def inner_products(value: Traced) -> list[Traced]:
     """Products without others in them that are in factors of others, or repeated along axes, each with the operations
     on its elements that nothing else reads."""

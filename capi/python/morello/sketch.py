@@ -38,6 +38,9 @@ class Sketch(Writer):
     def fill(self, number: float, out: Place) -> None:
         pass
 
+    def fill_around(self, number: float, out: Place, sides: Sequence[tuple[int, int]]) -> None:
+        pass
+
     def together(self, outputs: Sequence[tuple[Traced, Dtype]]) -> None:
         pass
 

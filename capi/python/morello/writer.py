@@ -16,7 +16,7 @@ from .errors import Error, SpecError
 from .kernel import Kernel, compile as compile_spec
 from .concats import Plan, Rooms
 from .partition import (LIGHT, MOVES, WINDOWS, broadcast_view, costly_in, dear_in, inner_products, is_whole, kept_as,
-                        kind_of, known_in, reads_of, replaced, shared_in, slice_of, source_view, view_of, weights_of)
+                        kind_of, known_in, moved_in, reads_of, replaced, shared_in, slice_of, source_view, view_of, weights_of)
 from .program import Place, Step, View, at, empty_of
 from .spec import Spec
 from .tensor import Tensor
@@ -158,12 +158,15 @@ class Writer:
         """sides: how much is before x, and after it, of each axis; number: what is there, which may be a traced one."""
         shape = [size + low + high for size, (low, high) in zip(x.shape, sides)]
         inner = tuple(slice(low, low + size) for size, (low, _) in zip(x.shape, sides))
-        out = self.buffer(x.element, shape, [x])
+        out = self.buffer(kept_as(x), shape, [x])
+        place = out.view(at(*inner))
         if isinstance(number, Traced):
             self.write(broadcast_to(number, shape), out)
         else:
-            self.fill(number, out)
-        self.write(x, out.view(at(*inner)))
+            self.fill_around(number, out, sides)
+        self.write(x, place)
+        if id(x) not in self._places and x.array is None and x.stored == x.shape:
+            self._leaf(place, x)
         return self.written(out)
 
     def become(self, value: Traced, place: Place) -> None:
@@ -176,9 +179,26 @@ class Writer:
         self.awaited.update(reads_of(values, later))
 
     def fill(self, number: float, out: Place) -> None:
+        self.steps.append(self._filling(number, out))
+
+    def _filling(self, number: float, out: Place) -> Step:
         text = str(int(number)) if isinstance(number, int) else f"{number:.9g}"
         spec = Spec(f"fill {text} -> {out.tensor}", context=self.options.get("context"))
-        self.steps.append(Step(self._kernel(spec), spec, (), (out,)))
+        return Step(self._kernel(spec), spec, (), (out,))
+
+    def fill_around(self, number: float, out: Place, sides: Sequence[tuple[int, int]]) -> None:
+        """Fills what is before and after each axis: part by part, or all at once, if that costs less."""
+        parts: list[Place] = []
+        inner: list[slice] = []
+        for size, (low, high) in zip(out.example.shape, sides):
+            parts += [out.view(at(*inner, part)) for part in (slice(0, low), slice(size - high, size))
+                      if part.stop > part.start]
+            inner.append(slice(low, size - high))
+        made = [self._filling(number, part) for part in parts]
+        whole = self._filling(number, out)
+        if whole.kernel.cost <= sum(step.kernel.cost + _CALL for step in made) - _CALL:
+            made = [whole]
+        self.steps += made
 
     def output(self, value: Traced, dtype: Dtype) -> Place:
         """A buffer of its own, row-major, that has a value in the end."""
@@ -431,6 +451,8 @@ class Writer:
             return False
         while (shared := shared_in(value, fitting)) is not None:  # also of that a part may be read elsewhere
             fitting = shared
+        if kind_of(fitting) in MOVES and (source := moved_in(value, fitting)) is not None and self._fits(source):
+            fitting = source
         self._store(fitting)
         return True
 
