@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .trace import Axis, Traced, as_traced, axes_of, compare, elementwise, reduce, where
+import numpy as np
+
+from .enums import Dtype
+from .trace import (Axis, Traced, as_traced, as_value, axes_of, broadcast_to, compare, converted, elementwise, reduce,
+                    result_type)
 
 
 def variance(x: Any, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Traced:
@@ -44,3 +48,44 @@ def log1p(x: Any) -> Traced:
     u = elementwise("add", x, 1.0)
     corrected = elementwise("mul", elementwise("log", u), elementwise("div", x, elementwise("sub", u, 1.0)))
     return where(compare("equal", u, 1), x, where(compare("equal", u, x), elementwise("log", u), corrected))
+
+
+def where(condition: Any, x: Any, y: Any) -> Traced:
+    """x where the condition is not 0, else y. The condition has no part in the element type of the result: integers stay
+    integers, of numbers alone they are int32."""
+    values = [as_value(each) for each in (condition, x, y)]
+    if not isinstance(values[0], Traced):
+        shapes = [value.shape for value in values[1:] if isinstance(value, Traced)]
+        return broadcast_to(values[1 if values[0] else 2], np.broadcast_shapes(*shapes))
+    chosen = [value for value in values[1:] if isinstance(value, Traced)]
+    integers = all(value.element.is_integer if isinstance(value, Traced) else isinstance(value, int) for value in values[1:])
+    if integers and chosen and not values[0].element.is_integer:  # which f32 need not have
+        truth = values[0] if values[0].truth else compare("not_equal", values[0], 0)
+        return select(converted(truth, Dtype.U8), *values[1:])
+    result = select(*values)
+    if chosen:
+        return result
+    if integers and not values[0].element.is_integer:
+        return converted(result, Dtype.I32)
+    result.element = Dtype.I32 if integers else Dtype.F32
+    return result
+
+
+def select(condition: Any, x: Any, y: Any) -> Traced:
+    """As the Spec language has it: f32 if any of all is."""
+    values = [as_value(each) for each in (condition, x, y)]
+    result = elementwise("select", *values)
+    chosen = [value for value in values[1:] if isinstance(value, Traced)] or values[:1]
+    integers = values[0].element.is_integer
+    dtype = result_type("select", chosen + [value for value in values[1:] if isinstance(value, float)])
+    result.element = dtype if integers or not dtype.is_integer else Dtype.F32
+    result.truth = all(isinstance(value, Traced) and value.truth for value in values[1:])
+    return result
+
+
+def clip(x: Any, low: Any = None, high: Any = None) -> Traced:
+    if low is not None and high is not None:
+        return elementwise("clamp", x, low, high)
+    if low is not None:
+        return elementwise("max", x, low)
+    return as_traced(x) if high is None else elementwise("min", x, high)

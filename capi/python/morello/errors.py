@@ -48,3 +48,10 @@ _TYPES = {
 def error_of(status: int, message: str, line: int = 0, column: int = 0) -> Error:
     known = Status(status) if status in Status._value2member_map_ else Status.INTERNAL
     return _TYPES.get(known, Error)(known, message, line, column)
+
+
+def mendable(error: Error) -> Error:
+    """What smaller kernels may mend; raises what they do not."""
+    if isinstance(error, SpecError) and error.status != Status.CANCELLED or error.status == Status.NO_IMPLEMENTATION:
+        return error
+    raise error

@@ -11,7 +11,7 @@ from .arrays import Array
 from .enums import Dtype, Status
 from .errors import SpecError
 from .jit import jit
-from . import indexing, trace
+from . import composed, indexing
 from .trace import Axis, Traced, along, as_value, elementwise, listed, reduce, result_type, whole
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -85,7 +85,7 @@ def fast_min(a: Array, b: Array) -> Any:
 @_function
 def where(condition: Array, x: Array, y: Array) -> Any:
     """x where the condition is not 0, else y; the condition may be a comparison, or an array of bool."""
-    return trace.where(condition, x, y)
+    return composed.where(condition, x, y)
 
 
 @_function

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from .composed import select, where
 from .enums import Dtype, Status
 from .errors import SpecError
 from .trace import (Traced, as_traced, as_value, axes_of, compare, converted, either, elementwise, reduce, reshape, transpose,
-                    unsupported, where, whole)
+                    unsupported, whole)
 
 _KNOWN = (bool, int, float, np.generic, Sequence, np.ndarray)
 
@@ -127,7 +128,7 @@ def extreme_place(operation: str, x: Any, axis: int | None, keepdims: bool = Fal
     if not value.element.is_integer:
         chosen = either(chosen, compare("not_equal", value, value))
     places = np.arange(size, dtype=np.int32).reshape([size if i == axis else 1 for i in range(value.ndim)])
-    found = where(chosen, places, -1 if last else size)
+    found = select(chosen, places, -1 if last else size)
     result = converted(reduce("reduce_max" if last else "reduce_min", found, axis, keepdims), Dtype.I32)
     return reshape(result, shape) if keepdims and len(shape) != result.ndim else result
 

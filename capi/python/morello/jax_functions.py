@@ -12,9 +12,9 @@ import numpy as np
 from . import composed, trace
 from .arrays import numpy_dtype
 from .enums import Dtype
-from .functions import conv2d, max_pool
 from .indexing import cumulated, extreme_place, gather, gather_points, part, split
-from .joins import concatenate, padded, stack, tile
+from .jax_windows import convolution, padded_between, pool, preferred
+from .joins import concatenate, stack, tile
 from .jit import Jitted, _unflatten, check_options
 from .products import contract
 from .trace import Traced, as_traced, elementwise, reduce, unsupported
@@ -34,7 +34,7 @@ _REDUCTIONS = {"reduce_sum": "reduce_sum", "reduce_max": "reduce_max", "reduce_m
 _SAME = ("stop_gradient", "copy", "copy_p", "optimization_barrier", "sharding_constraint")
 #: Where an array of one number is that number.
 _ON_ELEMENTS = {*_ELEMENTWISE, *_COMPARISONS, *_TRUTH, "select_n", "clamp", "pow"}
-_CALLS = ("pjit", "jit", "closed_call", "core_call", "remat", "checkpoint", "custom_jvp_call", "custom_vjp_call",
+_CALLS = ("pjit", "jit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call",
           "custom_vjp_call_jaxpr")
 
 
@@ -69,7 +69,8 @@ class _Known:
     """An array that depends on no argument."""
 
     def __init__(self, array: Any):
-        self.array = np.asarray(array)
+        # JAX has types that NumPy lacks, such as keys of random numbers.
+        self.array = np.asarray(array) if isinstance(getattr(array, "dtype", None), (np.dtype, type(None))) else array
         self._traced: Traced | None = None
 
     def traced(self) -> Traced:
@@ -83,8 +84,12 @@ class _Known:
 
     def number(self) -> Any:
         """All elements, if they are the same."""
-        if self.array.size and (self.array == self.array.flat[0]).all():
-            return self.array.flat[0].item()
+        array = self.array
+        if array.size:
+            first = array.flat[0]
+            same = array == first if first == first else array != array  # NaN is equal to nothing
+            if same.all() and (array.dtype.kind != "f" or (np.signbit(array) == np.signbit(first)).all()):
+                return first.item()
         return self.traced()
 
 
@@ -95,7 +100,10 @@ def _evaluate(closed: Any, inputs: Sequence[Any]) -> list[Any]:
     values.update(zip(jaxpr.invars, inputs))
 
     def read(atom: Any) -> Any:
-        return _Known(atom.val) if hasattr(atom, "val") else values[atom]
+        if not hasattr(atom, "val"):
+            return values[atom]
+        numbers = isinstance(atom.aval.dtype, np.dtype)
+        return _Known(np.asarray(atom.val, atom.aval.dtype) if numbers else atom.val)
     for equation in jaxpr.eqns:
         results = _apply(equation, [read(atom) for atom in equation.invars])
         for result, variable in zip(results, equation.outvars):
@@ -118,6 +126,8 @@ def _apply(equation: Any, operands: list[Any]) -> list[Any]:
     operands = [x if isinstance(x, Traced) else x.number() if single or not x.array.ndim else x.traced() for x in operands]
     if name == "split":
         return list(split(operands[0], np.cumsum(params["sizes"])[:-1], params["axis"]))
+    if name == "div" and np.issubdtype(equation.outvars[0].aval.dtype, np.integer):
+        raise unsupported("JAX's primitive 'div' of integers: quotients are f32 here; convert to float32, divide, and convert")
     if name in _ELEMENTWISE:
         result = elementwise(_ELEMENTWISE[name], *operands)
     elif name in _COMPARISONS:
@@ -132,7 +142,8 @@ def _apply(equation: Any, operands: list[Any]) -> list[Any]:
         result = _PRIMITIVES[name](params, *operands)
     else:
         raise _no_operation(equation)
-    return [result]
+    wanted = equation.outvars[0].aval.shape
+    return [trace.broadcast_to(result, wanted) if single and result.shape != wanted else result]
 
 
 def _computed(equation: Any, arrays: list[Any]) -> list[Any]:
@@ -143,7 +154,8 @@ def _computed(equation: Any, arrays: list[Any]) -> list[Any]:
         for axis, size in zip(axes, arrays[0].shape):
             sizes[axis] = size
         return [_Known(np.broadcast_to(arrays[0].reshape(sizes), shape))]
-    given = [array.astype(atom.aval.dtype, copy=False) for array, atom in zip(arrays, equation.invars)]
+    given = [array.astype(atom.aval.dtype, copy=False) if isinstance(array, np.ndarray) else array
+             for array, atom in zip(arrays, equation.invars)]
     results = equation.primitive.bind(*given, **equation.params)
     return [_Known(result) for result in (results if equation.primitive.multiple_results else [results])]
 
@@ -181,19 +193,7 @@ def _dot_general(params: Any, a: Any, b: Any) -> Traced:
     result = [left[i] for i in left_batch]
     result += [letter for i, letter in enumerate(left) if i not in (*left_sums, *left_batch)]
     result += [letter for i, letter in enumerate(right) if i not in (*right_sums, *right_batch)]
-    return _preferred(params, contract(f"{''.join(left)},{''.join(right)}->{''.join(result)}", a, b), a)
-
-
-def _preferred(params: Any, result: Traced, factor: Traced) -> Traced:
-    """A product in the element type that is asked for: converted once, from f32 or i32. Integers ask for their own
-    unless the function says more, and have i32."""
-    wanted = params["preferred_element_type"]
-    if wanted is None or (result.element == Dtype.I32 and np.dtype(wanted) == numpy_dtype(factor.element)):
-        return result
-    if np.dtype(wanted) == np.float32 and not result.element.is_integer:
-        result.element = Dtype.F32  # as which it is computed
-        return result
-    return trace.converted(result, wanted)
+    return preferred(params, contract(f"{''.join(left)},{''.join(right)}->{''.join(result)}", a, b), a)
 
 
 def _round(params: Any, x: Any) -> Traced:
@@ -203,46 +203,20 @@ def _round(params: Any, x: Any) -> Traced:
 
 
 def _clamp(_params: Any, low: Any, x: Any, high: Any) -> Traced:
+    if not isinstance(x, Traced):
+        return elementwise("min", elementwise("max", low, x), high)
     return elementwise("clamp", x, low, high)
 
 
 def _select(_params: Any, which: Any, *cases: Any) -> Traced:
     if len(cases) != 2:
         raise unsupported(f"JAX's primitive 'select_n' of {len(cases)} cases: the Spec language selects from two")
-    return trace.where(which, cases[1], cases[0])
+    return composed.where(which, cases[1], cases[0])
 
 
 def _convert(params: Any, x: Any) -> Traced:
     target = np.dtype(params["new_dtype"])
     return trace.compare("not_equal", x, 0) if target == np.bool_ else trace.astype(x, target)
-
-
-# Where x, w and the result have batch (or output) channels, channels, height and width: NCHW with OIHW, NHWC with HWIO.
-_CONVOLUTIONS = {((0, 1, 2, 3),) * 3: False, ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2)): True}
-
-
-def _convolution(params: Any, x: Any, w: Any) -> Traced:
-    layout = tuple(tuple(spec) for spec in params["dimension_numbers"])
-    if layout not in _CONVOLUTIONS or min(width for sides in params["padding"] for width in sides) < 0 \
-            or set(params["lhs_dilation"]) != {1} or params["batch_group_count"] != 1:
-        raise unsupported("JAX's primitive 'conv_general_dilated': the Spec language has convolutions of NCHW by OIHW "
-                          "and of NHWC by HWIO, with padding of at least 0")
-    rows, columns = params["padding"]
-    result = conv2d(x, w, tuple(params["window_strides"]), tuple(params["rhs_dilation"]), params["feature_group_count"],
-                    _CONVOLUTIONS[layout], (tuple(rows), tuple(columns)))
-    return _preferred(params, as_traced(result), x)
-
-
-def _max_pool(params: Any, x: Any) -> Traced:
-    windows, steps, gaps, sides = (tuple(params[key]) for key in (
-        "window_dimensions", "window_strides", "window_dilation", "padding"))
-    if len(windows) == 4 and set(params["base_dilation"]) == {1}:
-        for nhwc, still, moved in ((False, [0, 1], slice(2, 4)), (True, [0, 3], slice(1, 3))):
-            if all(windows[i] == 1 and steps[i] == 1 and not any(sides[i]) for i in still):
-                rows, columns = sides[moved]
-                return as_traced(max_pool(x, windows[moved], steps[moved], gaps[moved], nhwc,
-                                          (tuple(rows), tuple(columns))))
-    raise unsupported("JAX's primitive 'reduce_window_max': the Spec language has windows over two axes of NCHW and NHWC")
 
 
 def _gather(params: Any, x: Any, index: Any) -> Traced:
@@ -269,7 +243,7 @@ def _gather(params: Any, x: Any, index: Any) -> Traced:
             inside = within if inside is None else trace.both(inside, within)
         if not by_elements:
             inside = trace.reshape(inside, [1] * first + list(index.shape[:-1]) + [1] * (len(others) - first))
-        result = trace.where(inside, result, _filling(params["fill_value"], x.element))
+        result = composed.where(inside, result, _filling(params["fill_value"], x.element))
     if by_elements:
         return result
     # The axes of ids stand where the axis was, or first, and in JAX where there is none of x.
@@ -313,23 +287,35 @@ def _dynamic_update_slice(_params: Any, x: Any, update: Any, *starts: Any) -> Tr
         within = trace.reshape(within, [whole if i == axis else 1 for i in range(x.ndim)])
         inside = within if inside is None else trace.both(inside, within)
         update = gather(update, distance, axis)  # what is outside is the nearest place, and not taken
-    return as_traced(update) if inside is None else trace.where(inside, update, x)
+    return as_traced(update) if inside is None else composed.where(inside, update, x)
 
 
 def _pad(params: Any, x: Any, number: Any) -> Traced:
-    sides = [(low, high) for low, high, _ in params["padding_config"]]
-    if any(inner for _, _, inner in params["padding_config"]) or min(map(min, sides)) < 0:
-        raise unsupported("JAX's primitive 'pad' between elements, or by less than 0: valid are numbers around an array")
-    return padded(as_traced(x), sides, number)
+    return padded_between(as_traced(x), params["padding_config"], number)
+
+
+def _scatter_add(params: Any, x: Any, index: Any, updates: Any) -> Traced:
+    """Rows that are added where integers say: a product with ones at these places, as for the gradient of a gather."""
+    numbers = params["dimension_numbers"]
+    rows = tuple(range(updates.ndim - x.ndim + 1, updates.ndim))
+    if tuple(numbers.scatter_dims_to_operand_dims) != (0,) or tuple(numbers.inserted_window_dims) != (0,) \
+            or tuple(numbers.update_window_dims) != rows or index.shape[-1] != 1 \
+            or tuple(getattr(numbers, "operand_batching_dims", ())):
+        raise unsupported(f"JAX's primitive 'scatter-add' of {updates!r} to {x!r} at {index!r}: the Spec language has that "
+                          "of whole rows")
+    ids = trace.reshape(index, (1, -1))
+    chosen = trace.compare("equal", np.arange(x.shape[0], dtype=np.int32)[:, None], ids)
+    sums = contract("ij,jk->ik", chosen, trace.reshape(updates, (ids.shape[1], -1)))
+    return elementwise("add", x, trace.reshape(sums, x.shape))
 
 
 def _scan(equation: Any, operands: list[Any]) -> list[Any]:
     """Step after step, as many as there are."""
     params = equation.params
     consts, carried, length = params["num_consts"], params["num_carry"], params["length"]
-    if length > _MOST_STEPS:
-        raise unsupported(f"JAX's primitive 'scan' of {length} steps, which are written down one after another: at most "
-                          f"{_MOST_STEPS}")
+    if not 0 < length <= _MOST_STEPS:
+        raise unsupported(f"JAX's primitive 'scan' of {length} steps, which are written down one after another: valid are "
+                          f"1 to {_MOST_STEPS}")
     fixed, state, rows = operands[:consts], operands[consts:consts + carried], operands[consts + carried:]
     made: list[list[Any]] = []
     for step in range(length)[::-1] if params["reverse"] else range(length):
@@ -386,8 +372,11 @@ _PRIMITIVES: dict[str, Callable[..., Traced]] = {
     "concatenate": lambda params, *parts: concatenate(parts, params["dimension"]),
     "pad": _pad,
     "dot_general": _dot_general,
-    "conv_general_dilated": _convolution,
-    "reduce_window_max": _max_pool,
+    "conv_general_dilated": convolution,
+    "reduce_window_max": lambda params, x: pool("max", params, x),
+    "reduce_window_min": lambda params, x: pool("min", params, x),
+    "reduce_window_sum": lambda params, x: pool("sum", params, x),
+    "scatter-add": _scatter_add,
     "gather": _gather,
     "slice": _slice,
     "dynamic_slice": _dynamic_slice,

@@ -15,14 +15,14 @@ import numpy as np
 from . import dlpack
 from .arrays import Packed, as_numpy, dtype_of
 from .enums import Dtype, Effort, Layout, Status
-from .errors import Error, OperandError, SpecError
+from .errors import Error, OperandError, SpecError, mendable
 from .kernel import Kernel, compile as compile_spec
 from .program import Program, Step
 from .programs import buildable, compiled, is_several, program_of, program_of_kernel
 from .spec import Spec
 from .tensor import Tensor, row_major
 from .trace import Traced, converted, unsupported
-from .writer import refusal
+from .writer import MOST_OUTPUTS
 
 
 class _Leaf:
@@ -206,11 +206,11 @@ class _Program:
 
 def _made(trace: _Trace, options: dict[str, Any]) -> _Kernel | _Program:
     """One kernel if there is one Spec, and a program for it."""
-    if not is_several(trace.results):
+    if not is_several(trace.results) and len(trace.results) <= MOST_OUTPUTS:
         try:
             return _Kernel(trace, options)
         except Error as error:
-            refusal(error)
+            mendable(error)
     return _Program(trace, options)
 
 
@@ -274,7 +274,7 @@ class Jitted:
 
     def program(self, *args: Any, **named: Any) -> Program:
         """All kernels for these arguments, one after another, where those of the function are several; it is called
-        with the arrays among the arguments."""
+        with the arrays among the arguments, and returns the arrays in a list, those of bool as bytes."""
         made = self._entry(args, named)[0].made
         assert made is not None
         return made.program()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import numpy_dtype
 from .enums import Dtype, Status
 from .errors import SpecError
 from .indexing import take
@@ -81,6 +82,9 @@ def padded(value: Traced, sides: Sequence[tuple[int, int]], number: Any) -> Trac
         if known != int(known):
             raise unsupported(f"pad of {value!r} with {known}: valid are integers")
         known = int(known)
+    elif not value.element.is_integer:
+        with np.errstate(over="ignore"):
+            known = float(np.asarray(known, numpy_dtype(value.element)))
     if not any(map(any, sides)):
         return value
     text = ",".join(f"{low}:{high}" for low, high in sides)

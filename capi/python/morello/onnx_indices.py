@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import trace
+from . import composed, trace
 from .indexing import extreme_place, from_the_end, gather
 from .onnx_lowering import Node, Row, Value, narrowed, numpy_of
 from .onnx_operators import later, op, truncated
@@ -98,7 +98,7 @@ def _trilu(node: Node) -> Any:
     distance = int(node.known(1, "k").reshape(-1)[0]) if node.has(1) else 0
     ones = np.ones(node.shape()[-2:], np.bool_)
     kept = np.triu(ones, distance) if node.get("upper", 1) else np.tril(ones, distance)
-    return trace.where(kept, node.traced(0), 0)
+    return composed.select(kept, node.traced(0), 0)
 
 
 def _arg(node: Node) -> Any:
@@ -119,7 +119,7 @@ def _one_hot(node: Node) -> Any:
     chosen = later("equal", trace.expand_dims(from_the_end(index, depth), axis), places)
     off, on = narrowed(values.value).tolist() if values.known else (
         trace.reshape(node.view(node.traced(2), at(slice(i, i + 1))), ()) for i in range(2))
-    return Value(trace.where(chosen, on, off), values.type)
+    return Value(composed.select(chosen, on, off), values.type)
 
 
 INDICES: dict[str, Row] = {

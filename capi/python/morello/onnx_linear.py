@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import trace
+from . import composed, trace
 from .onnx_indices import taken
 from .onnx_lowering import Node, Row
 from .onnx_moves import repeated
@@ -123,7 +123,7 @@ def _resize(node: Node) -> Any:
         if crops:
             outside = outside | (matrix == 0).all(axis=0).reshape([length if i == axis else 1 for i in range(x.ndim)])
         x = along(x, axis, matrix) if node.get("mode", "nearest") != "nearest" else _picked(node, x, axis, matrix)
-    return trace.where(outside, node.get("extrapolation_value", 0.0), x) if outside.any() else x
+    return composed.select(outside, node.get("extrapolation_value", 0.0), x) if outside.any() else x
 
 
 def _picked(node: Node, x: Traced, axis: int, matrix: Any) -> Traced:

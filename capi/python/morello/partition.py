@@ -2,9 +2,8 @@
 """What is said of traced values: what is in them, what of that costs much, and where it may be cut."""
 from __future__ import annotations
 
-import collections
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from .trace import Traced
 MOVES = ("reshape", "transpose", "")
 LIGHT = (*MOVES, "cast")  # besides operations on single elements
 PRODUCTS = ("matmul", "einsum", "conv2d")
+MOST = 64  # operations: no kernel has so many, whatever is simplified; who asks it takes long to say so
 FUNCTIONS = ("exp", "exp2", "log", "tanh", "sigmoid", "erf", "gelu", "gelu_tanh", "silu", "sin", "cos", "pow")
 WINDOWS = ("conv2d", "max_pool", "avg_pool")
 
@@ -70,15 +70,34 @@ def is_whole(node: Traced) -> bool:
     return node.stored == node.shape and not node.final
 
 
-def reads_of(values: Sequence[Traced], later: Sequence[Sequence[Traced]]) -> collections.Counter[int]:
-    """How often those that are written later read what is in values, by ids."""
-    mine = reachable(*values)
-    found: collections.Counter[int] = collections.Counter()
-    for each in later:
-        others = [node for key, node in reachable(*each).items() if key not in mine]
-        found.update(id(x) for node in others for x in node.inputs if id(x) in mine)
-        found.update(id(x) for x in each if id(x) in mine)
-    return found
+class Reads:
+    """What is read where, of values that are written one after another."""
+
+    def __init__(self, needs: Sequence[Sequence[Traced]]):
+        self._needs = needs
+        self._last: dict[int, int] = {}  # of those, the last one in which a value is
+        self._asked: dict[int, int] = {}  # or which it is
+        self._readers: dict[int, list[Traced]] = {}
+        for i in reversed(range(len(needs))):
+            stack = list(needs[i])
+            for value in stack:
+                self._asked.setdefault(id(value), i)
+            while stack:
+                node = stack.pop()
+                if id(node) in self._last:
+                    continue
+                self._last[id(node)] = i
+                for x in node.inputs:
+                    if isinstance(x, Traced):
+                        self._readers.setdefault(id(x), []).append(node)
+                        stack.append(x)
+
+    def after(self, index: int, places: Container[int]) -> list[int]:
+        """Ids of what is in one, and read, or asked for, after that by what is not in `places` yet."""
+        mine = reachable(*self._needs[index])
+        return [key for key in mine if self._asked.get(key, -1) > index or any(
+            self._last[id(reader)] > index and id(reader) not in mine and id(reader) not in places
+            for reader in self._readers.get(key, ()))]
 
 
 def shared_in(value: Traced, part: Traced) -> Traced | None:
@@ -184,6 +203,10 @@ def kept_as(value: Traced) -> Dtype:
     kind = value.operation.split(" ", 1)[0]
     if value.final or kind in ("cast", "input"):
         return value.element
-    if kind in MOVES and isinstance(value.inputs[0], Traced) and value.inputs[0].element == value.element:
+    if kind in (*MOVES, "gather", "gather_elements", "spread") and isinstance(value.inputs[0], Traced) and value.inputs[0].element == value.element:
         return kept_as(value.inputs[0])
     return Dtype.I32 if value.element.is_integer else Dtype.F32
+
+
+def is_large(*values: Traced) -> bool:
+    return sum(node.operation != "input" and kind_of(node) not in LIGHT for node in reachable(*values).values()) > MOST

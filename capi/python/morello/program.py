@@ -48,9 +48,11 @@ class Input:
     def read(self, array: Any) -> Any:
         """An array as kernels read it: a copy if it lies in another order."""
         given = as_numpy(array)
-        if given.shape != self.shape or given.dtype != self.dtype:
-            raise TypeError(f"{self.name}: {given.dtype}{list(given.shape)}, where the model has "
+        if given.shape != self.shape or given.dtype != self.dtype and (given.dtype, self.dtype) != (np.bool_, np.uint8):
+            raise TypeError(f"{self.name}: {given.dtype}{list(given.shape)}, where the program reads "
                             f"{self.dtype}{list(self.shape)}")
+        if not given.flags.aligned:
+            given = given.copy(order="K")
         if self.strides is None:
             return _as_elements(self.name, np.ascontiguousarray(given).reshape(self.shape))
         wanted = tuple(stride * given.itemsize for stride in self.strides)

@@ -8,17 +8,17 @@ from typing import Any
 from .arrays import numpy_dtype
 from .build import build, reachable
 from .context import Context
-from .enums import Layout
-from .errors import Error, SpecError
+from .enums import Dtype, Layout
+from .errors import Error, SpecError, mendable
 from .joins import JOINS, kept_together
 from .kernel import Kernel, compile as compile_spec
-from .partition import kept_as, kind_of, weights_of
+from .partition import Reads, kept_as, kind_of, weights_of
 from .program import Input, Place, Program, Step
 from .sketch import Sketch
 from .spec import Spec
 from .tensor import Tensor
 from .trace import Traced
-from .writer import Writer, refusal
+from .writer import Writer
 
 
 def cheapest(make: Callable[[Writer], Program], options: dict[str, Any]) -> Program:
@@ -35,7 +35,7 @@ def cheapest(make: Callable[[Writer], Program], options: dict[str, Any]) -> Prog
     try:
         other = make(Writer(options, True, kernels, sketch.plan))
     except Error as error:
-        refusal(error)
+        mendable(error)
         return program.pack()
     return min(program, other, key=lambda each: each.cost).pack()
 
@@ -80,7 +80,7 @@ def compiled(results: Sequence[Traced], leaves: Sequence[tuple[Traced, Tensor]],
     try:
         return spec, operands, compile_spec(spec, **options)
     except Error as error:
-        refusal(error)
+        mendable(error)
         if all(tensor.layout != Layout.FREE for tensor in spec.operands):
             raise
         spec, operands = build(results, leaves, options.get("context"))
@@ -112,19 +112,22 @@ def _written(writer: Writer, results: Sequence[Traced], leaves: Sequence[tuple[T
     values = [made[id(result)] for result in results]
     read = {id(x) for node in order for x in node.inputs}
     ends = [node for node in order if kind_of(node) in JOINS or node.final and id(node) in read]
+    # As all writers have it, whatever they make of the parts.
+    types = {id(node): kept_together(_sources(node), [kept_as(part) for part in _sources(node)]) for node in ends}
     # What is written one after another: what is in a join, or a value itself.
     needs = [*(_sources(node) if kind_of(node) in JOINS else [node] for node in ends), *([value] for value in values)]
+    reads = Reads(needs)
     for i, node in enumerate(ends):
-        writer.expect(needs[i], needs[i + 1:])
+        writer.expect_in(reads, i)
         if kind_of(node) in JOINS:
-            _join(writer, node)
+            _join(writer, node, types[id(node)])
         else:
-            writer.leaf(node)
+            writer.keep(node)
     outs = []
     writer.expect(values, [])
     writer.together([(value, result.element) for value, result in zip(values, results)])
     for i, (value, result) in enumerate(zip(values, results), len(ends)):
-        writer.expect(needs[i], needs[i + 1:])
+        writer.expect_in(reads, i)
         outs.append(writer.output(value, result.element))
     return _ended(writer, writer.steps, [tensor for _, tensor in leaves], outs, int(writer.options.get("threads", 1)))
 
@@ -146,11 +149,10 @@ def _sources(node: Traced) -> list[Traced]:
     return [x for x in node.inputs if isinstance(x, Traced)]
 
 
-def _join(writer: Writer, node: Traced) -> None:
+def _join(writer: Writer, node: Traced, dtype: Dtype) -> None:
     parts = _sources(node)
     if kind_of(node) == "concatenate":
         axis = int(node.operation.partition("axis=")[2])
-        dtype = kept_together(parts, [kept_as(part) for part in parts])
         joined = writer.concatenated(parts, dtype, node.shape, axis)
     elif kind_of(node) == "spread":
         joined = writer.leaf(parts[0])

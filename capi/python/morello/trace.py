@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Union
 
 import numpy as np
@@ -50,7 +50,7 @@ class Traced:
         self.final = False  # converted to integers, which ends a kernel
         self.light = False  # an operation on single elements: computing it again costs little
         # 1 or 0: what NumPy has as bool
-        self.truth: bool = operation.partition(" ")[0] in ("", "reshape", "transpose") and self.inputs[0].truth
+        self.truth: bool = operation.partition(" ")[0] in ("", "reshape", "transpose", "spread") and self.inputs[0].truth
 
     @property
     def ndim(self) -> int:
@@ -77,6 +77,9 @@ class Traced:
             raise TypeError("len() of a scalar")
         return self.shape[0]
 
+    def __iter__(self) -> Iterator[Traced]:
+        return (self[i] for i in range(len(self)))
+
     def __repr__(self) -> str:
         return f"Traced({self.element.text}[{','.join(map(str, self.shape))}])"
 
@@ -86,7 +89,7 @@ class Traced:
                         "np.where(x > 0, a, b) for a if x > 0 else b, & and | for and and or, and "
                         "morello.take(W, ids, axis=0) for W[ids], where the function finds W elsewhere")
 
-    __bool__ = __int__ = __float__ = __index__ = __iter__ = __array__ = _unknown
+    __bool__ = __int__ = __float__ = __index__ = __array__ = _unknown
     __contains__ = __setitem__ = _unknown
 
     def __add__(self, other: Any) -> Traced: return arithmetic("add", self, other)
@@ -153,13 +156,17 @@ class Traced:
     def argmin(self, axis: int | None = None, **options: Any) -> Any: return _numpy.argmin(self, axis, **options)
     def cumsum(self, axis: int | None = None) -> Any: return _numpy.cumsum(self, axis)
     def repeat(self, repeats: Any, axis: int | None = None) -> Any: return _numpy.repeat(self, repeats, axis)
-    def reshape(self, *shape: Any) -> Traced: return reshape(self, shape[0] if len(shape) == 1 else shape)
+    def reshape(self, *shape: Any, order: str = "C") -> Traced:
+        if order != "C":
+            raise unsupported(f"reshape in order {order!r}: valid is 'C', in which the last axis is the fastest")
+        return reshape(self, shape[0] if len(shape) == 1 else shape)
+
     def ravel(self) -> Traced: return reshape(self, -1)
     def flatten(self) -> Traced: return reshape(self, -1)
     def copy(self) -> Traced: return self
     def squeeze(self, axis: Axis = None) -> Traced: return squeeze(self, axis)
     def swapaxes(self, a: int, b: int) -> Traced: return swapaxes(self, a, b)
-    def clip(self, low: Any = None, high: Any = None) -> Traced: return clip(self, low, high)
+    def clip(self, min: Any = None, max: Any = None) -> Any: return _numpy.clip(self, min, max)
     def dot(self, other: Any) -> Any: return np.dot(self, other)
     def astype(self, dtype: Any, **_: Any) -> Traced: return astype(self, dtype)
 
@@ -189,6 +196,12 @@ def as_value(x: Any) -> Any:
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         raise unsupported(f"a {type(x).__name__}, whose operations are not those of arrays")
     array = np.array(x, order="C")  # a copy
+    if array.dtype == np.float64:
+        array = array.astype(np.float32)  # as numbers are
+    elif array.dtype == np.int64:
+        if array.size and not -2 ** 31 <= int(array.min()) <= int(array.max()) < 2 ** 31:
+            raise unsupported(f"an array of int64 with numbers beyond 32 bits, {array.min()} to {array.max()}")
+        array = array.astype(np.int32)
     truth = array.dtype == np.bool_ and array.ndim > 0
     if truth:
         array = array.view(np.uint8)
@@ -258,21 +271,6 @@ def compare(operation: str, a: Any, b: Any) -> Traced:
     return result
 
 
-def where(condition: Any, x: Any, y: Any) -> Traced:
-    """x where the condition is not 0, else y. The condition has no part in the element type of the result."""
-    values = [as_value(each) for each in (condition, x, y)]
-    if not isinstance(values[0], Traced):
-        shapes = [value.shape for value in values[1:] if isinstance(value, Traced)]
-        return broadcast_to(values[1 if values[0] else 2], np.broadcast_shapes(*shapes))
-    result = elementwise("select", *values)
-    chosen = [value for value in values[1:] if isinstance(value, Traced)] or values[:1]
-    integers = values[0].element.is_integer
-    dtype = result_type("select", chosen + [value for value in values[1:] if isinstance(value, float)])
-    result.element = dtype if integers or not dtype.is_integer else Dtype.F32
-    result.truth = all(isinstance(value, Traced) and value.truth for value in values[1:])
-    return result
-
-
 def _truth(x: Any) -> Any:
     value = as_value(x)
     if isinstance(value, Traced) and not value.truth:
@@ -332,7 +330,13 @@ def reduce(operation: str, x: Any, axis: Axis = None, keepdims: bool = False) ->
     value = as_traced(x)
     axes = axes_of(axis, value.ndim)
     if not axes:
-        return elementwise("mul", value, 1)
+        return value if value.truth and operation != "reduce_sum" else elementwise("mul", value, 1)
+    if operation == "reduce_sum" and value.truth and not value.element.is_integer:  # f32 counts to 2^24
+        few = math.prod(value.shape[i] for i in axes) <= 1 << 24
+        counted = Traced("", [value], value.shape, value.element, value.stored)
+        counted.truth = False
+        return converted(reduce(operation, counted, axis, keepdims), Dtype.I32) if few else \
+            reduce(operation, converted(value, Dtype.U8), axis, keepdims)
     if operation == "mean" and value.element == Dtype.I32:  # whose sums need not fit
         value = converted(value, Dtype.F32)
     dtype = result_type(operation, [value])
@@ -438,6 +442,9 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Traced:
     return transpose(x, order)
 
 
+_POWERS = (0.5, -0.5, -1, 1, 2, 3, 4)  # which the language has
+
+
 def power(x: Any, exponent: Any) -> Traced:
     value = as_value(exponent)
     if isinstance(value, Traced):
@@ -445,15 +452,14 @@ def power(x: Any, exponent: Any) -> Traced:
             return elementwise("exp2", value)
         raise unsupported("powers whose exponent is no number: write "
                           "np.exp(x * np.log(base)) of a base above 0")
-    return elementwise("square", x) if value == 2 else elementwise("pow", x, value)
-
-
-def clip(x: Any, low: Any = None, high: Any = None) -> Traced:
-    if low is not None and high is not None:
-        return elementwise("clamp", x, low, high)
-    if low is not None:
-        return elementwise("max", x, low)
-    return as_traced(x) if high is None else elementwise("min", x, high)
+    if value in _POWERS or not 0 < abs(value) <= 64 or value * 2 != int(value * 2):
+        return elementwise("square", x) if value == 2 else elementwise("pow", x, value)
+    if value < 0:
+        return elementwise("recip", power(x, -value))
+    if value != int(value):
+        return elementwise("mul", power(x, int(value)), elementwise("sqrt", x))
+    half = power(x, int(value) // 2)
+    return elementwise("mul", elementwise("square", half), x) if value % 2 else elementwise("square", half)
 
 
 #: What gives whole numbers.

@@ -11,19 +11,19 @@ import numpy as np
 
 from .arrays import numpy_dtype
 from .build import build, reachable
-from .enums import Dtype, Status
-from .errors import Error, SpecError
-from .kernel import Kernel, compile as compile_spec
 from .concats import Plan, Rooms
-from .partition import (LIGHT, MOVES, WINDOWS, broadcast_view, costly_in, dear_in, inner_products, is_whole, kept_as,
-                        kind_of, known_in, moved_in, reads_of, replaced, shared_in, slice_of, source_view, view_of, weights_of)
+from .enums import Dtype
+from .errors import Error, SpecError, mendable
+from .kernel import Kernel, compile as compile_spec
+from .partition import (MOST, MOVES, WINDOWS, Reads, broadcast_view, costly_in, dear_in, inner_products, is_large, is_whole,
+                        kept_as, kind_of, known_in, moved_in, replaced, shared_in, slice_of, source_view, view_of, weights_of)
 from .program import Place, Step, View, at, empty_of
 from .spec import Spec
 from .tensor import Tensor
 from .trace import Traced, broadcast_to, unsupported
 
-_MOST = 64  # operations: no kernel has so many, whatever is simplified; who asks it takes long to say so
 _MOST_OTHERS = 2  # values that a kernel writes besides its own
+MOST_OUTPUTS = 8  # of a kernel
 _CALL = 5000  # cycles: what a kernel more costs besides
 
 
@@ -73,6 +73,11 @@ class Writer:
         self.slots.append((tuple(shape), numpy_dtype(dtype)))
         return Place(len(self.slots) - 1, (), np.empty(tuple(shape), numpy_dtype(dtype)))
 
+    def _forget(self, slots: int) -> None:
+        """Buffers that no step uses."""
+        self._last.difference_update(range(slots, len(self.slots)))
+        del self.slots[slots:]
+
     def _is_windowed(self, value: Traced) -> bool:
         return any(kind_of(node) in WINDOWS or (key in self._places and self._places[key][1].slot in self._last)
                    for key, node in reachable(value).items())
@@ -109,6 +114,15 @@ class Writer:
             self._store(value)
         return value
 
+    def keep(self, value: Traced) -> None:
+        """Stores a value, as small as it is before it is broadcast."""
+        if value.stored != value.shape:
+            inner = Traced(value.operation, value.inputs, value.stored, value.element)
+            inner.final = value.final
+            value.operation, value.inputs, value.final = "", (inner,), False
+            value = inner
+        self.leaf(value)
+
     def write(self, value: Traced, out: Place, accumulate: bool = False) -> None:
         """Steps that compute a value into a place, or add it to what is there."""
         if value.stored != value.shape:
@@ -124,10 +138,10 @@ class Writer:
                     self._step([value], [out], accumulate)
                 return
             except Error as error:
-                refused = refusal(error)
+                refused = mendable(error)
             if attempt == 0 and not self._views(value, True):
                 break
-        if not self._cut(value):
+        if not self._cut(value) and not self._dense(value):
             raise refused
         self.write(value, out, accumulate)
 
@@ -136,8 +150,9 @@ class Writer:
         one that has its room in it was written there."""
         out = self.rooms.next(dtype, shape, parts)
         start = 0
+        reads = Reads([[part] for part in parts])
         for i, part in enumerate(parts):
-            later = reads_of([part], [parts[i + 1:]])
+            later = reads.after(i, self._places)
             self.awaited.update(later)
             place = out.view(at(*(slice(None),) * axis, slice(start, start + part.shape[axis])))
             start += part.shape[axis]
@@ -175,8 +190,12 @@ class Writer:
 
     def expect(self, values: Sequence[Traced], later: Sequence[Sequence[Traced]]) -> None:
         """Before `values` are written: what of them is read in those that are written later as well."""
+        self.expect_in(Reads([values, *later]), 0)
+
+    def expect_in(self, reads: Reads, index: int) -> None:
+        """The same of one among several."""
         self.awaited.clear()
-        self.awaited.update(reads_of(values, later))
+        self.awaited.update(reads.after(index, self._places))
 
     def fill(self, number: float, out: Place) -> None:
         self.steps.append(self._filling(number, out))
@@ -210,7 +229,7 @@ class Writer:
         else:
             out = self.buffer(dtype, value.shape)
             again = self.awaited[id(value)] > 0 and is_whole(value)
-            if again and kept_as(value) != dtype:
+            if again and kept_as(value) != dtype and id(value) not in self._places:
                 self._store(value)
             self.write(value, out)
             if again and id(value) not in self._places:
@@ -226,7 +245,7 @@ class Writer:
         needs = [{key for key, node in reachable(value).items()
                   if kind_of(node) not in ("input", *MOVES)} for value, _ in known.values()]
         shared = set().union(*(a & b for i, a in enumerate(needs) for b in needs[:i])) if needs else set()
-        if not shared or not all(need & shared for need in needs):
+        if not shared or not all(need & shared for need in needs) or len(known) > MOST_OUTPUTS:
             return
         self._settle([value for value, _ in known.values()])  # may make buffers, which are used
         slots = len(self.slots)
@@ -234,8 +253,8 @@ class Writer:
         try:
             self._step([value for value, _ in known.values()], places, False)
         except Error as error:
-            refusal(error)
-            del self.slots[slots:]
+            mendable(error)
+            self._forget(slots)
             return
         for (value, _), place in zip(known.values(), places):
             self._leaf(place, value)
@@ -289,15 +308,15 @@ class Writer:
         """A kernel that also writes what of its functions others read; False: there is none."""
         self._settle([value])
         others = [node for node in costly_in(value, self.awaited) if self.rooms.of(node) is None][:_MOST_OTHERS]
-        if not others or _is_large(value):
+        if not others or is_large(value):
             return False
         slots = len(self.slots)
         places = [self.buffer(kept_as(node), node.shape, [node]) for node in others]
         try:
             self._step([value, *others], [out, *places], False)
         except Error as error:
-            refusal(error)
-            del self.slots[slots:]
+            mendable(error)
+            self._forget(slots)
             return False
         for node, place in zip(others, places):
             self._leaf(place, node)
@@ -309,14 +328,14 @@ class Writer:
 
     def _made(self, values: Sequence[Traced], leaves: Sequence[tuple[Traced, Tensor]], outs: Sequence[Tensor],
               accumulate: bool) -> tuple[Spec, list[Any], Kernel]:
-        if _is_large(*values):
-            raise unsupported(f"a graph of more than {_MOST} operations")
+        if is_large(*values):
+            raise unsupported(f"a graph of more than {MOST} operations")
         given = leaves, self.options.get("context"), outs, accumulate
         try:
             spec, operands = build(values, *given, weights_of(values))
             return spec, operands, self._kernel(spec)
         except Error as error:
-            refusal(error)
+            mendable(error)
             spec, operands = build(values, *given)
             return spec, operands, self._kernel(spec)
 
@@ -324,13 +343,12 @@ class Writer:
         """Products of what is in memory that are in factors of others in a value, or repeated: those that have kernels
         of their own, as that costs less than one kernel for all. What moves them may then be views."""
         self._settle([value])
-        parts = [] if _is_large(value) else inner_products(value)
+        parts = [] if is_large(value) else inner_products(value)
         if not parts:
             return []
         leaves, slots = self._leaves(value), len(self.slots)
         tensors = [self.buffer(kept_as(part), part.shape, [part]).tensor for part in parts]
-        del self.slots[slots:]  # only how they would lie is asked
-        self._last.difference_update(range(slots, slots + len(parts)))
+        self._forget(slots)  # only how they would lie is asked
         stored = [Traced("input", (), tensor.shape, tensor.dtype) for tensor in tensors]
         rest = replaced(value, dict(zip(map(id, parts), stored)))
         try:
@@ -339,7 +357,7 @@ class Writer:
             for part, tensor in zip(parts, tensors):
                 cost += self._made([part], leaves, [tensor], False)[2].cost + _CALL
         except Error as error:
-            refusal(error)
+            mendable(error)
             return []
         return parts if cost < whole else []
 
@@ -379,7 +397,7 @@ class Writer:
         try:
             array = self._array_of(value)
         except Error as error:
-            refusal(error)
+            mendable(error)
             return
         inner = Traced(value.operation, value.inputs, value.stored, kept_as(value), array=array)
         if value.stored == value.shape:
@@ -413,8 +431,8 @@ class Writer:
         for node in reachable(value).values():
             source = node.inputs[0] if node.inputs else None
             if not isinstance(source, Traced) or id(source) not in self._places \
-                    or kind_of(node) not in MOVES or node.element != source.element \
-                    or node.stored != node.shape:
+                    or kind_of(node) not in MOVES or node.final \
+                    or source.element not in (node.element, kept_as(node)) or node.stored != node.shape:
                 continue
             place = self.place(source)
             try:
@@ -428,6 +446,16 @@ class Writer:
             self._leaf(moved, node)
             found = True
         return found
+
+    def _dense(self, value: Traced) -> bool:
+        """Copies what is repeated in memory without being there more than once: whether there was any."""
+        repeated = [node for key, node in reachable(value).items() if key in self._places and any(
+            size > 1 and stride == 0 for size, stride in zip(node.shape, self._places[key][1].example.strides))]
+        for node in repeated:
+            copied = self.buffer(node.element, node.shape)
+            self._step([node], [copied], False)
+            self._leaf(copied, node)
+        return bool(repeated)
 
     def _cut(self, value: Traced) -> bool:
         """Computes the last part of a value that fits a kernel."""
@@ -462,14 +490,3 @@ class Writer:
         except SpecError:
             return False
         return True
-
-
-def _is_large(*values: Traced) -> bool:
-    return sum(node.operation != "input" and kind_of(node) not in LIGHT for node in reachable(*values).values()) > _MOST
-
-
-def refusal(error: Error) -> Error:
-    """What smaller kernels may mend; raises what they do not."""
-    if isinstance(error, SpecError) and error.status != Status.CANCELLED or error.status == Status.NO_IMPLEMENTATION:
-        return error
-    raise error

@@ -76,6 +76,7 @@ def shared(x, w):
     (lambda x: (np.linalg.norm(x, axis=1), np.linalg.norm(x)), [(4, 6)]),
     (lambda x: x + np.ones_like(x) - np.full_like(x, 3) * np.zeros_like(x), [(4, 6)]),
     (lambda x: 2 ** x, [(4, 6)]),
+    (lambda x: (x ** 5, np.abs(x + 9) ** -2, np.abs(x) ** 1.5, np.abs(x + 9) ** -2.5, x ** 12 * 1e-4, x ** 1), [(4, 6)]),
     (lambda x: (np.argmax(x, -1), x.argmin(), np.argmax(x, 1, keepdims=True), np.argmin(x, 0)), [(4, 6)]),
     (lambda x, y: y[:, np.argmax(x, -1)], [(4, 6), (3, 6)]),
     (lambda x: (x > 0).astype(np.int32).sum(1), [(4, 6)]),
@@ -241,6 +242,65 @@ def test_threads_of_callers_and_of_kernels(floats):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def as_numpy_has_it(function, *arrays):
+    """Kinds of elements as well: bool, integers, floats."""
+    got, wanted = morello.jit(function)(*arrays), function(*arrays)
+    assert got.shape == np.shape(wanted) and got.dtype.kind == np.asarray(wanted).dtype.kind, got.dtype
+    np.testing.assert_array_equal(got, wanted)
+
+
+def test_choices_of_numbers(floats):
+    x, i = floats(4, 5), np.arange(-4, 4, dtype=np.int8)
+    large = np.array([2 ** 24 + 1, -(2 ** 24) - 1, 7, 9, 3], np.int32)
+    as_numpy_has_it(lambda m: np.where(m, -1, 1), x > 0)
+    as_numpy_has_it(lambda m: np.where(m, 1000, 0), x > 0)
+    as_numpy_has_it(lambda i: np.where(i > 0, 1000, -1), i)
+    as_numpy_has_it(lambda h: np.where(h > 0, 1e6, 0.0).astype(np.float32), x)
+    as_numpy_has_it(lambda x, k: np.where(x > 0, k, 0), x, large)
+    as_numpy_has_it(lambda x, k: np.where(x, k, 0), x, large)
+    as_numpy_has_it(lambda m: np.broadcast_to(m[:, None], (4, 2, 5)).reshape(8, 5), x > 0)
+    as_numpy_has_it(lambda m: ~np.broadcast_to(m[:, None], (4, 2, 5)).reshape(8, 5), x > 0)
+    as_numpy_has_it(lambda x: np.any(x.sum() > 0), x)
+    as_numpy_has_it(lambda x: (x > 0).sum(0), x)
+    as_numpy_has_it(lambda x: x[0, (x > 0).sum(0)] * np.arange(5) + np.eye(5, dtype=np.float32), x)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.uint8])
+@pytest.mark.parametrize("function", [
+    lambda x: (lambda y: (np.concatenate([y.sum(0, keepdims=True), y]), np.concatenate([y, y, y])))(x[:, 1:]),
+    lambda x: (lambda y: (np.concatenate([y, x], 1), y, np.abs(y).sum(1)))(x + x),
+    lambda x: np.transpose((x + x).reshape(2, 2, 6), (1, 0, 2)).reshape(3, 8),
+    lambda x: (x + x).T.reshape(3, 8), lambda x: x[:, ::-1].reshape(12, 2),
+    lambda x: np.pad(x, 1, constant_values=3), lambda x: tuple(x + i for i in range(1, 11)),
+])
+def test_narrow_types(rng, function, dtype):
+    x = rng.integers(0, 6, (4, 6)).astype(dtype)
+    got, wanted = morello.jit(function)(x), function(x)
+    for a, b in zip(*((each if isinstance(each, tuple) else (each,)) for each in (got, wanted)), strict=True):
+        assert a.shape == b.shape
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: np.broadcast_to(x, (2, 4, 5))[::-1], lambda x: np.cumsum(np.broadcast_to(x.sum(), (6,))),
+    lambda x: np.broadcast_to(np.floor(x * 4)[None], (3, 4, 5)).astype(np.int32) > 1,
+    lambda x: np.roll(np.broadcast_to(x[0], (3, 5)), 1, 0), lambda x: sum(x), lambda x: sum(row * 2 for row in x[:2]),
+    lambda x: (lambda a, b, c, d: a * d - b * c)(*x), lambda x: x.clip(max=0.5) + x.clip(min=-1),
+])
+def test_what_is_broadcast_or_taken_apart(floats, function):
+    same(function, floats(4, 5))
+
+
+def test_bool_and_places_of_bytes_in_programs(floats):
+    mask = floats(3, 4) > 0
+    program = morello.jit(lambda m: np.concatenate([m, m])).program(mask)
+    assert (program(mask)[0] == np.concatenate([mask, mask])).all()
+    data = np.zeros(49, np.uint8)
+    odd = data[1:].view(np.float32).reshape(3, 4)
+    odd[:] = floats(3, 4)
+    np.testing.assert_array_equal(morello.jit(lambda x: np.concatenate([x, x])).program(odd.copy())(odd)[0], np.vstack([odd, odd]))
 
 
 class Random:

@@ -36,7 +36,7 @@ def test_a_file(feed_forward, floats, tmp_path):
 def test_inputs_of_any_order(feed_forward, floats):
     program, x = morello.onnx.compile(feed_forward), floats(16, 8)
     assert np.array_equal(program(x.T)[0], program(x.T.copy())[0])
-    with pytest.raises(TypeError, match=r"x: float64\[8, 16\], where the model has float32"):
+    with pytest.raises(TypeError, match=r"x: float64\[8, 16\], where the program reads float32"):
         program(x.T.astype(np.float64))
     with pytest.raises(TypeError, match="0 inputs, of 1: x"):
         program()

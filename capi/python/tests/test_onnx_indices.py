@@ -102,7 +102,7 @@ def test_integers_of_64_bits():
     for wrong, ends in ((2 ** 31, "0 to 2147483648"), (-2 ** 31 - 1, "-2147483649 to 0")):
         with pytest.raises(OverflowError, match=f"^i: integers beyond 32 bits, from {ends}$"):
             program(np.array([0, 0, wrong, 0, 0]))
-    with pytest.raises(TypeError, match=r"i: int32\[5\], where the model has int64\[5\]"):
+    with pytest.raises(TypeError, match=r"i: int32\[5\], where the program reads int64\[5\]"):
         program(ids.astype(np.int32))
     large = model_of([make("Add", ["i", "c"], ["y"])], [info("i", [2], I64)], [info("y", [2], I64)],
                      [("c", np.array([1, 2 ** 40]))])
