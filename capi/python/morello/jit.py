@@ -241,7 +241,8 @@ class Jitted:
             raise TypeError(f"jit is of a function, not {type(function).__name__}; options have names: jit(threads=2)")
         functools.update_wrapper(self, function)
         self._function = function
-        self._options = {"effort": Effort.QUICK, **options}
+        # Who gives a search time means to use it.
+        self._options = options if {"time_budget", "memory_budget"} & options.keys() else {"effort": Effort.QUICK, **options}
         self._trace = trace
         self._lock = threading.Lock()
         self._entries: dict[Any, _Entry] = {}

@@ -191,6 +191,13 @@ def test_the_program_of_one_kernel(floats):
         np.testing.assert_array_equal(a, b)
 
 
+def test_searches_are_quick_unless_told_otherwise(floats):
+    x, w = floats(6, 9), floats(9, 8)
+    for options, effort in (({}, morello.Effort.QUICK), ({"effort": "exact"}, morello.Effort.EXACT), ({"effort": 70}, 70),
+                            ({"time_budget": 30}, morello.Effort.EXACT)):
+        assert morello.jit(lambda x, w: x @ w, **options).kernel(x, w).stats.effort == effort, options
+
+
 def test_layouts_and_types_of_inputs(floats):
     """Arrays that are dense in another order are read as they are, others are copied; halves stay halves."""
     def function(x, y):
