@@ -174,6 +174,23 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Traced]:
     return [part(value, axis, slice(start, stop)) for start, stop in zip(edges, edges[1:])]
 
 
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Traced]:
+    """numpy.array_split: as split, but that the first parts are longer by one where sizes are not equal."""
+    value = as_traced(ary)
+    if isinstance(indices_or_sections, (int, np.integer)) and indices_or_sections > 0:
+        size = value.shape[axes_of(axis, value.ndim)[0]]
+        each, more = divmod(size, int(indices_or_sections))
+        indices_or_sections = np.cumsum([each + (i < more) for i in range(int(indices_or_sections) - 1)])
+    return split(value, indices_or_sections, axis)
+
+
+def difference(a: Any, axis: int = -1) -> Traced:
+    """Of neighbours along an axis."""
+    value = as_traced(a)
+    axis, = axes_of(axis, value.ndim)
+    return elementwise("sub", part(value, axis, slice(1, None)), part(value, axis, slice(None, -1)))
+
+
 def part(value: Traced, axis: int, wanted: slice) -> Traced:
     """value[.., wanted, ..], which is value if it is the whole axis in its order."""
     size = value.shape[axis]

@@ -122,6 +122,8 @@ def _apply(equation: Any, operands: list[Any]) -> list[Any]:
         return _computed(equation, [x.array for x in operands])
     if name == "scan":
         return _scan(equation, operands)
+    if name == "cond":
+        return _cond(equation, operands)
     single = name in _ON_ELEMENTS
     operands = [x if isinstance(x, Traced) else x.number() if single or not x.array.ndim else x.traced() for x in operands]
     if name == "split":
@@ -209,9 +211,12 @@ def _clamp(_params: Any, low: Any, x: Any, high: Any) -> Traced:
 
 
 def _select(_params: Any, which: Any, *cases: Any) -> Traced:
-    if len(cases) != 2:
-        raise unsupported(f"JAX's primitive 'select_n' of {len(cases)} cases: the Spec language selects from two")
-    return composed.where(which, cases[1], cases[0])
+    if len(cases) == 2:
+        return composed.where(which, cases[1], cases[0])
+    result = cases[0]
+    for i, each in enumerate(cases[1:], 1):
+        result = composed.where(trace.compare("equal", which, i), each, result)
+    return as_traced(result)
 
 
 def _convert(params: Any, x: Any) -> Traced:
@@ -309,6 +314,17 @@ def _scatter_add(params: Any, x: Any, index: Any, updates: Any) -> Traced:
     return elementwise("add", x, trace.reshape(sums, x.shape))
 
 
+def _cond(equation: Any, operands: list[Any]) -> list[Any]:
+    """All branches, of which one is taken, element by element."""
+    which, *rest = operands
+    branches = equation.params["branches"]
+    if isinstance(which, _Known):
+        return _evaluate(branches[min(max(int(which.array), 0), len(branches) - 1)], rest)
+    results = list(zip(*(_evaluate(branch, rest) for branch in branches)))
+    index = elementwise("clamp", which, 0, len(branches) - 1)
+    return [_select({}, index, *(x if isinstance(x, Traced) else x.traced() for x in cases)) for cases in results]
+
+
 def _scan(equation: Any, operands: list[Any]) -> list[Any]:
     """Step after step, as many as there are."""
     params = equation.params
@@ -367,6 +383,7 @@ _PRIMITIVES: dict[str, Callable[..., Traced]] = {
     "stack": lambda params, *parts: stack(parts, params["axis"]),
     "tile": lambda params, x: tile(x, params["reps"]),
     "cumsum": lambda params, x: cumulated("add", x, params["axis"], params["reverse"]),
+    "cumprod": lambda params, x: cumulated("mul", x, params["axis"], params["reverse"]),
     "cummax": lambda params, x: cumulated("max", x, params["axis"], params["reverse"]),
     "cummin": lambda params, x: cumulated("min", x, params["axis"], params["reverse"]),
     "concatenate": lambda params, *parts: concatenate(parts, params["dimension"]),

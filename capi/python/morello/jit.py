@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Kernels of Python functions: one for each set of shapes and element types, made when it is first needed."""
+"""Kernels of Python functions: one, or several, for each set of shapes and element types, made when first needed."""
 from __future__ import annotations
 
 import array as arrays_of_python
@@ -381,12 +381,12 @@ def jit(function: None = None, **options: Any) -> Callable[[Callable[..., Any]],
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compiles a function of arrays: a decorator. The function is called once for each set of shapes and element
     types, with values that write down what it does (`Traced`); what they come to is one graph, whose kernel then
-    runs in its place.
+    runs in its place, or several, which run one after another.
 
     Arguments may be arrays, and tuples, lists and dicts of them; anything else is a constant. Arrays that the
     function finds elsewhere are operands, as they were when it was traced. It returns an array, or tuples, lists and
-    dicts of arrays, which one kernel computes. `options` are those of `compile`. Raises SpecError where the Spec
-    language has no such operation, or the graph is too large for one kernel.
+    dicts of arrays. `options` are those of `compile`, but that searches are quick ones unless effort or a budget is
+    given. Raises SpecError where the Spec language has no such operation.
     """
     check_options(options)
     if function is None:

@@ -53,6 +53,11 @@ def vstack(tup: Any) -> Traced:
     return concatenate(values, 0)
 
 
+def column_stack(tup: Any) -> Traced:
+    values = [value if value.ndim > 1 else reshape(value, (-1, 1)) for value in map(as_traced, tup)]
+    return concatenate(values, 1)
+
+
 def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Traced:
     """numpy.pad with one number around it, or in a mode that repeats elements."""
     value = as_traced(array)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from . import composed, trace
-from .indexing import argmax, argmin, cumulated, split, take, take_along_axis
-from .joins import concatenate, flip, hstack, pad, repeat, roll, stack, tile, vstack
+from .indexing import argmax, argmin, array_split, cumulated, difference, split, take, take_along_axis
+from .joins import column_stack, concatenate, flip, hstack, pad, repeat, roll, stack, tile, vstack
 from .missing import refusal
 from .products import dot, einsum, matmul
 from .trace import elementwise, reduce, unsupported
@@ -123,7 +123,9 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.where: lambda condition, x, y: composed.where(condition, x, y),
     np.any: lambda a, axis=None, *, keepdims=False: composed.holds("reduce_max", a, axis, keepdims),
     np.all: lambda a, axis=None, *, keepdims=False: composed.holds("reduce_min", a, axis, keepdims),
-    np.cumsum: lambda a, axis=None: cumulated("add", a, axis), np.argmax: argmax, np.argmin: argmin,
+    np.cumsum: lambda a, axis=None: cumulated("add", a, axis),
+    np.cumprod: lambda a, axis=None: cumulated("mul", a, axis), np.diff: lambda a, axis=-1: difference(a, axis),
+    np.column_stack: column_stack, np.array_split: array_split, np.argmax: argmax, np.argmin: argmin,
     np.concatenate: concatenate, np.stack: stack, np.hstack: hstack, np.vstack: vstack, np.pad: pad,
     np.repeat: repeat, np.tile: tile, np.roll: roll, np.flip: flip,
     np.tril: lambda m, k=0: composed.where(_below(m, k), m, 0),

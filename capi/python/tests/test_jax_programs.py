@@ -104,6 +104,18 @@ def test_windows_that_leave_places_out(floats):
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
 
 
+def test_choices(floats):
+    """Of branches, of which all are computed, and of several cases."""
+    for place in (-1, 0, 1, 2, 9):
+        same(lambda x, at: jax.lax.switch(at, [jnp.sin, lambda x: x * 2, lambda x: x - 1], x), floats(4, 6),
+             np.array(place, np.int32))
+    for sign in (-1, 1):
+        same(lambda x: jax.lax.cond(x.sum() > 0, lambda x: (x, x.sum()), lambda x: (-x, jnp.float32(0)), x),
+             np.abs(floats(4, 6)) * sign)
+    same(lambda x, i: jax.lax.select_n(i, x, x * 2, x * 3), floats(6), np.array([0, 1, 2, 2, 1, 0], np.int32))
+    same(lambda x: jnp.cumprod(x, 1), floats(4, 6))
+
+
 def test_what_is_known(floats):
     """Its shapes, its types, signs of zeros, NaN."""
     same(lambda x: jnp.where(x.sum() > 0, jnp.ones((4, 6)), jnp.zeros((4, 6))).sum(0), floats(4, 6))
