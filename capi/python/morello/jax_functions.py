@@ -13,7 +13,7 @@ from . import composed, trace
 from .arrays import numpy_dtype
 from .enums import Dtype
 from .indexing import cumulated, extreme_place, gather, gather_points, part, split
-from .jax_windows import convolution, padded_between, pool, preferred
+from .jax_windows import convolution, padded_between, pool, pool_gradient, preferred
 from .joins import concatenate, stack, tile
 from .jit import Jitted, _unflatten, check_options
 from .products import contract
@@ -393,6 +393,7 @@ _PRIMITIVES: dict[str, Callable[..., Traced]] = {
     "reduce_window_max": lambda params, x: pool("max", params, x),
     "reduce_window_min": lambda params, x: pool("min", params, x),
     "reduce_window_sum": lambda params, x: pool("sum", params, x),
+    "select_and_scatter_add": pool_gradient,
     "scatter-add": _scatter_add,
     "gather": _gather,
     "slice": _slice,

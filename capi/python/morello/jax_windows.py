@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import trace
+from . import composed, trace
 from .arrays import numpy_dtype
 from .enums import Dtype
 from .functions import avg_pool, conv2d, max_pool
@@ -98,3 +98,28 @@ def pool(kind: str, params: Any, x: Traced) -> Traced:
                 return elementwise("mul", avg_pool(x, *settings), math.prod(windows))
     raise unsupported(f"JAX's primitive 'reduce_window_{kind}' of {x!r} by {windows}: the Spec language has windows over two "
                       "axes of NCHW and NHWC")
+
+
+def pool_gradient(params: Any, source: Traced, x: Traced) -> Traced:
+    """What the gradient of a maximum of windows is: each goes to the first place of its window that has the maximum."""
+    windows, steps = tuple(params["window_dimensions"]), tuple(params["window_strides"])
+    if params["select_prim"].name != "ge" or windows != steps or any(map(any, params["padding"])):
+        raise unsupported(f"JAX's primitive 'select_and_scatter_add' of {x!r} by {windows}: the Spec language has that of "
+                          "maxima of windows that do not overlap, without padding")
+    whole = x.shape
+    shape: list[int] = []  # in parts, and places in them
+    inner: list[int] = []
+    for axis, (count, window) in enumerate(zip(source.shape, windows)):
+        x = part(x, axis, slice(0, count * window))
+        shape += [count] if window == 1 else [count, window]
+        if window > 1:
+            inner.append(len(shape) - 1)
+    kept = [1 if i in inner else size for i, size in enumerate(shape)]
+    x = trace.reshape(x, shape)
+    sizes = [size if i in inner else 1 for i, size in enumerate(shape)]
+    places = np.arange(math.prod(windows), dtype=np.float32).reshape(sizes)
+    chosen = trace.compare("equal", x, trace.reduce("reduce_max", x, inner, True))
+    first = trace.reduce("reduce_min", composed.select(chosen, places, math.prod(windows)), inner, True)
+    result = composed.select(trace.compare("equal", first, places), trace.reshape(source, kept), 0)
+    result = trace.reshape(result, [count * window for count, window in zip(source.shape, windows)])
+    return padded(result, [(0, size - have) for size, have in zip(whole, result.shape)], 0)

@@ -96,6 +96,21 @@ def test_windows(floats, function, shapes):
     same(function, *(floats(*shape) for shape in shapes))
 
 
+def largest(x, window, steps, padding="VALID"):
+    return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, steps, padding)
+
+
+@pytest.mark.parametrize("window, shape", [((1, 2, 2, 1), (2, 6, 8, 3)), ((1, 1, 3, 2), (1, 2, 7, 9)),
+                                           ((1, 2, 1, 1), (1, 5, 4, 3))])
+def test_gradients_of_maxima(rng, floats, window, shape):
+    """Of equal ones, which steps of a half bring about, the first; what no window has gets nothing."""
+    gradient = jax.grad(lambda x: jnp.sum(jnp.sin(largest(x, window, window)) * 2))
+    same(gradient, floats(*shape))
+    same(gradient, (rng.integers(-2, 3, shape) * 0.5).astype(np.float32))
+    with pytest.raises(morello.SpecError, match="maxima of windows that do not overlap"):
+        morello.jit_jax(jax.grad(lambda x: jnp.sum(largest(x, window, (1, 1, 1, 1)) ** 2)))(floats(*shape))
+
+
 def test_windows_that_leave_places_out(floats):
     """Padding below zero, whose results of XLA hold what nobody wrote."""
     x, w = floats(1, 8, 9, 3), floats(3, 3, 3, 4)
