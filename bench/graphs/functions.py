@@ -143,6 +143,14 @@ FUNCTIONS = {
     "statistics": (statistics_of, (floats(2048, 64) * 45,)),
 }
 
+# Of no table unless they are named: what calls take, of one kernel and of two, and how long many kernels take to make.
+OTHERS = {
+    "one_kernel": (lambda x, w: x @ w, (floats(4, 16), floats(16, 16))),
+    "two_kernels": (lambda x: jnp.concatenate([x, x]), (floats(4, 16),)),
+    "lstm_gradient": (jax.grad(lambda w, u, x: jnp.sum(jnp.square(lstm(x, w, u))), (0, 1)),
+                      (floats(64, 512), floats(128, 512), floats(32, 8, 64) * 4)),
+}
+
 
 def median_of(times):
     times = sorted(times)
@@ -151,21 +159,22 @@ def median_of(times):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(FUNCTIONS))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*FUNCTIONS, *OTHERS]))
     parser.add_argument("--effort", default="quick")
     parser.add_argument("--isa")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--steps", action="store_true")
     given = parser.parse_args()
-    unknown = set(given.names) - set(FUNCTIONS)
+    known = {**FUNCTIONS, **OTHERS}
+    unknown = set(given.names) - set(known)
     if unknown:
-        parser.error(f"{', '.join(unknown)}: valid are {', '.join(FUNCTIONS)}")
+        parser.error(f"{', '.join(unknown)}: valid are {', '.join(known)}")
     print(f"{morello.cpu_info().name}, morello {morello.__version__}, JAX {jax.__version__}: {' '.join(sys.argv)}")
     print("| function | kernels | first call, s | XLA | us (8 of 10) | XLA | largest difference | XLA / morello |")
     print("|---|---|---|---|---|---|---|---|")
     ratios = []
     for name in given.names or FUNCTIONS:
-        function, arrays = FUNCTIONS[name]
+        function, arrays = known[name]
         mine = morello.jit_jax(function, effort=given.effort, isa=given.isa)
         start = time.perf_counter()
         got = mine(*arrays)

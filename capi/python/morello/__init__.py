@@ -25,6 +25,7 @@ from .jax_functions import jit_jax
 from .jit import Jitted, jit
 from .kernel import Kernel, Progress, SearchStats, compile  # pylint: disable=redefined-builtin
 from .pool import Pool
+from .program import Program
 from .spec import Spec
 from .table import PrecomputeProgress, Table, TableInfo, Verification, precompute, precompute_table
 from .tensor import Tensor
@@ -34,7 +35,7 @@ __version__ = version()
 
 __all__ = [
     "Array", "Cancel", "Context", "CpuInfo", "Dtype", "Effort", "Error", "Graph", "Isa", "Jitted", "Kernel", "Layout",
-    "OperandError", "Packed", "Pool", "PrecomputeProgress", "Progress", "SearchStats", "Spec", "SpecError", "Status",
+    "OperandError", "Packed", "Pool", "PrecomputeProgress", "Program", "Progress", "SearchStats", "Spec", "SpecError", "Status",
     "Table", "TableInfo", "TableReason", "TableUse", "Tensor", "Traced", "Value", "Verification", "attention",
     "avg_pool", "compile", "conv2d", "cpu_info", "erf", "fast_max", "fast_min", "gelu", "gelu_tanh", "jit", "jit_jax",
     "layernorm", "log_softmax", "logsumexp", "max_pool", "precompute", "precompute_table", "relu",

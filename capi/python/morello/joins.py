@@ -84,7 +84,7 @@ def padded(value: Traced, sides: Sequence[tuple[int, int]], number: Any) -> Trac
         raise unsupported("pad with numbers that differ, or that are computed: valid is one number")
     known = number.item() if isinstance(number, np.generic) else number
     if isinstance(known, float) and value.element.is_integer:
-        if known != int(known):
+        if not known.is_integer():
             raise unsupported(f"pad of {value!r} with {known}: valid are integers")
         known = int(known)
     elif not value.element.is_integer:

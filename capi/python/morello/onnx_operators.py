@@ -92,8 +92,8 @@ def negative_part(x: Any) -> Any:
 
 
 def truncated(x: Any) -> Any:
-    """Toward zero."""
-    return op("add", op("max", op("floor", x), 0), op("min", op("ceil", x), 0))
+    """Toward zero; of a number, a number."""
+    return trace.truncated(x) if isinstance(x, Traced) else float(math.trunc(x))
 
 
 def softplus(x: Any) -> Any:

@@ -55,7 +55,7 @@ def dear_in(order: dict[int, Traced]) -> list[Traced]:
     return list(dear.values())
 
 
-def costly_in(value: Traced, read: Mapping[int, int]) -> list[Traced]:
+def functions_in(value: Traced, read: Mapping[int, int]) -> list[Traced]:
     """What is in a value besides it, takes functions of single elements, and is `read` elsewhere: the last ones first."""
     order = reachable(value)
     costly: set[int] = set()

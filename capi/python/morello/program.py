@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Kernels that run one after another: what a model becomes that is more than one Spec."""
+"""Kernels that run one after another: what a model or a function becomes that is more than one Spec."""
 from __future__ import annotations
 
 import collections
@@ -229,7 +229,7 @@ class Program:
         return self._size
 
     def __call__(self, *inputs: Any) -> list[Any]:
-        """Outputs in the order of the model, as new arrays. Inputs that are not row-major are copied. OverflowError: a
+        """Outputs in the order of the model or function, as new arrays. Inputs that are not row-major are copied. OverflowError: a
         number of an input of int64 is beyond 32 bits."""
         return self.run(self._read(inputs))
 

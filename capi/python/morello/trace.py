@@ -85,7 +85,7 @@ class Traced:
 
     def _unknown(self, *_: Any, **__: Any) -> Any:
         raise TypeError(f"{self!r} stands for an array while a function is traced: its elements are not known, and it "
-                        "cannot be converted, compared or looped over. Write np.maximum(a, b) for max(a, b), "
+                        "cannot be converted or compared. Write np.maximum(a, b) for max(a, b), "
                         "np.where(x > 0, a, b) for a if x > 0 else b, & and | for and and or, and "
                         "morello.take(W, ids, axis=0) for W[ids], where the function finds W elsewhere")
 
@@ -472,9 +472,13 @@ def astype(x: Any, dtype: Any) -> Traced:
     target = dtype if isinstance(dtype, Dtype) else dtype_of(np.dtype(dtype))
     if target is not None and target.is_integer and not value.element.is_integer and not value.truth \
             and value.operation not in _WHOLE:
-        value = elementwise("add", elementwise("max", elementwise("floor", value), 0),
-                            elementwise("min", elementwise("ceil", value), 0))
+        value = truncated(value)
     return converted(value, dtype)
+
+
+def truncated(x: Traced) -> Traced:
+    """Toward zero."""
+    return elementwise("add", elementwise("max", elementwise("floor", x), 0), elementwise("min", elementwise("ceil", x), 0))
 
 
 def converted(x: Any, dtype: Any) -> Traced:

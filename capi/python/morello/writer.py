@@ -15,7 +15,7 @@ from .concats import Plan, Rooms
 from .enums import Dtype
 from .errors import Error, SpecError, mendable
 from .kernel import Kernel, compile as compile_spec
-from .partition import (MOST, MOVES, WINDOWS, Reads, broadcast_view, costly_in, dear_in, inner_products, is_large, is_whole,
+from .partition import (MOST, MOVES, WINDOWS, Reads, broadcast_view, functions_in, dear_in, inner_products, is_large, is_whole,
                         kept_as, kind_of, known_in, moved_in, replaced, shared_in, slice_of, source_view, view_of, weights_of)
 from .program import Place, Step, View, at, empty_of
 from .spec import Spec
@@ -307,7 +307,7 @@ class Writer:
     def _step_with_others(self, value: Traced, out: Place) -> bool:
         """A kernel that also writes what of its functions others read; False: there is none."""
         self._settle([value])
-        others = [node for node in costly_in(value, self.awaited) if self.rooms.of(node) is None][:_MOST_OTHERS]
+        others = [node for node in functions_in(value, self.awaited) if self.rooms.of(node) is None][:_MOST_OTHERS]
         if not others or is_large(value):
             return False
         slots = len(self.slots)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What tests share: random arrays whose seed is printed with a failure, and small kernels."""
+import concurrent.futures
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,16 @@ def rng(request):
 @pytest.fixture
 def floats(rng):
     return lambda *shape: rng.standard_normal(shape, dtype=np.float32)
+
+
+@pytest.fixture
+def in_threads():
+    """Calls a function so many times at once; what one raises is raised."""
+    def run(count, function):
+        with concurrent.futures.ThreadPoolExecutor(count) as pool:
+            for call in [pool.submit(function) for _ in range(count)]:
+                call.result()
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Functions of arrays against NumPy."""
-import threading
 import warnings
 
 import numpy as np
 import pytest
 
 import morello
-from morello import trace
 
 
 def softmax(x):
@@ -238,7 +236,7 @@ def test_inside_of_one_another(floats):
     assert len(inner) == 0
 
 
-def test_threads_wait_for_one_kernel(floats):
+def test_threads_wait_for_one_kernel(floats, in_threads):
     traced, results, x = [], [], floats(16, 32)
 
     @morello.jit
@@ -246,11 +244,7 @@ def test_threads_wait_for_one_kernel(floats):
         traced.append(1)
         return morello.softmax(x @ x_t)
     x_t = x.T.copy()
-    threads = [threading.Thread(target=lambda: results.append(function(x))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(4, lambda: results.append(function(x)))
     assert len(traced) == 1 and len(results) == 4 and all((r == results[0]).all() for r in results)
 
 

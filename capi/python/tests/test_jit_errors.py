@@ -28,6 +28,7 @@ import morello
     (lambda x: np.pad(x, ((1, 1), (0, 0), (2, 2))), r"valid are a number, \(before, after\)"),
     (lambda x: np.pad(x, 1, mode="mean"), "pad in mode 'mean': valid are constant, edge"),
     (lambda x: np.pad(x, 1, constant_values=(1, 2)), "pad with numbers that differ"),
+    (lambda x: np.pad(np.rint(x).astype(np.int32), 1, constant_values=np.inf), "with inf: valid are integers"),
     (lambda x: np.tile(x, (0, 1)), "valid are numbers of at least 1"),
     (lambda x: np.sum(x, where=[True]), "numpy.sum of traced arrays: got an unexpected keyword argument 'where'; "
                                         "arguments are a, axis, keepdims, dtype"),

@@ -104,9 +104,8 @@ def test_a_forked_child_has_a_pool_of_its_own():
     subprocess.run([sys.executable, "-c", FORKS], check=True, timeout=60)
 
 
-def test_two_searches_run_at_once(long_spec):
+def test_two_searches_run_at_once(long_spec, in_threads):
     meeting = threading.Barrier(2, timeout=30)
-    failures = []
 
     def search():
         met = False
@@ -116,17 +115,9 @@ def test_two_searches_run_at_once(long_spec):
             if not met:
                 meeting.wait()  # both are in the middle of their searches
                 met = True
-        try:
-            morello.compile(long_spec, progress=progress, progress_interval=0, time_budget=0.2)
-            assert met
-        except BaseException as error:  # pylint: disable=broad-except
-            failures.append(error)
-    threads = [threading.Thread(target=search) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+        morello.compile(long_spec, progress=progress, progress_interval=0, time_budget=0.2)
+        assert met
+    in_threads(2, search)
 
 
 def test_progress_and_cancel(long_spec):
