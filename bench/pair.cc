@@ -25,7 +25,8 @@ struct Settings {
   std::string libraries[2];
   uint32_t count = 40, rounds = 9, at_least = 0;
   uint64_t seed = 1, effort = MORELLO_EFFORT_EXACT;
-  size_t cold = 0;  // MiB
+  size_t cold = 0;    // MiB
+  size_t offset = 0;  // bytes
   bool results = false;
   std::vector<std::string> specs;
 };
@@ -64,7 +65,10 @@ struct Kernel {
 /// to 1.6 times as long, so places of their own would be compared, and not kernels.
 class Memory {
  public:
-  Memory(const Kernel& a, const Kernel& b) : scratch(filled(std::max(a.scratch, b.scratch) + 64)) {
+  /// @param offset  bytes from the beginning of a line to that of each operand.
+  Memory(const Kernel& a, const Kernel& b, size_t offset)
+      : scratch(std::aligned_alloc(64, (std::max(a.scratch, b.scratch) + 127) / 64 * 64)),
+        offset_(offset) {
     for (uint32_t o = 0; o < CALL(*a.library, morello_kernel_operand_count)(a.kernel); o++) {
       bytes_.push_back(std::max(a.operand_bytes(o), b.operand_bytes(o)));
       operands.push_back(filled(bytes_.back()));
@@ -72,9 +76,7 @@ class Memory {
   }
   Memory(const Memory&) = delete;
   ~Memory() {
-    if (!copies_.empty()) operands[rotated_] = nullptr;
-    for (void* m : copies_) std::free(m);
-    for (void* m : operands) std::free(m);
+    for (void* m : blocks_) std::free(m);
     std::free(scratch);
   }
 
@@ -98,16 +100,18 @@ class Memory {
   void* const scratch;
 
  private:
-  static void* filled(size_t bytes) {
-    void* memory = std::aligned_alloc(64, (bytes + 127) / 64 * 64);
+  void* filled(size_t bytes) {
+    void* memory = std::aligned_alloc(64, (bytes + offset_ + 127) / 64 * 64);
     if (memory == nullptr) std::exit(1);
-    float* values = static_cast<float*>(memory);
+    blocks_.push_back(memory);
+    float* values = reinterpret_cast<float*>(static_cast<char*>(memory) + offset_);
     for (size_t i = 0; i < bytes / sizeof(float); i++) values[i] = static_cast<float>(i % 17) / 64;
-    return memory;
+    return values;
   }
 
+  size_t offset_;
   std::vector<size_t> bytes_;
-  std::vector<void*> copies_;
+  std::vector<void*> copies_, blocks_;
   size_t rotated_ = 0, next_ = 0;
 };
 
@@ -150,7 +154,7 @@ double compare(const Settings& settings, const Library* libraries, const std::st
     return 0;
   double ratio = 0;
   if (k[0].bytes >= settings.at_least) {
-    Memory memory(k[0], k[1]);
+    Memory memory(k[0], k[1], settings.offset);
     if (settings.cold > 0) memory.rotate(settings.cold << 20, settings.results);
     const uint64_t all = memory.copies();
     const double once = std::max(run(k[0], memory, 2 * all), run(k[1], memory, 2 * all));
@@ -216,6 +220,15 @@ int main(int argc, char** argv) {
   app.add_option(
       "--cold", settings.cold,
       "MiB of copies of the largest input, one after the other; default: the same again");
+  app.add_option(
+         "--offset", settings.offset,
+         "bytes from the beginning of a line to that of operands, a multiple of 4; default 0")
+      ->check(CLI::Range(0, 60) & CLI::Validator(
+                                      [](std::string& text) {
+                                        return std::stoul(text) % 4 == 0 ? ""
+                                                                         : "not a multiple of 4";
+                                      },
+                                      "multiple of 4"));
   app.add_flag("--results", settings.results, "with --cold: copies of the result instead");
   app.add_option("--spec", settings.specs, "these Specs, --count times, instead of random ones");
   CLI11_PARSE(app, argc, argv);

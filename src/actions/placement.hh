@@ -15,12 +15,6 @@
 
 namespace morello {
 
-/// Steps of a panel that streams from L2. Where a line is two vectors, L1 has no room for a panel
-/// of two, which is as good there.
-inline u64 least_streamed_depth(const Target& target) {
-  return lines_are_pairs(target) ? target.at(Level::kL1).bytes / kLineBytes : 0;
-}
-
 /// Do elements along a dimension share lines of the operand? In memory also those that are apart,
 /// but by less than a line: a loop over them reads each line again.
 bool shares_lines(const Spec& spec, const Operand& operand, u8 dim);

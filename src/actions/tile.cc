@@ -106,7 +106,7 @@ bool passes_once(const Spec& spec, u8 dim, const Target& t) {
     const Operand& x = spec.operand[in];
     const u8 v = unit_dim(spec.out());
     if (may_stream(x, t) && x.level >= Level::kL2 && !has_dim(x.dims, dim) && v != kNoDim &&
-        (unit_dim(x) == v || (x.layout.packed() && has_dim(x.dims, v))) && exceeds_l1(spec, x, t) &&
+        (unit_dim(x) == v || (x.layout.packed() && has_dim(x.dims, v))) && fills_l1(spec, x, t) &&
         volume(spec) / elements(spec, x) == spec.size[dim])
       return true;
   }

@@ -48,14 +48,16 @@ u64 row_vectors(const Spec& spec, const Operand& x, const Target& t) {
 /// So many a step at least, or L1 has room for as many steps as there are.
 u64 least_vectors(const Spec& spec, const Operand& x, const Target& t) {
   const u64 steps = points_of(spec, static_cast<DimMask>(x.dims & spec.reduced()));
-  return ceil_div(t.at(Level::kL1).bytes, steps * t.lanes(kElementBytes) * kElementBytes);
+  return ceil_div(least_streamed_bytes(t), steps * t.lanes(kElementBytes) * kElementBytes);
 }
 
 /// May vectors of results meet vectors of this factor? Steps, and few others, have a buffer of
 /// results, whose vectors may run along another dimension.
 bool is_in_vectors(const Spec& spec, const Operand& x, const Target& t) {
   if (!may_stream(x, t)) return false;
-  if (!exceeds_l1(spec, x, t) || least_vectors(spec, x, t) > t.vector_registers) return false;
+  if (!fills_l1(spec, x, t) || least_vectors(spec, x, t) > t.vector_registers) return false;
+  const DimMask reduced = static_cast<DimMask>(x.dims & spec.reduced());
+  if (points_of(spec, reduced) < least_streamed_depth(t)) return false;
   const Operand& out = spec.out();
   if (!is_single(spec) || out.dtype != computed_dtype(spec) || part_may_turn(spec, t)) return true;
   return unit_dim(out) != kNoDim && has_dim(x.dims, unit_dim(out));
@@ -66,7 +68,7 @@ bool is_in_vectors(const Spec& spec, const Operand& x, const Target& t) {
 bool is_in_lanes(const Spec& spec, int stage, const Operand& x, const Target& t) {
   const DimMask results = dims_of(spec, value_of(stage));
   const u64 steps = points_of(spec, static_cast<DimMask>(x.dims & ~results));
-  if (steps * size_of(x.dtype) < t.at(Level::kL1).bytes) return false;
+  if (steps * size_of(x.dtype) < least_streamed_bytes(t)) return false;
   const u8 v = unit_dim(spec.out());
   if (!is_chain(spec) || v == kNoDim) return true;
   return std::ranges::any_of(factors_of(spec), [&](Ref in) {

@@ -204,9 +204,9 @@ i64 refetch_units(const Spec& spec, const Operand& x, u8 along, u64 turns, u64 b
 }
 
 /// Does it come from L2, or through it, in one run, in the order in which it is used?
-bool is_stream(const Spec& spec, const Operand& x, const Target& t) {
+bool is_stream(const Spec& spec, const Operand& x, u64 steps, const Target& t) {
   return may_stream(x, t) && x.level >= Level::kL2 && x.access == Access::kIn && is_dense(x) &&
-         exceeds_l1(spec, x, t);
+         fills_l1(spec, x, t) && steps >= least_streamed_depth(t);
 }
 
 i64 outer_product_cost(const Spec& spec, const Target& t) {
@@ -224,7 +224,7 @@ i64 outer_product_cost(const Spec& spec, const Target& t) {
   const u64 steps = ceil_div(r->depth, dot.group);
   const Operand &a = spec.operand[r->a], &b = spec.operand[r->b];
   i64 c = traffic_units(spec, b, t);
-  if (is_stream(spec, b, t)) {
+  if (is_stream(spec, b, steps, t)) {
     const u64 lines = footprint(spec, b).lines;
     c -= saturating_mul(lines, t.at(Level::kL2).line_units);
     c = saturating_add(c, streaming_units(steps, step, r->rows + vecs, lines, t));

@@ -30,13 +30,22 @@ constexpr i64 saturating_mul(u64 times, i64 cost) {
 inline constexpr u32 kElementBytes = 4;
 /// Uses of each element of an operand, below which nothing takes time but its arrival.
 inline constexpr u64 kFewUses = 4;
-/// What L1 has room for had better be there: only the rest streams.
-inline bool exceeds_l1(const Spec& spec, const Operand& x, const Target& target) {
-  return elements(spec, x) * size_of(x.dtype) >= target.at(Level::kL1).bytes;
-}
-
 /// Is a line two vectors?
 constexpr bool lines_are_pairs(const Target& target) { return target.vector_bytes < kLineBytes; }
+/// What L1 has room for, beside the rows that it meets, had better be there: only the rest streams.
+/// Where a line is two vectors a panel is one line wide, and the six rows of a register tile are no
+/// small part of what it takes.
+inline u64 least_streamed_bytes(const Target& target) {
+  return target.at(Level::kL1).bytes / (lines_are_pairs(target) ? 2 : 1);
+}
+inline bool fills_l1(const Spec& spec, const Operand& x, const Target& target) {
+  return elements(spec, x) * size_of(x.dtype) >= least_streamed_bytes(target);
+}
+/// Steps of what streams, at least. Where a line is two vectors, wider panels of fewer steps are as
+/// good in L1.
+inline u64 least_streamed_depth(const Target& target) {
+  return lines_are_pairs(target) ? least_streamed_bytes(target) / kLineBytes : 0;
+}
 /// Does arithmetic hide how long vectors of such an operand take from L2? Where a line is two
 /// vectors, not of narrow elements: what widens them has no time left (bf16 64x768x3072 on AVX2
 /// took 1.14 times as long, Zen 4).

@@ -295,8 +295,15 @@ TEST_SUITE("cost") {
     CHECK(more(24, 16, 512) > l2.stream_units);                      // no time beside its loads
     CHECK(more(4, 96, 256) == l2.stream_units + l2.line_units / 2);  // six lines in 12 cycles
     const Target& others = *fixed_target(Isa::kAvx2);
-    CHECK(cost(6, 16, 256, Level::kL2, false, others) ==
-          cost(6, 16, 256, Level::kL1, false, others) + 256 * others.at(Level::kL2).line_units);
+    // Of lines of two vectors panels of 256 steps stream: half of L1 in each line.
+    const auto of_line = [&](u32 rows, u32 columns, u32 depth) {
+      return (cost(rows, columns, depth, Level::kL2, false, others) -
+              cost(rows, columns, depth, Level::kL1, false, others)) /
+             (i64{depth} * columns / 16);
+    };
+    CHECK(of_line(6, 16, 256) == others.at(Level::kL2).stream_units);
+    CHECK(of_line(6, 16, 255) == others.at(Level::kL2).line_units);
+    CHECK(of_line(3, 32, 255) == others.at(Level::kL2).line_units);
   }
 
   TEST_CASE("an operation costs what its class costs, in vectors and one by one") {

@@ -42,7 +42,7 @@ i64 hidden(const Spec& spec, const Target& t) {
   const LevelModel& l2 = t.at(Level::kL2);
   for (int o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];
-    if (x.level < Level::kL2 || x.access != Access::kIn || !exceeds_l1(spec, x, t)) continue;
+    if (x.level < Level::kL2 || x.access != Access::kIn || !fills_l1(spec, x, t)) continue;
     c += static_cast<i64>(footprint(spec, x).lines) * (l2.line_units - l2.stream_units);
   }
   return c;
