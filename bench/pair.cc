@@ -26,7 +26,7 @@ struct Settings {
   uint32_t count = 40, rounds = 9, at_least = 0;
   uint64_t seed = 1, effort = MORELLO_EFFORT_EXACT;
   size_t cold = 0;    // MiB
-  size_t offset = 0;  // bytes
+  size_t offset = 0;  // floats
   bool results = false;
   std::vector<std::string> specs;
 };
@@ -65,7 +65,7 @@ struct Kernel {
 /// to 1.6 times as long, so places of their own would be compared, and not kernels.
 class Memory {
  public:
-  /// @param offset  bytes from the beginning of a line to that of each operand.
+  /// @param offset  floats from the beginning of a line to that of each operand.
   Memory(const Kernel& a, const Kernel& b, size_t offset)
       : scratch(std::aligned_alloc(64, (std::max(a.scratch, b.scratch) + 127) / 64 * 64)),
         offset_(offset) {
@@ -101,10 +101,10 @@ class Memory {
 
  private:
   void* filled(size_t bytes) {
-    void* memory = std::aligned_alloc(64, (bytes + offset_ + 127) / 64 * 64);
+    void* memory = std::aligned_alloc(64, (bytes + 64 + 127) / 64 * 64);
     if (memory == nullptr) std::exit(1);
     blocks_.push_back(memory);
-    float* values = reinterpret_cast<float*>(static_cast<char*>(memory) + offset_);
+    float* values = static_cast<float*>(memory) + offset_;
     for (size_t i = 0; i < bytes / sizeof(float); i++) values[i] = static_cast<float>(i % 17) / 64;
     return values;
   }
@@ -220,15 +220,9 @@ int main(int argc, char** argv) {
   app.add_option(
       "--cold", settings.cold,
       "MiB of copies of the largest input, one after the other; default: the same again");
-  app.add_option(
-         "--offset", settings.offset,
-         "bytes from the beginning of a line to that of operands, a multiple of 4; default 0")
-      ->check(CLI::Range(0, 60) & CLI::Validator(
-                                      [](std::string& text) {
-                                        return std::stoul(text) % 4 == 0 ? ""
-                                                                         : "not a multiple of 4";
-                                      },
-                                      "multiple of 4"));
+  app.add_option("--offset", settings.offset,
+                 "where in a line operands begin: so many times 4 bytes behind it; default 0")
+      ->check(CLI::Range(0, 15));
   app.add_flag("--results", settings.results, "with --cold: copies of the result instead");
   app.add_option("--spec", settings.specs, "these Specs, --count times, instead of random ones");
   CLI11_PARSE(app, argc, argv);
