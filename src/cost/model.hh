@@ -38,6 +38,7 @@ constexpr bool lines_are_pairs(const Target& target) { return target.vector_byte
 inline u64 least_streamed_bytes(const Target& target) {
   return target.at(Level::kL1).bytes / (lines_are_pairs(target) ? 2 : 1);
 }
+/// Is it as large as that?
 inline bool fills_l1(const Spec& spec, const Operand& x, const Target& target) {
   return elements(spec, x) * size_of(x.dtype) >= least_streamed_bytes(target);
 }

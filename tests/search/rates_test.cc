@@ -43,6 +43,8 @@ i64 hidden(const Spec& spec, const Target& t) {
   for (int o = 0; o < spec.operand_count; o++) {
     const Operand& x = spec.operand[o];
     if (x.level < Level::kL2 || x.access != Access::kIn || !fills_l1(spec, x, t)) continue;
+    const DimMask steps = static_cast<DimMask>(x.dims & spec.reduced());
+    if (points_of(spec, steps) < least_streamed_depth(t)) continue;
     c += static_cast<i64>(footprint(spec, x).lines) * (l2.line_units - l2.stream_units);
   }
   return c;

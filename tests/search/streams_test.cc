@@ -20,8 +20,9 @@ u64 largest_stream(std::string_view text, Isa isa) {
   for (const ImplNode& node : tree->nodes) {
     if (!std::holds_alternative<Select>(node.kind) || !contraction_of(node.spec)) continue;
     for (Ref in : factors_of(node.spec)) {
+      if (!is_operand(in)) continue;
       const Operand& x = node.spec.operand[in];
-      if (is_operand(in) && x.level == Level::kL2 && is_dense(x) && x.layout.count() == 2)
+      if (x.level == Level::kL2 && is_dense(x) && x.layout.count() == 2)
         largest = std::max(largest, elements(node.spec, x) * size_of(x.dtype));
     }
   }

@@ -300,7 +300,8 @@ def _pad(params: Any, x: Any, number: Any) -> Traced:
 
 
 def _scatter_add(params: Any, x: Any, index: Any, updates: Any) -> Traced:
-    """Rows that are added where integers say: a product with ones at these places, as for the gradient of a gather."""
+    """Rows that are added where integers say: a product with ones at these places, as for the gradient of a gather.
+    What is not finite spreads along its column, by products with zeros."""
     numbers = params["dimension_numbers"]
     rows = tuple(range(updates.ndim - x.ndim + 1, updates.ndim))
     if tuple(numbers.scatter_dims_to_operand_dims) != (0,) or tuple(numbers.inserted_window_dims) != (0,) \
