@@ -42,6 +42,8 @@ enum class LaneOp : u8 {
   kWhereInteger,  // the same of i32, of which `extra` is kEqual or kGreater
   kSelect,        // to = mask `extra` ? b : a; where masks are lanes, any with that sign
   kLookUp,        // to = what table `extra` has for the last three bits of a
+  kUnlessAny,     // the next `extra` rows are skipped unless the mask a, or that of a vector beside
+                  // this one, is set in a lane; see RecipeCode::rare
   // With mask registers only:
   kScale,  // to = a * 2^floor(b), rounded once
   kMost,   // the greater of a and b, of zeros +0, where neither is NaN; so kLeast, of zeros -0
@@ -96,6 +98,16 @@ struct Recipe {
   u8 temporaries = 0, temporaries_without_masks = 0;
   u8 temporaries_on(const Target& target) const {
     return target.has_masks ? temporaries : temporaries_without_masks;
+  }
+  /// Calls f(instruction, whether it is among those that are skipped mostly) for those of a target.
+  template <class F>
+  void for_each(const Target& target, F f) const {
+    int rare_end = 0;
+    for (int i = 0; i < length; i++) {
+      if (code[i].op == LaneOp::kUnlessAny) rare_end = i + 1 + code[i].extra;
+      const bool is_rare = code[i].op != LaneOp::kUnlessAny && i < rare_end;
+      if (code[i].is_for(target)) f(code[i], is_rare);
+    }
   }
 };
 

@@ -55,6 +55,16 @@ class RecipeCode {
     recipe_.table[recipe_.tables] = table;
     add(LaneOp::kLookUp, to, a, {0}, recipe_.tables++);
   }
+  /// What `body` appends, for lanes where the mask is set: it runs for all lanes of all vectors if
+  /// any of them is, and for none otherwise, so that of the others nothing may change but what
+  /// nobody reads. It may overwrite the mask.
+  template <class F>
+  constexpr void rare(Lanes mask, F body) {
+    const int at = recipe_.length;
+    add(LaneOp::kUnlessAny, mask, mask);
+    body();
+    recipe_.code[at].extra = static_cast<u8>(recipe_.length - at - 1);
+  }
   /// to = ((c[0] * at + c[1]) * at + ...)
   template <size_t n>
   constexpr void polynomial(Lanes to, Lanes at, const float (&c)[n]) {

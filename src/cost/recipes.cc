@@ -38,35 +38,48 @@ constexpr void power_of_two(Code& c, Lanes n, Lanes power, Lanes v, float scale,
   c.shift(LaneOp::kShiftLeft, power, power, 23);
 }
 
-/// x = 2^e * (1 + f), f between sqrt(1/2) - 1 and sqrt(2) - 1: log(x) = e ln(2) + log(1 + f).
+/// v = 2^e * f, f between sqrt(1/2) and sqrt(2), of whatever bits v has.
+constexpr void take_exponent(Code& c, Lanes f, Lanes e, Lanes v) {
+  c.add(LaneOp::kSubInteger, f, v, c.number(0x1.6a09e6p-1f));
+  c.shift(LaneOp::kShiftRightSigned, e, f, 23);
+  c.add(LaneOp::kFromInteger, e, e);
+  c.add(LaneOp::kAnd, f, f, c.bits(0xff800000));
+  c.add(LaneOp::kSubInteger, f, v, f);
+}
+
+/// x = 2^e * (1 + f): log(x) = e ln(2) + log(1 + f). What is no positive normal number is rare;
+/// where the result is infinite or NaN, so is e, which both parts of ln(2) are multiplied by: they
+/// have one sign.
 constexpr Recipe log_recipe() {
+  constexpr float kHigh = 0x1.62e42ep-1f, kLow = 0x1.efa39ep-25f;
   Code c;
   const auto f = c.t(0), e = c.t(1), p = c.t(2), mask = c.t(3);
-  c.add(LaneOp::kMul, f, c.x, c.number(0x1p23f));
-  c.where(mask, c.x, Relation::kNotLess, c.number(0x1p-126f));
-  c.select(f, mask, f, c.x);
-  c.add(LaneOp::kSubInteger, p, f, c.number(0x1.6a09e6p-1f));
-  c.shift(LaneOp::kShiftRightSigned, e, p, 23);
-  c.add(LaneOp::kFromInteger, e, e);
-  c.add(LaneOp::kAnd, p, p, c.bits(0xff800000));
-  c.add(LaneOp::kSubInteger, f, f, p);
-  c.add(LaneOp::kSub, p, e, c.number(23));  // of denormals
-  c.select(e, mask, p, e);
+  take_exponent(c, f, e, c.x);
+  c.add(LaneOp::kAddInteger, p, c.x, c.bits(0x7f800000));  // from the least integer on
+  c.where_integer(mask, p, Relation::kGreater, c.bits(0xfeffffff));
+  c.rare(mask, [&] {
+    c.add(LaneOp::kMul, p, c.x, c.number(0x1p23f));
+    c.where(mask, c.x, Relation::kLess, c.number(0x1p-126f));
+    c.select(p, mask, c.x, p);
+    take_exponent(c, f, e, p);
+    c.add(LaneOp::kSub, p, e, c.number(23));
+    c.select(e, mask, e, p);
+    c.where(mask, c.x, Relation::kNotLess, c.number(kInfinity));
+    c.select(e, mask, e, c.x);  // infinity and NaN
+    c.where(mask, c.x, Relation::kEqual, c.number(0));
+    c.select(e, mask, e, c.number(-kInfinity));
+    c.where(mask, c.x, Relation::kLess, c.number(0));
+    c.select(e, mask, e, c.bits(0x7fc00000));
+  });
   c.add(LaneOp::kSub, f, f, c.number(1));
   c.polynomial(p, f,
                {-0x1.2a6f78p-4f, 0x1.015974p-3f, -0x1.0e96ccp-3f, 0x1.239ce2p-3f, -0x1.5466fep-3f,
                 0x1.99944ep-3f, -0x1.000234p-2f, 0x1.55557p-2f, -0.5f});
   c.add(LaneOp::kMul, mask, f, f);
-  c.add(LaneOp::kMul, p, p, mask);
-  c.add(LaneOp::kFmaInto, p, e, c.number(kLn2Rest));
-  c.add(LaneOp::kAdd, p, p, f);
-  c.add(LaneOp::kFmaInto, p, e, c.number(kLn2));
-  c.where(mask, c.x, Relation::kNotLess, c.number(kInfinity));
-  c.select(p, mask, p, c.x);  // infinity and NaN
-  c.where(mask, c.x, Relation::kEqual, c.number(0));
-  c.select(p, mask, p, c.number(-kInfinity));
-  c.where(mask, c.x, Relation::kLess, c.number(0));
-  c.select(c.out, mask, p, c.bits(0x7fc00000));
+  c.add(LaneOp::kMul, c.out, p, mask);
+  c.add(LaneOp::kFmaInto, c.out, e, c.number(kLow));
+  c.add(LaneOp::kAdd, c.out, c.out, f);
+  c.add(LaneOp::kFmaInto, c.out, e, c.number(kHigh));
   return c.recipe();
 }
 
@@ -260,11 +273,9 @@ i64 units_of(Op op, Dtype computed, const Target& target,
     return price[static_cast<size_t>(own == OpClass::kRecipe ? OpClass::kSimple : own)];
   }
   i64 units = 0;
-  for (int i = 0; i < recipe->length; i++) {
-    const LaneInstruction& in = recipe->code[i];
-    if (is_load(in) || !in.is_for(target)) continue;
-    units += price[static_cast<size_t>(class_of(in.op))];
-  }
+  recipe->for_each(target, [&](const LaneInstruction& in, bool is_rare) {
+    if (!is_load(in) && !is_rare) units += price[static_cast<size_t>(class_of(in.op))];
+  });
   return units;
 }
 

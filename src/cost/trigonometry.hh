@@ -72,48 +72,56 @@ constexpr void far_quarters(RecipeCode& c, RecipeCode::Lanes rest, RecipeCode::L
   c.add(LaneOp::kAdd, rest, rest, low);
 }
 
-/// Of |x| in quarters of a turn: of what is left r, up to 0.88, sin(r) or cos(r) by whether the
+/// Of |x| in quarters of a turn: of what is left r, up to 0.81, sin(r) or cos(r) by whether the
 /// quarters are odd, with a sign for each two of them. x times 0 makes NaN of infinities.
 /// @param more  quarters: cos(x) = sin(x + pi / 2).
 constexpr Recipe wave_recipe(u32 more) {
   constexpr u32 kSign = 0x80000000;
+  const float integer = 0x1.8p23f + static_cast<float>(more);  // what is added to it becomes one
   RecipeCode c;
-  const auto r = c.t(0), q = c.t(1), far = c.t(2), far_q = c.t(3), a = c.t(4), b = c.t(5);
-  far_quarters(c, far, far_q, r, q, a, b);
-  c.add(LaneOp::kMul, far, far, c.number(kQuarter[0] + 0x1p-23f));
-  c.add(LaneOp::kAnd, r, c.x, c.bits(0x7fffffff));
-  c.add(LaneOp::kMul, q, r, c.number(kQuarters));
-  c.round(q, q, Rounding::kNearest);
-  c.add(LaneOp::kCopy, a, r);
-  for (float part : kQuarter) c.add(LaneOp::kNegatedFmaInto, r, q, c.number(part));
-  c.where(b, a, Relation::kGreater, c.number(kMostQuarters));
-  c.select(r, b, r, far);
-  c.select(q, b, q, far_q);
-  c.add(LaneOp::kToInteger, q, q);
-  if (more != 0) c.add(LaneOp::kAddInteger, q, q, c.bits(more));
-  const auto square = far, sine = a, cosine = far_q;
+  const auto v = c.t(0), q = c.t(1), far = c.t(2), far_q = c.t(3), r = c.t(4), spare = c.t(5);
+  const auto mask = spare;
+  c.add(LaneOp::kAnd, v, c.x, c.bits(~kSign));
+  c.where(mask, v, Relation::kGreater, c.number(kMostQuarters));
+  c.rare(mask, [&] {
+    far_quarters(c, far, far_q, v, q, r, spare);
+    c.add(LaneOp::kMul, far, far, c.number(kQuarter[0] + 0x1p-23f));
+    c.add(LaneOp::kCopy, r, c.number(0));
+    c.add(LaneOp::kMul, r, c.x, r);
+    c.add(LaneOp::kAdd, far, far, r);
+    c.add(LaneOp::kToInteger, far_q, far_q);
+    if (more != 0) c.add(LaneOp::kAddInteger, far_q, far_q, c.bits(more));
+    c.add(LaneOp::kAnd, v, c.x, c.bits(~kSign));
+  });
+  // The last digits of q are those of an integer from here on.
+  const auto n = spare;
+  c.add(LaneOp::kCopy, q, c.number(integer));
+  c.add(LaneOp::kFmaInto, q, v, c.number(kQuarters));
+  c.add(LaneOp::kSub, n, q, c.number(integer));
+  c.add(LaneOp::kCopy, r, v);
+  for (float part : kQuarter) c.add(LaneOp::kNegatedFmaInto, r, n, c.number(part));
+  c.on(Needs::kNoMaskRegisters);
+  c.where(mask, v, Relation::kGreater, c.number(kMostQuarters));
+  c.on(Needs::kNothing);
+  c.select(r, mask, r, far);
+  c.select(q, mask, q, far_q);
+  const auto square = far, sine = v, cosine = far_q, is_odd = square;
   c.add(LaneOp::kMul, square, r, r);
-  c.polynomial(sine, square, {0x1.736f88p-19f, -0x1.a039d8p-13f, 0x1.11115ap-7f, -0x1.555556p-3f});
+  c.polynomial(sine, square, {-0x1.98da3ep-13f, 0x1.1106p-7f, -0x1.555542p-3f});
   c.add(LaneOp::kMul, sine, sine, square);
   c.add(LaneOp::kFma, sine, r, r);
   c.polynomial(cosine, square, {0x1.983d3p-16f, -0x1.6c05a4p-10f, 0x1.55553ep-5f, -0.5f, 1});
-  c.shift(LaneOp::kShiftLeft, square, q, 31);
-  c.add(LaneOp::kShiftRight, q, q, {0}, 1);
-  c.shift(LaneOp::kShiftLeft, q, q, 31);
+  c.shift(LaneOp::kShiftLeft, is_odd, q, 31);
   c.on(Needs::kMaskRegisters);
-  c.where_integer(b, square, Relation::kEqual, c.bits(kSign));
-  c.select(sine, b, sine, cosine);
+  c.where_integer(mask, is_odd, Relation::kEqual, c.bits(kSign));
+  c.select(sine, mask, sine, cosine);
   c.on(Needs::kNoMaskRegisters);
-  c.select(sine, square, sine, cosine);
+  c.select(sine, is_odd, sine, cosine);
   c.on(Needs::kNothing);
-  c.add(LaneOp::kXor, sine, sine, q);
-  if (more == 0) {
-    c.add(LaneOp::kAnd, q, c.x, c.bits(kSign));
-    c.add(LaneOp::kXor, sine, sine, q);
-  }
-  c.add(LaneOp::kCopy, q, c.number(0));
-  c.add(LaneOp::kMul, q, c.x, q);
-  c.add(LaneOp::kAdd, c.out, sine, q);
+  c.shift(LaneOp::kShiftLeft, q, q, 30);
+  if (more == 0) c.add(LaneOp::kXor, q, q, c.x);
+  c.add(LaneOp::kAnd, q, q, c.bits(kSign));
+  c.add(LaneOp::kXor, c.out, sine, q);
   return c.recipe();
 }
 

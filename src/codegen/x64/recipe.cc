@@ -28,15 +28,49 @@ class RecipeEmitter {
       : as_(as), recipe_(recipe), width_(width), vectors_(vectors), shared_(shared), held_(held) {}
 
   void emit() {
-    for (int i = 0; i < recipe_.length; i++) {
-      const LaneInstruction& in = recipe_.code[i];
-      if (!in.is_for(as_.target())) continue;
+    std::optional<Xbyak::Label> behind;  // what is rare
+    const auto end_rare = [&] {
+      if (behind) as_.L(*behind);
+      behind.reset();
+    };
+    recipe_.for_each(as_.target(), [&](const LaneInstruction& in, bool is_rare) {
+      if (!is_rare) end_rare();
+      if (in.op == LaneOp::kUnlessAny) return skip_unless_any(in.a, behind.emplace());
       is_shared_ = vectors_.size() > 1 && share(in);
       for (vector_ = 0; vector_ < vectors_.size(); vector_++) emit(in);
-    }
+    });
+    end_rare();
   }
 
  private:
+  void skip_unless_any(LaneRef lanes, Xbyak::Label& behind) {
+    const size_t count = vectors_.size();
+    const auto mask_of = [&](size_t vector) {
+      vector_ = std::min(vector, count - 1);
+      return mask();
+    };
+    const auto lanes_of = [&](size_t vector) {
+      vector_ = vector;
+      return vec(lanes);
+    };
+    if (as_.avx512()) {
+      Xbyak::Label any;
+      for (size_t i = 0; i < count; i += 2) {
+        as_.kortestw(mask_of(i), mask_of(i + 1));
+        i + 2 < count ? as_.jnz(any, Xbyak::CodeGenerator::T_NEAR)
+                      : as_.jz(behind, Xbyak::CodeGenerator::T_NEAR);
+      }
+      return as_.L(any);
+    }
+    Vec all = lanes_of(0);
+    for (size_t i = 1; i < count; i++) {
+      const Vec more = lanes_of(i), both = as_.vec(shared_, width_);
+      as_.vorps(both, all, more);
+      all = both;
+    }
+    as_.vtestps(all, all);
+    as_.jz(behind, Xbyak::CodeGenerator::T_NEAR);
+  }
   /// Loads the constant of an instruction, if it has one that is not held, once for all vectors.
   bool share(const LaneInstruction& in) {
     if (in.op == LaneOp::kLookUp) {
@@ -236,15 +270,14 @@ u32 HeldConstants::load(Vectors& as, const Recipe& recipe, u32 first) {
     load(as.full(first));
     held_.push_back({&recipe, what, first++});
   };
-  for (int i = 0; i < recipe.length; i++) {
-    const LaneInstruction& in = recipe.code[i];
-    if (!in.is_for(as.target())) continue;
+  recipe.for_each(as.target(), [&](const LaneInstruction& in, bool is_rare) {
+    if (is_rare) return;
     if (in.op == LaneOp::kLookUp)
       hold(table(in.extra),
            [&](const Vec& to) { as.vmovups(to, x64::table(as, recipe, in.extra)); });
     for (LaneRef ref : {in.a, in.b})
       if (ref >= kLaneConstant) hold(ref, [&](const Vec& to) { broadcast(as, to, recipe, ref); });
-  }
+  });
   return first;
 }
 
