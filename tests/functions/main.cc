@@ -67,8 +67,8 @@ void compare(double want, float x, float got, double slack, Worst& worst) {
   worst.got = got;
 }
 
-/// Numbers of all kinds side by side, and then one of them among many that are about 1: what is rare
-/// is computed for all lanes of the vectors at hand, or for none.
+/// Numbers of all kinds side by side, and then one of them among many that are about 1: what is
+/// rare is computed for all lanes of the vectors at hand, or for none.
 u32 mixed(u32 i) {
   const u32 any = i * 0x9e3779b1;
   return i < kBlock / 2 || i % 61 == 0 ? any : 0x3c000000 + (any >> 6);
