@@ -45,10 +45,14 @@ i64 cost(const Spec& spec, const Target& t) {
 Rate rate(Duty duty, const Target& t) {
   if (!is_relayout(duty) || duty == Duty::kRelayout) return kNever;
   const u32 group = duty == Duty::kPairs ? 2 : 4;  // of four an element costs less
-  return {.call = t.prices.call,
-          .element = vector_units(group, t) / (group * t.lanes(kElementBytes)),
-          .rank = 2,
-          .stages = 1};
+  const u32 lanes = t.lanes(kElementBytes);
+  const i64 vector = vector_units(group, t) / group;  // of as many elements as there are lanes
+  Rate rate{.call = t.prices.call, .element = vector / lanes, .rank = 2, .stages = 1};
+  if (duty != Duty::kNarrowRelayout) {
+    rate.row = t.prices.map_row;
+    rate.vector = vector % lanes;
+  }
+  return rate;
 }
 
 }  // namespace

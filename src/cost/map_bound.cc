@@ -99,13 +99,20 @@ i64 Bounds::relayout(const Spec& spec, const Form& form, Duty duty) const {
   i64 loop = target_.prices.loop;
   i64 alone = saturating_add(rates_.lone(Duty::kMap, form), rates_.call(Duty::kMap) + loop);
   i64 slice = saturating_mul(area, std::min(rates_.lone(Duty::kMap, lone), alone));
+  // Groups are put together in one panel after another.
+  const bool groups = duty == Duty::kPairs || duty == Duty::kQuads;
+  const u64 block = groups ? spec.out().layout.block_of(u) : 1;
+  const u64 panels = block > 1 ? std::max<u64>(1, spec.size[u] / block) : 1;
+  const u64 rows = groups ? panels * (spec.size[v] / lane_group(spec.out())) : 0;
   for (const Rate& way : rates_.ways(duty)) {
     i64 c = saturating_mul(area, way.element);
     c = saturating_add(c, saturating_mul(area / lanes, way.vector));
-    slice = std::min(slice, way.rank <= 2 ? saturating_add(c, way.call + loop) : c);
+    c = saturating_add(c, saturating_mul(rows, way.row));
+    const i64 calls = saturating_mul(panels, way.call + loop);
+    slice = std::min(slice, way.rank <= 2 ? saturating_add(c, calls) : c);
   }
   i64 call = std::min(rates_.call(duty), rates_.call(Duty::kMap));
-  if (duty == Duty::kPairs || duty == Duty::kQuads) {
+  if (groups) {
     // Or by way of another layout.
     const i64 twice = saturating_mul(2 * area, rates_.relayout(spec.out().dtype));
     slice = std::min(slice, twice);

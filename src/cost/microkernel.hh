@@ -55,7 +55,7 @@ struct BlockPrice {
 struct Rate {
   bool never = false;  // does not do this
   i64 call = 0;        // of one execution
-  i64 row = 0;         // of each row of results (kReduce: of each result)
+  i64 row = 0;  // of each row of results (kReduce: of each result; kPairs, kQuads: of groups)
   /// Of each vector of results (kReduce: of what is read), each single one where they have no
   /// fastest dimension; added for a vector that is not full; of each element.
   i64 vector = 0, odd = 0, element = 0;

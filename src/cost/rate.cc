@@ -63,10 +63,12 @@ i64 least_units(const Rate& rate, const Spec& leaf, const Target& t) {
       add(combined, element);
       return c;
     }
-    case Duty::kRelayout:
-    case Duty::kNarrowRelayout:
     case Duty::kPairs:
     case Duty::kQuads:
+      add(columns / lane_group(leaf.out()), rate.row);
+      [[fallthrough]];
+    case Duty::kRelayout:
+    case Duty::kNarrowRelayout:
       add(points / lanes, vector);
       add(points, element);
       return c;
