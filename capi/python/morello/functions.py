@@ -4,7 +4,8 @@ graph; called with arrays, each is a kernel of its own."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any, TypeVar
 
 from .arrays import Array
@@ -155,8 +156,12 @@ def scaled_matmul(a: Array, b: Array, scales: Array, a_scales: Array | None = No
                   result_type("scaled_matmul", inputs))
 
 
-def _pair(number: int | tuple[int, int]) -> tuple[int, int]:
-    return (number, number) if isinstance(number, int) else (int(number[0]), int(number[1]))
+def _pair(what: str, number: int | tuple[int, int]) -> tuple[int, int]:
+    both = (number, number) if isinstance(number, Integral) else number
+    if not isinstance(both, Sequence) or len(both) != 2 or not all(isinstance(n, Integral) and int(n) > 0 for n in both):
+        raise SpecError(Status.INVALID_ARGUMENT, f"{what} {number!r}: valid are an integer of 1 at least, and two, of rows "
+                                                 "and columns")
+    return int(both[0]), int(both[1])
 
 
 def _windows(sizes: tuple[int, int], window: tuple[int, int], stride: tuple[int, int],
@@ -167,15 +172,22 @@ def _windows(sizes: tuple[int, int], window: tuple[int, int], stride: tuple[int,
     return [(size - span) // step + 1 for size, span, step in zip(sizes, spans, stride)]
 
 
-Padding = int | tuple[int, int] | tuple[tuple[int, int], tuple[int, int]]
+Padding = int | tuple[int, int] | tuple[int, int, int, int] | tuple[tuple[int, int], tuple[int, int]]
 
 
 def _sides(padding: Padding) -> tuple[tuple[int, int], tuple[int, int]]:
     """(above, below), (left, right)."""
-    if isinstance(padding, int):
-        return ((padding, padding), (padding, padding))
-    rows, columns = padding
-    return ((rows, rows) if isinstance(rows, int) else rows, (columns, columns) if isinstance(columns, int) else columns)
+    sides: Any = (padding, padding) if isinstance(padding, Integral) else padding
+    if isinstance(sides, Sequence) and len(sides) == 4:
+        above, left, below, right = sides
+        sides = (above, below), (left, right)
+    if isinstance(sides, Sequence) and len(sides) == 2:
+        both = [(side, side) if isinstance(side, Integral) else side for side in sides]
+        if all(isinstance(side, Sequence) and len(side) == 2 and all(isinstance(n, Integral) and int(n) >= 0 for n in side)
+               for side in both):
+            return (int(both[0][0]), int(both[0][1])), (int(both[1][0]), int(both[1][1]))
+    raise SpecError(Status.INVALID_ARGUMENT, f"padding {padding!r}: valid are a width of 0 at least, (rows, columns), "
+                                             "((above, below), (left, right)) and (above, left, below, right)")
 
 
 def _settings(stride: tuple[int, int], dilation: tuple[int, int], sides: tuple[tuple[int, int], tuple[int, int]],
@@ -190,12 +202,12 @@ def conv2d(x: Array, w: Array, stride: int | tuple[int, int] = 1, dilation: int 
            nhwc: bool = False, padding: Padding = 0) -> Any:
     """x[n,c,h,w] by w[o,c/groups,r,s]; nhwc: x[n,h,w,c] by w[r,s,c/groups,o].
 
-    padding: zeros on all sides; (rows, columns); or ((above, below), (left, right)).
+    padding: zeros on all sides; (rows, columns); ((above, below), (left, right)); or (above, left, below, right).
     """
     image, kernel = whole("conv2d", x), whole("conv2d", w)
     if image.ndim != 4 or kernel.ndim != 4:
         raise SpecError(Status.INVALID_SHAPE, f"conv2d of {image!r} and {kernel!r}: four axes each")
-    steps, gaps, sides = _pair(stride), _pair(dilation), _sides(padding)
+    steps, gaps, sides = _pair("stride", stride), _pair("dilation", dilation), _sides(padding)
     batch, height, width = image.shape[0], *(image.shape[1:3] if nhwc else image.shape[2:])
     window = kernel.shape[:2] if nhwc else kernel.shape[2:]
     sizes = _windows((height + sum(sides[0]), width + sum(sides[1])), (window[0], window[1]), steps, gaps)
@@ -211,8 +223,8 @@ def _pool(operation: str, x: Array, window: int | tuple[int, int], stride: int |
     image = whole(operation, x)
     if image.ndim != 4:
         raise SpecError(Status.INVALID_SHAPE, f"{operation} of {image!r}: four axes")
-    size, gaps, sides = _pair(window), _pair(dilation), _sides(padding)
-    steps = size if stride is None else _pair(stride)
+    size, gaps, sides = _pair("window", window), _pair("dilation", dilation), _sides(padding)
+    steps = size if stride is None else _pair("stride", stride)
     n, c = image.shape[0], image.shape[3 if nhwc else 1]
     height, width = image.shape[1:3] if nhwc else image.shape[2:]
     places = _windows((height + sum(sides[0]), width + sum(sides[1])), size, steps, gaps)

@@ -12,7 +12,7 @@ import numpy as np
 from . import composed, trace
 from .arrays import numpy_dtype
 from .enums import Dtype
-from .indexing import cumulated, extreme_place, gather, gather_points, part, split
+from .indexing import cumulated, extreme_place, gather, gather_points, part
 from .jax_windows import convolution, padded_between, pool, pool_gradient, preferred
 from .joins import concatenate, stack, tile
 from .jit import Jitted, _unflatten, check_options
@@ -113,11 +113,20 @@ def _evaluate(closed: Any, inputs: Sequence[Any]) -> list[Any]:
     return [read(atom) for atom in jaxpr.outvars]
 
 
+def _nothing(variable: Any) -> _Known:
+    """An array without elements, as functions of JAX make them."""
+    return _Known(np.zeros(variable.aval.shape, variable.aval.dtype))
+
+
 def _apply(equation: Any, operands: list[Any]) -> list[Any]:
     name, params = equation.primitive.name, equation.params
     if name in _CALLS:
         inner = next(params[key] for key in ("jaxpr", "call_jaxpr", "fun_jaxpr") if key in params)
         return _evaluate(inner if hasattr(inner, "consts") else _Closed(inner), operands)
+    if all(0 in variable.aval.shape for variable in equation.outvars):
+        return [_nothing(variable) for variable in equation.outvars]
+    if name == "concatenate":
+        operands = [x for x in operands if isinstance(x, Traced) or x.array.size]
     if not any(isinstance(x, Traced) for x in operands):
         return _computed(equation, [x.array for x in operands])
     if name == "scan":
@@ -127,7 +136,12 @@ def _apply(equation: Any, operands: list[Any]) -> list[Any]:
     single = name in _ON_ELEMENTS
     operands = [x if isinstance(x, Traced) else x.number() if single or not x.array.ndim else x.traced() for x in operands]
     if name == "split":
-        return list(split(operands[0], np.cumsum(params["sizes"])[:-1], params["axis"]))
+        ends = np.cumsum(params["sizes"]).tolist()
+        return [part(operands[0], params["axis"], slice(end - size, end)) if size else _nothing(variable)
+                for end, size, variable in zip(ends, params["sizes"], equation.outvars)]
+    if name == "unstack":
+        axis = params["axis"]
+        return [trace.squeeze(part(operands[0], axis, slice(i, i + 1)), axis) for i in range(operands[0].shape[axis])]
     if name == "div" and np.issubdtype(equation.outvars[0].aval.dtype, np.integer):
         raise unsupported("JAX's primitive 'div' of integers: quotients are f32 here; convert to float32, divide, and convert")
     if name in _ELEMENTWISE:
@@ -151,11 +165,8 @@ def _apply(equation: Any, operands: list[Any]) -> list[Any]:
 def _computed(equation: Any, arrays: list[Any]) -> list[Any]:
     """Of what is known, by JAX itself."""
     if equation.primitive.name == "broadcast_in_dim":  # without a copy
-        shape, axes = equation.params["shape"], equation.params["broadcast_dimensions"]
-        sizes = [1] * len(shape)
-        for axis, size in zip(axes, arrays[0].shape):
-            sizes[axis] = size
-        return [_Known(np.broadcast_to(arrays[0].reshape(sizes), shape))]
+        order, sizes = _broadcast_sizes(equation.params, arrays[0].shape)
+        return [_Known(np.broadcast_to(arrays[0].transpose(order).reshape(sizes), equation.params["shape"]))]
     given = [array.astype(atom.aval.dtype, copy=False) if isinstance(array, np.ndarray) else array
              for array, atom in zip(arrays, equation.invars)]
     results = equation.primitive.bind(*given, **equation.params)
@@ -176,12 +187,22 @@ def _no_operation(equation: Any) -> Exception:
                        "operation")
 
 
-def _broadcast(params: Any, x: Any) -> Traced:
-    shape, axes = params["shape"], params["broadcast_dimensions"]
-    sizes = [1] * len(shape)
-    for axis, size in zip(axes, x.shape):
+def _broadcast_sizes(params: Any, shape: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The order of the operand's axes in the result, and its sizes there."""
+    axes, sizes = params["broadcast_dimensions"], [1] * len(params["shape"])
+    for axis, size in zip(axes, shape):
         sizes[axis] = size
-    return trace.broadcast_to(trace.reshape(x, sizes), shape)
+    return sorted(range(len(axes)), key=lambda i: axes[i]), sizes
+
+
+def _broadcast(params: Any, x: Any) -> Traced:
+    order, sizes = _broadcast_sizes(params, x.shape)
+    return trace.broadcast_to(trace.reshape(trace.transpose(x, order) if x.ndim else x, sizes), params["shape"])
+
+
+def _reshape(params: Any, x: Any) -> Traced:
+    order = params.get("dimensions")  # the axes are read in this one
+    return trace.reshape(x if order is None else trace.transpose(x, order), params["new_sizes"])
 
 
 def _dot_general(params: Any, a: Any, b: Any) -> Traced:
@@ -221,6 +242,8 @@ def _select(_params: Any, which: Any, *cases: Any) -> Traced:
 
 def _convert(params: Any, x: Any) -> Traced:
     target = np.dtype(params["new_dtype"])
+    if target == np.uint32 and x.element == Dtype.U8:  # what JAX sums in, as what it sums int8 in
+        target = np.dtype(np.int32)
     return trace.compare("not_equal", x, 0) if target == np.bool_ else trace.astype(x, target)
 
 
@@ -299,20 +322,50 @@ def _pad(params: Any, x: Any, number: Any) -> Traced:
     return padded_between(as_traced(x), params["padding_config"], number)
 
 
+def _erfc(_params: Any, x: Any) -> Traced:
+    """2 gelu(v) / v of v = -sqrt(2) x, which has all digits where 1 - erf(x) has none."""
+    v = elementwise("clamp", elementwise("mul", x, -math.sqrt(2)), -20.0, 20.0)
+    ratio = elementwise("div", elementwise("mul", elementwise("gelu", v), 2.0), v)
+    return composed.where(trace.compare("less", elementwise("abs", v), 2.0 ** -26), 1.0, ratio)
+
+
+def _chosen(ids: Any, size: int) -> Traced:
+    """[.., ids, size], where each of them is."""
+    return trace.compare("equal", trace.expand_dims(ids, -1), np.arange(size, dtype=np.int32))
+
+
 def _scatter_add(params: Any, x: Any, index: Any, updates: Any) -> Traced:
-    """Rows that are added where integers say: a product with ones at these places, as for the gradient of a gather.
-    What is not finite spreads along its column, by products with zeros."""
+    """What is added where integers say, as for the gradient of a gather: slices along an axis, by a product with ones at
+    these places, where what is not finite spreads along its column, by products with zeros; elements of a matrix,
+    likewise; or elements along an axis where the others are the index's own."""
     numbers = params["dimension_numbers"]
-    rows = tuple(range(updates.ndim - x.ndim + 1, updates.ndim))
-    if tuple(numbers.scatter_dims_to_operand_dims) != (0,) or tuple(numbers.inserted_window_dims) != (0,) \
-            or tuple(numbers.update_window_dims) != rows or index.shape[-1] != 1 \
-            or tuple(getattr(numbers, "operand_batching_dims", ())):
+    axes, window = tuple(numbers.scatter_dims_to_operand_dims), tuple(numbers.update_window_dims)
+    batches = tuple(getattr(numbers, "operand_batching_dims", ()))
+    others = [i for i in range(x.ndim) if i not in axes]
+    said = index.shape[-1] == len(axes) and tuple(numbers.inserted_window_dims) == tuple(sorted(axes))
+    ids = [trace.reshape(part(index, index.ndim - 1, slice(i, i + 1)), index.shape[:-1]) for i in range(len(axes))]
+    if said and len(axes) == 1 and batches == tuple(others) and batches and not window and index.ndim == x.ndim + 1:
+        order = list(numbers.scatter_indices_batching_dims)
+        order += [i for i in range(x.ndim) if i not in order]
+        chosen = _chosen(trace.transpose(ids[0], order), x.shape[axes[0]])
+        there = composed.where(chosen, trace.expand_dims(trace.transpose(updates, order), -1), 0.0)
+        sums = reduce("reduce_sum", there, x.ndim - 1)
+    elif said and len(axes) == 1 and not batches and len(window) == len(others):
+        front = [i for i in range(updates.ndim) if i not in window]
+        rows = trace.reshape(trace.transpose(updates, [*front, *window]), (math.prod(index.shape[:-1]), -1))
+        sums = contract("ij,ik->kj", rows, _chosen(trace.reshape(ids[0], (-1,)), x.shape[axes[0]]))
+        sums = trace.reshape(sums, [x.shape[axes[0]], *(x.shape[i] for i in others)])
+        return elementwise("add", x, trace.transpose(sums, np.argsort([axes[0], *others]).tolist()))
+    elif said and len(axes) == x.ndim == 2 and not batches and not window:
+        rows, columns = (_chosen(trace.reshape(each, (-1,)), x.shape[axis]) for each, axis in zip(ids, axes))
+        there = composed.where(columns, trace.reshape(updates, (-1, 1)), 0.0)
+        sums = contract("ij,ik->jk", rows, there)
+        return elementwise("add", x, sums if axes == (0, 1) else trace.transpose(sums, (1, 0)))
+    else:
         raise unsupported(f"JAX's primitive 'scatter-add' of {updates!r} to {x!r} at {index!r}: the Spec language has that "
-                          "of whole rows")
-    ids = trace.reshape(index, (1, -1))
-    chosen = trace.compare("equal", np.arange(x.shape[0], dtype=np.int32)[:, None], ids)
-    sums = contract("ij,jk->ik", chosen, trace.reshape(updates, (ids.shape[1], -1)))
-    return elementwise("add", x, trace.reshape(sums, x.shape))
+                          "of slices along one axis, of elements of a matrix, and of elements along one axis (as of "
+                          "jnp.take_along_axis); jax.nn.one_hot and a product say others")
+    return elementwise("add", x, trace.transpose(sums, np.argsort([*others, *axes]).tolist()))
 
 
 def _cond(equation: Any, operands: list[Any]) -> list[Any]:
@@ -363,7 +416,7 @@ def _filling(given: Any, element: Dtype) -> Any:
 
 _PRIMITIVES: dict[str, Callable[..., Traced]] = {
     "broadcast_in_dim": _broadcast,
-    "reshape": lambda params, x: trace.reshape(x, params["new_sizes"]),
+    "reshape": _reshape,
     "squeeze": lambda params, x: trace.squeeze(x, params["dimensions"]),
     "expand_dims": lambda params, x: trace.expand_dims(x, params["dimensions"]),
     "transpose": lambda params, x: trace.transpose(x, params["permutation"]),
@@ -371,7 +424,7 @@ _PRIMITIVES: dict[str, Callable[..., Traced]] = {
     "select_n": _select,
     "integer_pow": lambda params, x: trace.power(x, params["y"]),
     "pow": lambda _params, x, y: trace.power(x, y),
-    "erfc": lambda _params, x: elementwise("sub", 1.0, elementwise("erf", x)),
+    "erfc": _erfc,
     "expm1": lambda _params, x: composed.expm1(x),
     "log1p": lambda _params, x: composed.log1p(x),
     "sign": lambda _params, x: composed.sign(x),

@@ -9,6 +9,7 @@ _INSTEAD = {
     "remainder": "x - np.floor(x / y) * y", "mod": "x - np.floor(x / y) * y", "floor_divide": "np.floor(x / y)",
     "divmod": "np.floor(x / y), and x less y times that", "left_shift": "x * 2 ** n",
     "right_shift": "np.floor(x / 2 ** n)",
+    "setitem": "np.where(mask, y, x), with a mask that is known",
     "append": "np.concatenate", "dstack": "np.stack(arrays, 2)",
     "sort": _OUTSIDE, "argsort": _OUTSIDE, "item": _OUTSIDE, "tolist": _OUTSIDE, "nonzero": _OUTSIDE,
     "prod": "np.exp(np.log(x).sum(axis)) of what is above 0",

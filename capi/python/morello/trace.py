@@ -26,7 +26,7 @@ def unsupported(message: str) -> SpecError:
 
 
 def _no_operator(written: str, name: str) -> Callable[..., Any]:
-    def method(_self: Any, _other: Any) -> Any:
+    def method(*_: Any) -> Any:
         raise unsupported(refusal(written, name))
     return method
 
@@ -86,11 +86,11 @@ class Traced:
     def _unknown(self, *_: Any, **__: Any) -> Any:
         raise TypeError(f"{self!r} stands for an array while a function is traced: its elements are not known, and it "
                         "cannot be converted or compared. Write np.maximum(a, b) for max(a, b), "
-                        "np.where(x > 0, a, b) for a if x > 0 else b, & and | for and and or, and "
-                        "morello.take(W, ids, axis=0) for W[ids], where the function finds W elsewhere")
+                        "np.where(x > 0, a, b) for a if x > 0 else b, & and | for and and or, and morello.take(W, ids, "
+                        "axis=0) for W[ids], where the function finds W elsewhere")
 
-    __bool__ = __int__ = __float__ = __index__ = __array__ = _unknown
-    __contains__ = __setitem__ = _unknown
+    __bool__ = __int__ = __float__ = __index__ = __array__ = __contains__ = _unknown
+    __setitem__ = _no_operator("x[i] = y", "setitem")
 
     def __add__(self, other: Any) -> Traced: return arithmetic("add", self, other)
     def __radd__(self, other: Any) -> Traced: return arithmetic("add", other, self)
@@ -203,14 +203,12 @@ def as_value(x: Any) -> Any:
             raise unsupported(f"an array of int64 with numbers beyond 32 bits, {array.min()} to {array.max()}")
         array = array.astype(np.int32)
     truth = array.dtype == np.bool_ and array.ndim > 0
-    if truth:
-        array = array.view(np.uint8)
     if array.ndim == 0 and array.dtype.kind in "biuf":
         return array.item()
-    dtype = dtype_of(array.dtype)
+    dtype = Dtype.U8 if truth else dtype_of(array.dtype)
     if dtype is None:
         raise unsupported(f"an array of {array.dtype}: element types are {', '.join(d.text for d in Dtype)}")
-    captured = Traced("input", (), array.shape, dtype, array=array)
+    captured = Traced("input", (), array.shape, dtype, array=array.view(np.uint8) if truth else array)
     captured.truth = truth
     return captured
 
@@ -243,6 +241,9 @@ def elementwise(operation: str, *args: Any) -> Traced:
         raise SpecError(Status.INVALID_SHAPE, f"{operation}: the shapes {', '.join(str(v.shape) for v in traced)} do "
                                               "not broadcast to one") from None
     result = Traced(operation, values, shape, result_type(operation, values), stored)
+    beyond = [v for v in values if isinstance(v, int) and not -2 ** 31 <= v < 2 ** 31]
+    if beyond and result.element.is_integer:
+        raise unsupported(f"{operation} of integers and {beyond[0]}, which has no 32 bits; of float({beyond[0]}) it is float32")
     result.light = True
     return result
 

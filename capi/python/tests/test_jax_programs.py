@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Functions for JAX that are several kernels, or have constants of their own, against JAX."""
+import math
+
 import numpy as np
 import pytest
 
@@ -142,9 +144,61 @@ def test_what_is_known(floats):
     same(lambda x: jax.lax.scan(lambda c, _: (c + x, 1), x, None, length=3), floats(3, 5))
 
 
-def test_gradients_of_gathers(floats):
+def test_gradients_of_gathers(floats, rng):
     ids = np.array([[3, 0, 3, 7]], np.int32)
     same(jax.grad(lambda w, ids: jnp.sum(jnp.square(jnp.tanh(w[ids])))), floats(8, 5), ids)
+    same(jax.grad(lambda w, ids: (w[:, ids] ** 2).sum()), floats(4, 8), ids[0])
+    same(jax.grad(lambda w, ids: (jnp.take(w, ids, axis=1) ** 3).sum()), floats(3, 8, 5), ids)
+    # The loss of a class that is named.
+    x, t = floats(4, 9), np.array([1, 8, 0, 3], np.int32)
+    same(jax.grad(lambda x, t: -jnp.take_along_axis(jax.nn.log_softmax(x), t[:, None], 1).mean()), x, t)
+    same(jax.grad(lambda x, t: -jax.nn.log_softmax(x)[jnp.arange(4), t].mean()), x, t)
+    same(jax.grad(lambda x, t: (x[t, jnp.arange(4)] ** 2).sum()), floats(9, 4), t)
+    for axis, count in ((0, 2), (1, 3), (2, 4)):
+        x = floats(3, 4, 5)
+        places = rng.integers(0, x.shape[axis], [count if i == axis else n for i, n in enumerate(x.shape)]).astype(np.int32)
+        same(jax.grad(lambda x, places: (jnp.take_along_axis(x, places, axis) ** 2).sum()), x, places)  # pylint: disable=cell-var-from-loop
+
+
+def test_gradients_along_axes_stay_there(floats):
+    """A NaN that is added to one element is in no other."""
+    x, t = floats(3, 4), np.array([1, 3, 0], np.int32)
+    x[1, 3] = np.nan
+    gradient = morello.jit_jax(jax.grad(lambda x, t: (jnp.take_along_axis(x, t[:, None], 1) ** 2).sum()))(x, t)
+    assert np.isnan(gradient[1, 3]) and np.isnan(gradient).sum() == 1
+
+
+def test_orders_of_axes(floats):
+    x, known = floats(4, 6), np.arange(24, dtype=np.float32).reshape(4, 6)
+    same(lambda x: (jnp.ravel(x, order="F"), jnp.reshape(x, (3, 8), order="F"), jax.lax.reshape(x, (8, 3), (1, 0))), x)
+    same(lambda x: (jax.lax.broadcast_in_dim(x, (6, 4), (1, 0)), jax.lax.broadcast_in_dim(x, (6, 2, 4), (2, 0))), x)
+    same(lambda x: x + jax.lax.broadcast_in_dim(known, (6, 4), (1, 0)), floats(6, 4))
+    for axis in (0, 1):
+        same(jax.grad(lambda x: jnp.prod(x, axis).sum()), x)  # pylint: disable=cell-var-from-loop
+
+
+def test_parts_without_elements(floats):
+    same(lambda x: jax.lax.associative_scan(jnp.add, x), floats(16))
+    same(lambda x: jax.lax.associative_scan(jnp.multiply, x, axis=1), floats(3, 5))
+    same(lambda x: jnp.concatenate([x[:0], x, x[4:]]), floats(4, 3))
+    same(jax.grad(lambda x: jnp.cumprod(x, 1).sum()), floats(3, 4))
+    same(jax.grad(lambda x: (jnp.stack([x, x * x], 1) ** 3).sum()), floats(3, 4))
+
+
+def test_erfc():
+    """Where 1 - erf(x) has no digit left."""
+    x = np.array([-np.inf, -9, -1, -1e-3, -1e-40, 0, 1e-40, 1e-9, 0.3, 1, 3, 5, 9, np.inf], np.float32)
+    wanted = np.array([math.erfc(each) for each in x.astype(np.float64)])
+    np.testing.assert_allclose(morello.jit_jax(jax.scipy.special.erfc)(x), wanted, rtol=2e-5)
+    assert np.isnan(morello.jit_jax(jax.scipy.special.erfc)(np.array([np.nan, 1], np.float32))[0])
+    x = np.array([-9, -5.5, -1, 0, 2, 7], np.float32)
+    wanted = [0.5 * each * math.erfc(-each / math.sqrt(2)) for each in x.astype(np.float64)]
+    np.testing.assert_allclose(morello.jit_jax(lambda x: jax.nn.gelu(x, approximate=False))(x), wanted, rtol=2e-5)
+
+
+def test_sums_of_unsigned_integers():
+    got = morello.jit_jax(lambda a: a.sum())(np.array([3, 200], np.uint8))
+    assert got == 203 and got.dtype == np.int32
 
 
 def test_keys_of_random_numbers(floats):
@@ -181,7 +235,7 @@ def test_indices(floats):
 @pytest.mark.parametrize("function, message", [
     (jnp.sort, "JAX's primitive 'sort'"),
     (lambda x: jax.lax.scan(lambda s, _: (s * x, None), x, None, length=300), "'scan' of 300 steps.* valid are 1 to 256"),
-    (lambda x: x.at[1:3, 2].add(1.0), "'scatter-add' of .*: the Spec language has that of whole rows"),
+    (lambda x: x.at[1:3, 2].add(1.0), "'scatter-add' of .*: the Spec language has that of slices"),
     (lambda x: jax.lax.while_loop(lambda s: s[0, 0] < 9, lambda s: s + 1, x), "JAX's primitive 'while'"),
 ])
 def test_what_there_is_not(floats, function, message):

@@ -81,3 +81,44 @@ def test_options_are_those_of_compile():
 def test_no_argument_is_an_array(arguments):
     with pytest.raises(morello.SpecError, match=r"no argument is an array: .*np\.array\(2\.0, np\.float32\)"):
         morello.jit(lambda *x: x[0] * 2)(*arguments)
+
+
+def test_elements_are_not_assigned(floats):
+    def function(x):
+        x[0] = 1
+        return x
+    with pytest.raises(morello.SpecError, match=r"x\[i\] = y of traced arrays: .* instead: np\.where\(mask, y, x\)"):
+        morello.jit(function)(floats(3))
+
+
+def test_numbers_beyond_integers():
+    x = np.array([1, 2], np.int32)
+    for function in (lambda x: x * 2654435761, lambda x: x + 2 ** 31, lambda x: np.clip(x, -2 ** 31 - 1, 5)):
+        with pytest.raises(morello.SpecError, match=r"of integers and -?2\d*, which has no 32 bits; of float\(-?2"):
+            morello.jit(function)(x)
+    assert morello.jit(lambda x: x - (2 ** 31 - 1))(x)[0] == 2 - 2 ** 31
+    assert morello.jit(lambda x: x * float(2 ** 31))(x).tolist() == [2.0 ** 31, 2.0 ** 32]
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"padding": "SAME"}, r"padding 'SAME': valid are a width .*\(above, left, below, right\)"),
+    ({"padding": -1}, "padding -1: valid are"), ({"padding": (1, 2, 3)}, r"padding \(1, 2, 3\): valid are"),
+    ({"stride": 0}, "stride 0: valid are an integer of 1 at least"), ({"stride": 1.5}, "stride 1.5: valid are"),
+    ({"dilation": (1, -1)}, r"dilation \(1, -1\): valid are"),
+])
+def test_windows_that_are_none(options, message):
+    x, w = np.ones((1, 1, 5, 5), np.float32), np.ones((1, 1, 3, 3), np.float32)
+    with pytest.raises(morello.SpecError, match=message):
+        morello.conv2d(x, w, **options)
+    for pool in (morello.max_pool, morello.avg_pool):
+        with pytest.raises(morello.SpecError, match=message):
+            pool(x, 3, **options)
+        with pytest.raises(morello.SpecError, match="window 0: valid are"):
+            pool(x, 0)
+
+
+def test_widths_of_padding():
+    x, w = np.ones((1, 1, 5, 6), np.float32), np.ones((1, 1, 3, 3), np.float32)
+    four = morello.conv2d(x, w, padding=(2, 1, 0, 3))
+    assert four.shape == (1, 1, 5, 8)
+    np.testing.assert_array_equal(four, morello.conv2d(x, w, padding=((2, 0), (1, 3))))
