@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .enums import Dtype
+from .missing import beside_integers
 from .trace import (Axis, Traced, as_traced, as_value, axes_of, broadcast_to, compare, converted, elementwise, reduce,
                     result_type)
 
@@ -59,6 +60,8 @@ def where(condition: Any, x: Any, y: Any) -> Traced:
         return broadcast_to(values[1 if values[0] else 2], np.broadcast_shapes(*shapes))
     chosen = [value for value in values[1:] if isinstance(value, Traced)]
     integers = all(value.element.is_integer if isinstance(value, Traced) else isinstance(value, int) for value in values[1:])
+    if integers:
+        beside_integers("where", values[1:])
     if integers and chosen and not values[0].element.is_integer:  # which f32 need not have
         truth = values[0] if values[0].truth else compare("not_equal", values[0], 0)
         return select(converted(truth, Dtype.U8), *values[1:])

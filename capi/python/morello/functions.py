@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from numbers import Integral
+from numbers import Real
 from typing import Any, TypeVar
+
+import numpy as np
 
 from .arrays import Array
 from .enums import Dtype, Status
@@ -156,12 +158,17 @@ def scaled_matmul(a: Array, b: Array, scales: Array, a_scales: Array | None = No
                   result_type("scaled_matmul", inputs))
 
 
+def _counts(number: Any, least: int) -> bool:
+    return isinstance(number, Real) and float(number).is_integer() and float(number) >= least
+
+
 def _pair(what: str, number: int | tuple[int, int]) -> tuple[int, int]:
-    both = (number, number) if isinstance(number, Integral) else number
-    if not isinstance(both, Sequence) or len(both) != 2 or not all(isinstance(n, Integral) and int(n) > 0 for n in both):
+    both: Any = (number, number) if isinstance(number, Real) else number
+    if not isinstance(both, (Sequence, np.ndarray)) or len(both) != 2 or not all(_counts(n, 1) for n in both):
         raise SpecError(Status.INVALID_ARGUMENT, f"{what} {number!r}: valid are an integer of 1 at least, and two, of rows "
                                                  "and columns")
-    return int(both[0]), int(both[1])
+    rows, columns = both
+    return int(rows), int(columns)
 
 
 def _windows(sizes: tuple[int, int], window: tuple[int, int], stride: tuple[int, int],
@@ -177,14 +184,14 @@ Padding = int | tuple[int, int] | tuple[int, int, int, int] | tuple[tuple[int, i
 
 def _sides(padding: Padding) -> tuple[tuple[int, int], tuple[int, int]]:
     """(above, below), (left, right)."""
-    sides: Any = (padding, padding) if isinstance(padding, Integral) else padding
-    if isinstance(sides, Sequence) and len(sides) == 4:
+    kinds = (Sequence, np.ndarray)
+    sides: Any = (padding, padding) if isinstance(padding, Real) else padding
+    if isinstance(sides, kinds) and len(sides) == 4:
         above, left, below, right = sides
         sides = (above, below), (left, right)
-    if isinstance(sides, Sequence) and len(sides) == 2:
-        both = [(side, side) if isinstance(side, Integral) else side for side in sides]
-        if all(isinstance(side, Sequence) and len(side) == 2 and all(isinstance(n, Integral) and int(n) >= 0 for n in side)
-               for side in both):
+    if isinstance(sides, kinds) and len(sides) == 2:
+        both: list[Any] = [(side, side) if isinstance(side, Real) else side for side in sides]
+        if all(isinstance(side, kinds) and len(side) == 2 and all(_counts(n, 0) for n in side) for side in both):
             return (int(both[0][0]), int(both[0][1])), (int(both[1][0]), int(both[1][1]))
     raise SpecError(Status.INVALID_ARGUMENT, f"padding {padding!r}: valid are a width of 0 at least, (rows, columns), "
                                              "((above, below), (left, right)) and (above, left, below, right)")

@@ -104,13 +104,29 @@ def _evaluate(closed: Any, inputs: Sequence[Any]) -> list[Any]:
             return values[atom]
         numbers = isinstance(atom.aval.dtype, np.dtype)
         return _Known(np.asarray(atom.val, atom.aval.dtype) if numbers else atom.val)
+    summed = _summed(jaxpr)
     for equation in jaxpr.eqns:
-        results = _apply(equation, [read(atom) for atom in equation.invars])
+        operands = [read(atom) for atom in equation.invars]
+        unsigned = len(operands) == 1 and isinstance(operands[0], Traced) and operands[0].element == Dtype.U8
+        if unsigned and equation.params.get("new_dtype") == np.uint32 and equation.outvars[0] in summed:
+            results = [trace.astype(operands[0], np.int32)]
+        else:
+            results = _apply(equation, operands)
         for result, variable in zip(results, equation.outvars):
             if isinstance(result, Traced) and variable.aval.dtype == np.bool_:
                 result.truth = True
         values.update(zip(equation.outvars, results))
     return [read(atom) for atom in jaxpr.outvars]
+
+
+def _summed(jaxpr: Any) -> set[Any]:
+    """Variables that are summed, and read by nothing else: JAX makes uint32 of uint8 for that."""
+    readers: dict[Any, list[str]] = {variable: [""] for variable in jaxpr.outvars if not hasattr(variable, "val")}
+    for equation in jaxpr.eqns:
+        for atom in equation.invars:
+            if not hasattr(atom, "val"):
+                readers.setdefault(atom, []).append(equation.primitive.name)
+    return {variable for variable, names in readers.items() if set(names) == {"reduce_sum"}}
 
 
 def _nothing(variable: Any) -> _Known:
@@ -123,7 +139,7 @@ def _apply(equation: Any, operands: list[Any]) -> list[Any]:
     if name in _CALLS:
         inner = next(params[key] for key in ("jaxpr", "call_jaxpr", "fun_jaxpr") if key in params)
         return _evaluate(inner if hasattr(inner, "consts") else _Closed(inner), operands)
-    if all(0 in variable.aval.shape for variable in equation.outvars):
+    if equation.outvars and all(0 in getattr(variable.aval, "shape", ()) for variable in equation.outvars):
         return [_nothing(variable) for variable in equation.outvars]
     if name == "concatenate":
         operands = [x for x in operands if isinstance(x, Traced) or x.array.size]
@@ -242,8 +258,6 @@ def _select(_params: Any, which: Any, *cases: Any) -> Traced:
 
 def _convert(params: Any, x: Any) -> Traced:
     target = np.dtype(params["new_dtype"])
-    if target == np.uint32 and x.element == Dtype.U8:  # what JAX sums in, as what it sums int8 in
-        target = np.dtype(np.int32)
     return trace.compare("not_equal", x, 0) if target == np.bool_ else trace.astype(x, target)
 
 
@@ -342,13 +356,21 @@ def _scatter_add(params: Any, x: Any, index: Any, updates: Any) -> Traced:
     axes, window = tuple(numbers.scatter_dims_to_operand_dims), tuple(numbers.update_window_dims)
     batches = tuple(getattr(numbers, "operand_batching_dims", ()))
     others = [i for i in range(x.ndim) if i not in axes]
-    said = index.shape[-1] == len(axes) and tuple(numbers.inserted_window_dims) == tuple(sorted(axes))
+    if index.ndim == 1:  # one place
+        index, window = trace.reshape(index, (1, *index.shape)), tuple(i + 1 for i in window)
+        updates = trace.reshape(updates, (1, *updates.shape)) if isinstance(updates, Traced) else as_traced(np.full(
+            1, updates, numpy_dtype(x.element)))
+    said = index.shape[-1] == len(axes) and tuple(numbers.inserted_window_dims) == tuple(sorted(axes)) \
+        and (not window or [updates.shape[i] for i in window] == [x.shape[i] for i in others])
     ids = [trace.reshape(part(index, index.ndim - 1, slice(i, i + 1)), index.shape[:-1]) for i in range(len(axes))]
+    if params["mode"].name == "CLIP":
+        ids = [elementwise("clamp", each, 0, x.shape[axis] - 1) for each, axis in zip(ids, axes)]
+    nothing: float = 0 if x.element.is_integer else 0.0
     if said and len(axes) == 1 and batches == tuple(others) and batches and not window and index.ndim == x.ndim + 1:
         order = list(numbers.scatter_indices_batching_dims)
         order += [i for i in range(x.ndim) if i not in order]
         chosen = _chosen(trace.transpose(ids[0], order), x.shape[axes[0]])
-        there = composed.where(chosen, trace.expand_dims(trace.transpose(updates, order), -1), 0.0)
+        there = composed.where(chosen, trace.expand_dims(trace.transpose(updates, order), -1), nothing)
         sums = reduce("reduce_sum", there, x.ndim - 1)
     elif said and len(axes) == 1 and not batches and len(window) == len(others):
         front = [i for i in range(updates.ndim) if i not in window]
@@ -358,7 +380,7 @@ def _scatter_add(params: Any, x: Any, index: Any, updates: Any) -> Traced:
         return elementwise("add", x, trace.transpose(sums, np.argsort([axes[0], *others]).tolist()))
     elif said and len(axes) == x.ndim == 2 and not batches and not window:
         rows, columns = (_chosen(trace.reshape(each, (-1,)), x.shape[axis]) for each, axis in zip(ids, axes))
-        there = composed.where(columns, trace.reshape(updates, (-1, 1)), 0.0)
+        there = composed.where(columns, trace.reshape(updates, (-1, 1)), nothing)
         sums = contract("ij,ik->jk", rows, there)
         return elementwise("add", x, sums if axes == (0, 1) else trace.transpose(sums, (1, 0)))
     else:

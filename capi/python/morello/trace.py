@@ -11,7 +11,7 @@ import numpy as np
 from .arrays import dtype_of, numpy_dtype
 from .enums import Dtype, Status
 from .errors import NoAttribute, SpecError
-from .missing import refusal
+from .missing import beside_integers, refusal
 
 Axis = Union[int, Sequence[int], None]
 _numpy: Any = np  # whose functions come back, by __array_function__
@@ -240,10 +240,10 @@ def elementwise(operation: str, *args: Any) -> Traced:
     except ValueError:
         raise SpecError(Status.INVALID_SHAPE, f"{operation}: the shapes {', '.join(str(v.shape) for v in traced)} do "
                                               "not broadcast to one") from None
-    result = Traced(operation, values, shape, result_type(operation, values), stored)
-    beyond = [v for v in values if isinstance(v, int) and not -2 ** 31 <= v < 2 ** 31]
-    if beyond and result.element.is_integer:
-        raise unsupported(f"{operation} of integers and {beyond[0]}, which has no 32 bits; of float({beyond[0]}) it is float32")
+    element = result_type(operation, values)
+    if element.is_integer:
+        operation, values = beside_integers(operation, values)
+    result = Traced(operation, values, shape, element, stored)
     result.light = True
     return result
 

@@ -168,6 +168,30 @@ def test_gradients_along_axes_stay_there(floats):
     assert np.isnan(gradient[1, 3]) and np.isnan(gradient).sum() == 1
 
 
+@pytest.mark.parametrize("mode", ["clip", "fill", "promise_in_bounds", "drop"])
+def test_gradients_outside(floats, mode):
+    x, ids = floats(3, 4), np.array([1, 0, 2] if mode == "promise_in_bounds" else [5, -4, 1], np.int32)
+    same(lambda x, ids, u: (x.at[ids].add(u, mode=mode), x.at[:, ids].add(u.T[:3], mode=mode)), x, ids, floats(3, 4))
+    same(lambda x, ids, u: (x.at[ids, ids].add(u, mode=mode), x.at[2, 1].add(3.0)), x, ids, floats(3))
+    if mode != "drop":
+        same(jax.grad(lambda x, ids: (jnp.take_along_axis(x, ids[:, None], 1, mode=mode) ** 2).sum()), x, ids)
+
+
+def test_integers_that_are_added_at_places():
+    ids, u = np.array([0, 0, 2], np.int32), np.array([2 ** 24 + 1, 2, 2 ** 30 + 1], np.int32)
+    same(lambda x, ids, u: (x.at[ids, ids].add(u), x.at[ids].add(u[:, None])), np.zeros((3, 3), np.int32), ids, u)
+    same(jax.vmap(lambda x, ids, u: x.at[ids].add(u)), np.zeros((2, 3), np.int32), ids[1:, None] - ids[1:, None] // 2,
+         u[1:, None])
+
+
+def test_what_returns_nothing_is_refused():
+    def function(x):
+        jax.debug.print("{}", x)
+        return x * 2
+    with pytest.raises(morello.SpecError, match="JAX's primitive 'debug_"):
+        morello.jit_jax(function)(np.ones(2, np.float32))
+
+
 def test_orders_of_axes(floats):
     x, known = floats(4, 6), np.arange(24, dtype=np.float32).reshape(4, 6)
     same(lambda x: (jnp.ravel(x, order="F"), jnp.reshape(x, (3, 8), order="F"), jax.lax.reshape(x, (8, 3), (1, 0))), x)
@@ -199,6 +223,8 @@ def test_erfc():
 def test_sums_of_unsigned_integers():
     got = morello.jit_jax(lambda a: a.sum())(np.array([3, 200], np.uint8))
     assert got == 203 and got.dtype == np.int32
+    with pytest.raises(morello.SpecError, match="uint32"):
+        morello.jit_jax(lambda a: a.astype(jnp.uint32) - jnp.uint32(5))(np.array([3, 200], np.uint8))
 
 
 def test_keys_of_random_numbers(floats):

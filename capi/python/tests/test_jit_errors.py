@@ -93,8 +93,9 @@ def test_elements_are_not_assigned(floats):
 
 def test_numbers_beyond_integers():
     x = np.array([1, 2], np.int32)
-    for function in (lambda x: x * 2654435761, lambda x: x + 2 ** 31, lambda x: np.clip(x, -2 ** 31 - 1, 5)):
-        with pytest.raises(morello.SpecError, match=r"of integers and -?2\d*, which has no 32 bits; of float\(-?2"):
+    for function in (lambda x: x * 2654435761, lambda x: x + 2 ** 31, lambda x: np.where(x > 0, 2 ** 31, 0),
+                     lambda x: np.where(x * 0.5 > 0, 2 ** 31, 0)):
+        with pytest.raises(morello.SpecError, match=r"of integers and 2\d*, which has no 32 bits; of float\(2"):
             morello.jit(function)(x)
     assert morello.jit(lambda x: x - (2 ** 31 - 1))(x)[0] == 2 - 2 ** 31
     assert morello.jit(lambda x: x * float(2 ** 31))(x).tolist() == [2.0 ** 31, 2.0 ** 32]
@@ -122,3 +123,23 @@ def test_widths_of_padding():
     four = morello.conv2d(x, w, padding=(2, 1, 0, 3))
     assert four.shape == (1, 1, 5, 8)
     np.testing.assert_array_equal(four, morello.conv2d(x, w, padding=((2, 0), (1, 3))))
+
+
+def test_bounds_beyond_integers():
+    """They hold for all integers, or for none."""
+    x = np.array([-2 ** 31, -1, 0, 2 ** 31 - 1], np.int32)
+    for n in (2 ** 31, 2 ** 40, -2 ** 31 - 1, -2 ** 50):
+        wide = np.array(n, np.int64)
+        got = morello.jit(lambda x: (x < n, x <= n, x > n, x >= n, x == n, x != n, n < x, n >= x, n == x))(x)  # pylint: disable=cell-var-from-loop
+        wanted = (x < wide, x <= wide, x > wide, x >= wide, x == wide, x != wide, wide < x, wide >= x, wide == x)
+        for a, b in zip(got, wanted, strict=True):
+            np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(morello.jit(lambda x: np.clip(x, -2 ** 40, 2 ** 40))(x), x)
+    np.testing.assert_array_equal(morello.jit(lambda x: np.minimum(x, 2 ** 33))(x), x)
+
+
+def test_sizes_of_windows_in_arrays():
+    x, w = np.ones((1, 1, 5, 6), np.float32), np.ones((1, 1, 3, 3), np.float32)
+    for two in (np.array([2, 1]), [2, 1], (2.0, 1.0), (np.int64(2), 1)):
+        assert morello.jit(lambda x, w: morello.conv2d(x, w, stride=two))(x, w).shape == (1, 1, 2, 4)  # pylint: disable=cell-var-from-loop
+        assert morello.jit(lambda x: morello.max_pool(x, two))(x).shape == (1, 1, 2, 6)  # pylint: disable=cell-var-from-loop
