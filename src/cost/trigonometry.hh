@@ -9,7 +9,7 @@ namespace morello {
 
 /// Up to 2^20 quarters of turns are subtracted as they are, pi / 2 in three parts: the first
 /// difference is exact, as the part has 23 digits, and what the others lose is little of what is
-/// left, however little that is. The rest of numbers is within 0.56 quarters.
+/// left, however little that is. The rest of numbers is within 0.53 quarters.
 constexpr float kMostQuarters = 0x1p20f;
 constexpr float kQuarters = 0x1.45f306p-1f;  // 2 / pi
 constexpr std::array<float, 3> kQuarter = {0x1.921fb4p+0f, 0x1.4442d2p-24f, -0x1.ee59dap-50f};
@@ -72,7 +72,7 @@ constexpr void far_quarters(RecipeCode& c, RecipeCode::Lanes rest, RecipeCode::L
   c.add(LaneOp::kAdd, rest, rest, low);
 }
 
-/// Of |x| in quarters of a turn: of what is left r, up to 0.81, sin(r) or cos(r) by whether the
+/// Of |x| in quarters of a turn: of what is left r, up to 0.83, sin(r) or cos(r) by whether the
 /// quarters are odd, with a sign for each two of them. x times 0 makes NaN of infinities.
 /// @param more  quarters: cos(x) = sin(x + pi / 2).
 constexpr Recipe wave_recipe(u32 more) {
