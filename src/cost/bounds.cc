@@ -350,25 +350,33 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
       return std::max(units(way.group_units) / (way.group * in_groups.products),
                       units(in_groups.units) / way.group);
     };
-    for (const MemoryWay& way : rates_.memory_ways()) step = std::min(step, price(way));
+    double any = step, least_near = step + near, least_all = step + far_and_near;
+    for (const MemoryWay& way : rates_.memory_ways()) any = std::min(any, price(way));
     // What writes to memory itself visits nothing: worth it where products cost so little more.
     const double most = (io + 2 * p.fast * p.element_c) / p.points;  // that a product can save
-    double part = 1, other = 1e18;
+    double part = 1;
     for (const MemoryWay& way : rates_.memory_ways()) {
       const i64 in_block = way.block ? rates_.block(way, spec).result : 0;
       const double result = units(way.result) + static_cast<double>(in_block);
-      if (result >= p.visit) continue;
-      const double more = price(way) - step + result / depth;  // of each product
-      other = std::min(other, more);
-      if (most > 0) part = std::min(part, more / most);
+      // Copies for tile registers are counted for all.
+      const i64 packs = way.along_reduced && !way.tiles ? work.packing_units() : 0;
+      if (packs >= kInfinite) continue;
+      double each = price(way) + static_cast<double>(packs) / p.points;
+      if (result < p.visit) {
+        each += result / depth;
+        if (most > 0) part = std::min(part, (each - any) / most);
+        least_near = std::min(least_near, each), least_all = std::min(least_all, each);
+      } else {
+        least_near = std::min(least_near, each + near);
+        least_all = std::min(least_all, each + far_and_near);
+      }
     }
     // One tile has no loop, of many each but one.
     const double loop = static_cast<double>(target_.prices.loop);
     const double last = work.stays() ? whole.c * p.visit : 0;  // that nobody makes
-    const double visits = std::max(io * part, p.points * std::min(near, other) - loop) - last;
-    const double all = p.points * std::min(far_and_near, other) - loop - last;
-    const i64 moved = std::max(saturating_add(memory, floor_units(p.points * step + visits)),
-                               floor_units(p.points * step + all));
+    const double visits = std::max(p.points * any + io * part, p.points * least_near - loop) - last;
+    const i64 moved = std::max(saturating_add(memory, floor_units(visits)),
+                               floor_units(p.points * least_all - loop - last));
     return saturating_add(moved, work.step_units());
   };
   i64 least = kInfinite;

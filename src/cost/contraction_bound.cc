@@ -107,6 +107,7 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
     for (const MemoryWay& way : rates.memory_ways())
       if (way.block) whole_ = std::max(whole_, rates.block(way, spec).whole);
   }
+  packs_along_reduced_ = packs_along_reduced();
   if (in_registers_) return;
   per_other_ = per_other_result(false);
   per_whole_ = whole_ != 0 ? per_other_result(true) : per_other_;
@@ -318,19 +319,26 @@ i64 ContractionBound::per_lone_result(i64 products) const {
   return saturating_add(c, on_lone_);
 }
 
+i64 ContractionBound::packs_along_reduced() const {
+  if (v_ == kNoDim) return 0;
+  i64 packs = 0;
+  for (Ref in : each_factor()) {
+    const Operand& x = spec_.operand[in];
+    if (x.free_layout || x.windows != 0 || (x.dims & reduced_) == 0 || !has_dim(x.dims, v_))
+      continue;
+    // Groups of neighbours have lanes along another dimension.
+    const u8 along = lane_group(x) > 1 ? lane_dim(x) : unit_dim(x);
+    if (has_dim(reduced_, along)) continue;
+    if (x.level <= Level::kL1) return kInfinite;
+    packs = saturating_add(packs, saturating_mul(elements(spec_, x), rates_.relayout(x.dtype)));
+  }
+  return packs;
+}
+
 /// By a microkernel that writes to memory.
 i64 ContractionBound::per_result_in_memory(const MemoryWay& way, bool whole) const {
-  i64 packs = way.tiles ? regroup_for_tiles_ : 0;
-  if (way.along_reduced && !way.tiles)
-    for (Ref in : each_factor()) {
-      const Operand& x = spec_.operand[in];
-      if (x.free_layout || x.windows != 0 || (x.dims & reduced_) == 0 || v_ == kNoDim ||
-          !has_dim(x.dims, v_))
-        continue;
-      if (has_dim(reduced_, unit_dim(x))) continue;
-      if (x.level <= Level::kL1) return kInfinite;
-      packs = saturating_add(packs, saturating_mul(elements(spec_, x), rates_.relayout(x.dtype)));
-    }
+  const i64 packs = way.tiles ? regroup_for_tiles_ : way.along_reduced ? packs_along_reduced_ : 0;
+  if (packs >= kInfinite) return kInfinite;
   const u64 products = u64{way.group} * (way.along_reduced ? grouped_.products : 1);
   const u64 groups = products == 1 ? depth_ : ceil_div(depth_, products);
   i64 c = saturating_add(saturating_mul(groups, rates_.group_units(way, spec_)), way.result);

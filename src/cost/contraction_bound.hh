@@ -41,6 +41,8 @@ class ContractionBound {
   /// Of visiting one result: storing it, and loading it where it had a value, in tiles as large as
   /// any with so many vectors in a row. Not where microkernels write to memory.
   double visit(u64 row) const;
+  /// Of copies of factors without which none is read along reduced dimensions.
+  i64 packing_units() const { return packs_along_reduced_; }
   bool stays() const { return stays_; }
 
  private:
@@ -67,6 +69,7 @@ class ContractionBound {
   void find_steps();
   i64 repack(u8 along, bool grouped = false) const;
   i64 repack_of_steps() const;
+  i64 packs_along_reduced() const;
   /// Of a square both are one, which is copied, and widened, once.
   std::span<const Ref> each_factor() const {
     return {factor_.data(), factor_[0] == factor_[1] ? size_t{1} : factor_.size()};
@@ -96,7 +99,7 @@ class ContractionBound {
   ProductPrice plain_, grouped_;  // without groups of neighbours that share lanes, and with them
   u64 results_ = 1, rows_ = 1, columns_ = 1;
   i64 repack_ = 0, regroup_ = 0;  // units of repack(v_)
-  i64 regroup_for_tiles_ = 0;
+  i64 regroup_for_tiles_ = 0, packs_along_reduced_ = 0;
   i64 widening_ = 0;
   ProductPrices along_;                // of vectors along v_
   i64 per_other_ = 0, per_whole_ = 0;  // fixed point; of results in whole blocks
