@@ -10,7 +10,7 @@ import numpy as np
 from .enums import Dtype
 from .missing import beside_integers
 from .trace import (Axis, Traced, as_traced, as_value, axes_of, broadcast_to, compare, converted, elementwise, reduce,
-                    result_type)
+                    result_type, unsupported)
 
 
 def variance(x: Any, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Traced:
@@ -49,6 +49,26 @@ def log1p(x: Any) -> Traced:
     u = elementwise("add", x, 1.0)
     corrected = elementwise("mul", elementwise("log", u), elementwise("div", x, elementwise("sub", u, 1.0)))
     return where(compare("equal", u, 1), x, where(compare("equal", u, x), elementwise("log", u), corrected))
+
+
+_POWERS = (0.5, -0.5, -1, 1, 2, 3, 4)  # which the language has
+
+
+def power(x: Any, exponent: Any) -> Traced:
+    value = as_value(exponent)
+    if isinstance(value, Traced):
+        if not isinstance(x, Traced) and np.ndim(x) == 0 and x == 2:
+            return elementwise("exp2", value)
+        raise unsupported("powers whose exponent is no number: write "
+                          "np.exp(x * np.log(base)) of a base above 0")
+    if value in _POWERS or not 0 < abs(value) <= 64 or value * 2 != int(value * 2):
+        return elementwise("square", x) if value == 2 else elementwise("pow", x, value)
+    if value < 0:
+        return elementwise("recip", power(x, -value))
+    if value != int(value):
+        return elementwise("mul", power(x, int(value)), elementwise("sqrt", x))
+    half = power(x, int(value) // 2)
+    return elementwise("mul", elementwise("square", half), x) if value % 2 else elementwise("square", half)
 
 
 def where(condition: Any, x: Any, y: Any) -> Traced:

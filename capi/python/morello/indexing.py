@@ -12,8 +12,8 @@ import numpy as np
 from .composed import select, where
 from .enums import Dtype, Status
 from .errors import SpecError
-from .trace import (Traced, as_traced, as_value, axes_of, compare, converted, either, elementwise, reduce, reshape, transpose,
-                    unsupported, whole)
+from .trace import (Axis, Traced, as_traced, as_value, axes_of, compare, converted, either, elementwise, reduce, reshape,
+                    transpose, unsupported, whole, without)
 
 _KNOWN = (bool, int, float, np.generic, Sequence, np.ndarray)
 
@@ -149,7 +149,7 @@ def cumulated(operation: str, x: Any, axis: int | None = None, back: bool = Fals
         value, axis = reshape(value, -1), 0
     axis, = axes_of(axis, value.ndim)
     size, distance = value.shape[axis], 1
-    if operation == "add" and value.element.is_integer:
+    if operation in ("add", "mul") and value.element.is_integer:
         value = converted(value, Dtype.I32)
     places = np.arange(size)[::-1] if back else np.arange(size)
     while distance < size:
@@ -158,6 +158,24 @@ def cumulated(operation: str, x: Any, axis: int | None = None, back: bool = Fals
         value = where(there, elementwise(operation, value, others), value)
         distance *= 2
     return value
+
+
+def product(x: Any, axis: Axis = None, keepdims: bool = False) -> Traced:
+    """Of all elements along axes: of integers modulo 2^32, as sums are. Halves are multiplied until one element is left."""
+    value = as_traced(x)
+    axes = axes_of(axis, value.ndim)
+    shape = without(value.shape, axes, keepdims)
+    if value.element.is_integer or value.truth:
+        value = converted(value, Dtype.I32)
+    for each in axes:
+        odd: list[Traced] = []
+        while (size := value.shape[each]) > 1:
+            half = size // 2
+            if size % 2:
+                odd.append(part(value, each, slice(size - 1, size)))
+            value = elementwise("mul", part(value, each, slice(0, half)), part(value, each, slice(half, 2 * half)))
+        value = functools.reduce(lambda a, b: elementwise("mul", a, b), odd, value)
+    return reshape(value, shape)
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Traced]:

@@ -12,7 +12,8 @@ import numpy as np
 from . import composed, trace
 from .arrays import numpy_dtype
 from .enums import Dtype
-from .indexing import cumulated, extreme_place, gather, gather_points, part
+from .indexing import cumulated, extreme_place, gather, gather_points, part, product
+from .integers import divided
 from .jax_windows import convolution, padded_between, pool, pool_gradient, preferred
 from .joins import concatenate, stack, tile
 from .jit import Jitted, _unflatten, check_options
@@ -33,7 +34,7 @@ _TRUTH: dict[str, Callable[..., Traced]] = {
 _REDUCTIONS = {"reduce_sum": "reduce_sum", "reduce_max": "reduce_max", "reduce_min": "reduce_min"}
 _SAME = ("stop_gradient", "copy", "copy_p", "optimization_barrier", "sharding_constraint")
 #: Where an array of one number is that number.
-_ON_ELEMENTS = {*_ELEMENTWISE, *_COMPARISONS, *_TRUTH, "select_n", "clamp", "pow"}
+_ON_ELEMENTS = {*_ELEMENTWISE, *_COMPARISONS, *_TRUTH, "select_n", "clamp", "pow", "rem"}
 _CALLS = ("pjit", "jit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call",
           "custom_vjp_call_jaxpr")
 
@@ -104,14 +105,14 @@ def _evaluate(closed: Any, inputs: Sequence[Any]) -> list[Any]:
             return values[atom]
         numbers = isinstance(atom.aval.dtype, np.dtype)
         return _Known(np.asarray(atom.val, atom.aval.dtype) if numbers else atom.val)
-    summed = _summed(jaxpr)
+    summed, quotients = _summed(jaxpr), _Quotients()
     for equation in jaxpr.eqns:
         operands = [read(atom) for atom in equation.invars]
         unsigned = len(operands) == 1 and isinstance(operands[0], Traced) and operands[0].element == Dtype.U8
         if unsigned and equation.params.get("new_dtype") == np.uint32 and equation.outvars[0] in summed:
             results = [trace.astype(operands[0], np.int32)]
         else:
-            results = _apply(equation, operands)
+            results = _apply(equation, operands, quotients)
         for result, variable in zip(results, equation.outvars):
             if isinstance(result, Traced) and variable.aval.dtype == np.bool_:
                 result.truth = True
@@ -134,7 +135,10 @@ def _nothing(variable: Any) -> _Known:
     return _Known(np.zeros(variable.aval.shape, variable.aval.dtype))
 
 
-def _apply(equation: Any, operands: list[Any]) -> list[Any]:
+_Quotients = dict[Any, tuple[list[Any], tuple[Traced, Traced]]]
+
+
+def _apply(equation: Any, operands: list[Any], quotients: _Quotients) -> list[Any]:
     name, params = equation.primitive.name, equation.params
     if name in _CALLS:
         inner = next(params[key] for key in ("jaxpr", "call_jaxpr", "fun_jaxpr") if key in params)
@@ -158,9 +162,9 @@ def _apply(equation: Any, operands: list[Any]) -> list[Any]:
     if name == "unstack":
         axis = params["axis"]
         return [trace.squeeze(part(operands[0], axis, slice(i, i + 1)), axis) for i in range(operands[0].shape[axis])]
-    if name == "div" and np.issubdtype(equation.outvars[0].aval.dtype, np.integer):
-        raise unsupported("JAX's primitive 'div' of integers: quotients are f32 here; convert to float32, divide, and convert")
-    if name in _ELEMENTWISE:
+    if name in ("div", "rem") and np.issubdtype(equation.outvars[0].aval.dtype, np.integer):
+        result = _division(name, operands, quotients)
+    elif name in _ELEMENTWISE:
         result = elementwise(_ELEMENTWISE[name], *operands)
     elif name in _COMPARISONS:
         result = trace.compare(_COMPARISONS[name], *operands)
@@ -176,6 +180,16 @@ def _apply(equation: Any, operands: list[Any]) -> list[Any]:
         raise _no_operation(equation)
     wanted = equation.outvars[0].aval.shape
     return [trace.broadcast_to(result, wanted) if single and result.shape != wanted else result]
+
+
+def _division(name: str, operands: list[Any], quotients: _Quotients) -> Traced:
+    """Toward zero; by 0, as XLA has it, all bits are set. Of the same numbers, as in x // y, both come from one division."""
+    key = tuple((isinstance(x, Traced), id(x) if isinstance(x, Traced) else x) for x in operands)
+    if key not in quotients:  # which keep operands, whose ids stay theirs
+        ones = 255 if any(getattr(x, "element", None) == Dtype.U8 for x in operands) else -1
+        a, b = operands
+        quotients[key] = operands, divided(name, a, b, toward_zero=True, by_zero=(ones, None))
+    return quotients[key][1][name == "rem"]
 
 
 def _computed(equation: Any, arrays: list[Any]) -> list[Any]:
@@ -444,8 +458,8 @@ _PRIMITIVES: dict[str, Callable[..., Traced]] = {
     "transpose": lambda params, x: trace.transpose(x, params["permutation"]),
     "convert_element_type": _convert,
     "select_n": _select,
-    "integer_pow": lambda params, x: trace.power(x, params["y"]),
-    "pow": lambda _params, x, y: trace.power(x, y),
+    "integer_pow": lambda params, x: composed.power(x, params["y"]),
+    "pow": lambda _params, x, y: composed.power(x, y),
     "erfc": _erfc,
     "expm1": lambda _params, x: composed.expm1(x),
     "log1p": lambda _params, x: composed.log1p(x),
@@ -454,6 +468,7 @@ _PRIMITIVES: dict[str, Callable[..., Traced]] = {
     "tan": lambda _params, x: elementwise("div", elementwise("sin", x), elementwise("cos", x)),
     "reduce_or": lambda params, x: composed.holds("reduce_max", x, params["axes"]),
     "reduce_and": lambda params, x: composed.holds("reduce_min", x, params["axes"]),
+    "reduce_prod": lambda params, x: product(x, params["axes"]),
     "argmax": lambda params, x: extreme_place("reduce_max", x, *params["axes"]),
     "argmin": lambda params, x: extreme_place("reduce_min", x, *params["axes"]),
     "stack": lambda params, *parts: stack(parts, params["axis"]),

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from . import composed, trace
-from .indexing import argmax, argmin, array_split, cumulated, difference, split, take, take_along_axis
+from .indexing import argmax, argmin, array_split, cumulated, difference, product, split, take, take_along_axis
+from .integers import divided
 from .joins import column_stack, concatenate, flip, hstack, pad, repeat, roll, stack, tile, vstack
 from .missing import refusal
 from .products import dot, einsum, matmul
@@ -35,6 +36,8 @@ _TRUTH: dict[Any, Callable[..., Any]] = {
 }
 _COMPOSED: dict[Any, Callable[..., Any]] = {
     np.log1p: composed.log1p, np.expm1: composed.expm1, np.sign: composed.sign,
+    np.floor_divide: lambda a, b: divided("floor_divide", a, b)[0], np.remainder: lambda a, b: divided("remainder", a, b)[1],
+    np.divmod: lambda a, b: divided("divmod", a, b), np.fmod: lambda a, b: divided("fmod", a, b, toward_zero=True)[1],
 }
 _REDUCTIONS = {np.add: "reduce_sum", np.maximum: "reduce_max", np.minimum: "reduce_min"}
 
@@ -56,7 +59,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Map
         if ufunc is np.matmul:
             return matmul(*inputs)
         if ufunc in (np.power, np.float_power):
-            return trace.power(*inputs)
+            return composed.power(*inputs)
         if ufunc is np.positive:
             return inputs[0]
     what = f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
@@ -67,6 +70,10 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Map
 
 def _sum(a: Any, axis: trace.Axis = None, *, keepdims: bool = False, dtype: Any = None) -> Any:
     return trace.typed(reduce("reduce_sum", a, axis, keepdims), dtype)
+
+
+def _prod(a: Any, axis: trace.Axis = None, *, keepdims: bool = False, dtype: Any = None) -> Any:
+    return trace.typed(product(a, axis, keepdims), dtype)
 
 
 def _mean(a: Any, axis: trace.Axis = None, *, keepdims: bool = False, dtype: Any = None) -> Any:
@@ -108,7 +115,8 @@ def _norm(x: Any, order: Any, axis: trace.Axis, keepdims: bool) -> Any:
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.sum: _sum, np.mean: _mean, np.max: _max, np.amax: _max, np.min: _min, np.amin: _min, np.var: _var, np.std: _std,
+    np.sum: _sum, np.prod: _prod, np.mean: _mean,
+    np.max: _max, np.amax: _max, np.min: _min, np.amin: _min, np.var: _var, np.std: _std,
     np.clip: lambda a, a_min=None, a_max=None: composed.clip(a, a_min, a_max),
     np.round: _round, np.around: _round,
     np.reshape: lambda a, shape: trace.reshape(a, shape),

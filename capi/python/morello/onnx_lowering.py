@@ -13,6 +13,7 @@ import numpy as np
 
 from . import trace
 from .arrays import dtype_of
+from .build import reachable
 from .enums import Dtype
 from .errors import SpecError
 from .writer import Writer
@@ -164,6 +165,16 @@ class Node:
     def traced(self, index: int = 0) -> Traced:
         """A tensor with axes."""
         return self.lowering.traced(self.input(index))
+
+    def settled(self, value: Traced) -> Traced:
+        """A value in which there are conversions to integers, which end kernels: these are written."""
+        operands = [id(each.value) for each in self.inputs if each is not None and not each.known]
+        self.writer.awaited.update(operands)  # which all of its kernels read
+        for each in reachable(value).values():
+            if each.final and each is not value:
+                self.writer.keep(each)
+        self.writer.awaited.subtract(operands)
+        return value
 
     def view(self, value: Any, view: Callable[[Any], Any]) -> Traced:
         return self.writer.view(trace.as_traced(value), view)

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from . import trace
+from . import composed, trace
 from .enums import Dtype
 from .errors import SpecError
+from .indexing import product
+from .integers import divided
 from .onnx_lowering import Node, Row, Value, numpy_of, traced_type
 from .spec import Spec
 from .trace import Traced, elementwise, unsupported
@@ -127,18 +129,14 @@ def _div(node: Node) -> Any:
     a, b = node.operands()
     if node.floats():
         return _shaped(op("div", a, b), node)
-    if traced_type(node.type()).size > 1:
-        raise unsupported("division of i32: the Spec language has that of f32, which has 24 bits")
-    return trace.converted(_shaped(truncated(op("div", a, b)), node), traced_type(node.type()))
+    return _shaped(node.settled(divided("Div", a, b, toward_zero=True)[0]), node)
 
 
 def _mod(node: Node) -> Any:
-    if node.floats() or traced_type(node.type()).size > 1:
-        raise unsupported("operator Mod of numbers of more than 8 bits")
+    if node.floats():
+        raise unsupported("operator Mod of floats: valid are integers")
     a, b = node.operands()
-    quotient = op("div", a, b)
-    whole = truncated(quotient) if node.get("fmod", 0) else op("floor", quotient)
-    return trace.converted(_shaped(op("sub", a, op("mul", whole, b)), node), traced_type(node.type()))
+    return _shaped(node.settled(divided("Mod", a, b, toward_zero=bool(node.get("fmod", 0)))[1]), node)
 
 
 def _pow(node: Node) -> Any:
@@ -147,7 +145,7 @@ def _pow(node: Node) -> Any:
         raise unsupported("operator Pow whose exponent is no constant")
     if not node.floats():
         raise unsupported("operator Pow of integers")
-    return _shaped(trace.power(node.operand(0), exponent), node)
+    return _shaped(composed.power(node.operand(0), exponent), node)
 
 
 def _clip(node: Node) -> Any:
@@ -237,7 +235,8 @@ def reduction(before: Callable[[Any], Any] | None, operation: str, after: Callab
         if axes is None:
             x = op("log", op("exp", x)) if operation == "logsumexp" else x
         else:
-            x = trace.reduce(operation, x, axes, bool(node.get("keepdims", 1)))
+            keep = bool(node.get("keepdims", 1))
+            x = product(x, axes, keep) if operation == "product" else trace.reduce(operation, x, axes, keep)
         return after(x) if after else x
     return Row(call, text, known=(1,))
 
@@ -252,8 +251,8 @@ OPERATORS: dict[str, Row] = {
     "Max": variadic("max"), "Min": variadic("min"), "Sum": variadic("add"),
     "Mean": Row(lambda node: _shaped(op("mul", functools.reduce(lambda a, b: op("add", a, b), _some_traced(
         node.operands())), 1 / len(node.inputs)), node), "`add`, of two at a time, and `mul`"),
-    "Div": Row(_div, "`div`; of 8-bit integers its whole part"),
-    "Mod": Row(_mod, "of 8-bit integers: `a - floor(a / b) * b`"),
+    "Div": Row(_div, "`div`; of integers its whole part, mended by `mul`, `sub`, `select` in kernels of their own, but of bytes"),
+    "Mod": Row(_mod, "of integers: what `Div` leaves, or its quotient rounded down"),
     "Pow": Row(_pow, "`pow`, with a constant exponent"),
     "Clip": Row(_clip, "`max`, `min`"),
     "Sign": pointwise(_sign, "`clamp` of x * 2^254"),
@@ -302,6 +301,7 @@ OPERATORS: dict[str, Row] = {
     "ReduceMean": reduction(None, "mean", None, "`mean`"),
     "ReduceMax": reduction(None, "reduce_max", None, "`reduce_max`"),
     "ReduceMin": reduction(None, "reduce_min", None, "`reduce_min`"),
+    "ReduceProd": reduction(None, "product", None, "`mul` of halves, until one element is left"),
     "ReduceL1": reduction(lambda x: op("abs", x), "reduce_sum", None, "`abs`, `reduce_sum`"),
     "ReduceL2": reduction(lambda x: op("square", x), "reduce_sum", lambda x: op("sqrt", x),
                           "`square`, `reduce_sum`, `sqrt`"),

@@ -14,7 +14,7 @@ from .errors import NoAttribute, SpecError
 from .missing import beside_integers, refusal
 
 Axis = Union[int, Sequence[int], None]
-_numpy: Any = np  # whose functions come back, by __array_function__
+_numpy: Any = np  # whose functions come back, by __array_function__ and __array_ufunc__
 
 # Operations on integers that give floats.
 _FLOAT = frozenset("div sqrt recip exp exp2 log tanh sigmoid erf gelu gelu_tanh silu sin cos rsqrt mean softmax log_softmax "
@@ -102,8 +102,8 @@ class Traced:
     def __rtruediv__(self, other: Any) -> Traced: return elementwise("div", other, self)
     def __matmul__(self, other: Any) -> Any: return np.matmul(self, other)
     def __rmatmul__(self, other: Any) -> Any: return np.matmul(other, self)
-    def __pow__(self, exponent: Any) -> Traced: return power(self, exponent)
-    def __rpow__(self, base: Any) -> Traced: return power(base, self)
+    def __pow__(self, exponent: Any) -> Any: return _numpy.power(self, exponent)
+    def __rpow__(self, base: Any) -> Any: return _numpy.power(base, self)
     def __neg__(self) -> Traced: return arithmetic("neg", self)
     def __pos__(self) -> Traced: return self
     def __abs__(self) -> Traced: return elementwise("abs", self)
@@ -120,9 +120,12 @@ class Traced:
     def __xor__(self, other: Any) -> Traced: return unlike(self, other)
     def __rxor__(self, other: Any) -> Traced: return unlike(other, self)
     def __invert__(self) -> Traced: return negated(self)
-    __mod__ = __rmod__ = _no_operator("x % y", "remainder")
-    __floordiv__ = __rfloordiv__ = _no_operator("x // y", "floor_divide")
-    __divmod__ = __rdivmod__ = _no_operator("divmod(x, y)", "divmod")
+    def __floordiv__(self, other: Any) -> Any: return np.floor_divide(self, other)
+    def __rfloordiv__(self, other: Any) -> Any: return np.floor_divide(other, self)
+    def __mod__(self, other: Any) -> Any: return np.remainder(self, other)
+    def __rmod__(self, other: Any) -> Any: return np.remainder(other, self)
+    def __divmod__(self, other: Any) -> Any: return np.divmod(self, other)
+    def __rdivmod__(self, other: Any) -> Any: return np.divmod(other, self)
     __lshift__ = __rlshift__ = _no_operator("x << y", "left_shift")
     __rshift__ = __rrshift__ = _no_operator("x >> y", "right_shift")
     __hash__ = object.__hash__
@@ -150,6 +153,7 @@ class Traced:
     def mean(self, axis: Axis = None, *, keepdims: bool = False, dtype: Any = None) -> Traced:
         return typed(reduce("mean", self, axis, keepdims), dtype)
 
+    def prod(self, axis: Axis = None, **options: Any) -> Any: return _numpy.prod(self, axis, **options)
     def any(self, axis: Axis = None, **options: Any) -> Any: return _numpy.any(self, axis, **options)
     def all(self, axis: Axis = None, **options: Any) -> Any: return _numpy.all(self, axis, **options)
     def argmax(self, axis: int | None = None, **options: Any) -> Any: return _numpy.argmax(self, axis, **options)
@@ -441,26 +445,6 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Traced:
     for place, axis in sorted(zip(places, moved)):
         order.insert(place, axis)
     return transpose(x, order)
-
-
-_POWERS = (0.5, -0.5, -1, 1, 2, 3, 4)  # which the language has
-
-
-def power(x: Any, exponent: Any) -> Traced:
-    value = as_value(exponent)
-    if isinstance(value, Traced):
-        if not isinstance(x, Traced) and np.ndim(x) == 0 and x == 2:
-            return elementwise("exp2", value)
-        raise unsupported("powers whose exponent is no number: write "
-                          "np.exp(x * np.log(base)) of a base above 0")
-    if value in _POWERS or not 0 < abs(value) <= 64 or value * 2 != int(value * 2):
-        return elementwise("square", x) if value == 2 else elementwise("pow", x, value)
-    if value < 0:
-        return elementwise("recip", power(x, -value))
-    if value != int(value):
-        return elementwise("mul", power(x, int(value)), elementwise("sqrt", x))
-    half = power(x, int(value) // 2)
-    return elementwise("mul", elementwise("square", half), x) if value % 2 else elementwise("square", half)
 
 
 #: What gives whole numbers.

@@ -103,3 +103,65 @@ def test_weights_alone_that_bytes_stand_for_stay_bytes(floats):
     program = check(model_of([node, make("MatMul", ["x", "w"], ["y"])], [info("x", [3, 40])], [info("y", [3, 24])], weights),
                     floats(3, 40), kernels=1)
     assert "matmul f32[3,40] i8[40,24]{*} * f32[1,24]" in str(program.specs[0])
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:overflow", "ignore:invalid value")
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.int8, np.uint8])
+@pytest.mark.parametrize("operator, settings", [("Div", {}), ("Mod", {}), ("Mod", {"fmod": 1})])
+@pytest.mark.parametrize("known", [False, True])
+def test_divisions_of_integers_are_exact(rng, dtype, operator, settings, known):
+    """Extremes, and divisors of 0, of which ONNX's own evaluator makes 0, included. known: one divisor for all."""
+    element, limits = TensorProto.DataType.Value(np.dtype(dtype).name.upper()), np.iinfo(np.int32 if dtype == np.int64 else dtype)
+    a = np.concatenate([rng.integers(limits.min, limits.max, 3000, endpoint=True), rng.integers(0, 99, 1000)]).astype(dtype)
+    b = np.concatenate([rng.integers(limits.min // 2 ** 20, 100, 2000), rng.integers(limits.min, limits.max, 2000)]).astype(dtype)
+    a[:20] = limits.min
+    b[:10], b[10:20] = 0, 1 if dtype == np.int64 or not limits.min else -1  # of int64, 2^31 is no overflow there
+    if known:
+        b = np.array(7, dtype)
+    model = model_of([make(operator, ["a", "b"], ["y"], **settings)],
+                     [info("a", [4000], element)] + [info("b", [4000], element)] * (not known), [info("y", [4000], element)],
+                     [("b", b)] * known)
+    got, = morello.onnx.compile(model)(*([a] if known else [a, b]))
+    want, = ReferenceEvaluator(model).run(None, {"a": a} if known else {"a": a, "b": b})
+    assert got.dtype == want.dtype and np.array_equal(got, want)
+
+
+def test_divisions_of_computed_bytes():
+    """What is computed from bytes may be more than bytes have, and more than f32 has digits for."""
+    x = np.arange(2, 128, dtype=np.int8)
+    nodes = [make("Mul", ["x", "x"], ["a"]), make("Mul", ["a", "a"], ["b"]), make("Mul", ["b", "x"], ["c"]),
+             make("Mod", ["c", "n"], ["y"])]
+    model = model_of(nodes, [info("x", [126], I8)], [info("y", [126], I8)], [("n", np.array(101, np.int8))])
+    with np.errstate(over="ignore"):
+        want = x.astype(np.int64) ** 5
+    fits = want < 2 ** 31
+    got, = morello.onnx.compile(model)(x)
+    assert fits.sum() > 50 and np.array_equal(got[fits], want[fits] % 101)
+
+
+def test_what_is_divided_is_computed_once(rng):
+    a, b = rng.integers(0, 256, (4, 30)).astype(np.uint8), rng.integers(0, 256, (30, 5)).astype(np.uint8)
+    nodes = [make("MatMulInteger", ["a", "b"], ["c"]), make("Div", ["c", "d"], ["e"]), make("Mod", ["c", "d"], ["f"]),
+             make("Add", ["e", "f"], ["y"])]
+    model = model_of(nodes, [info("a", [4, 30], U8), info("b", [30, 5], U8), info("d", [5], I32)], [info("y", [4, 5], I32)])
+    d = np.array([3, -7, 1000, 1, -1], np.int32)
+    assert len([spec for spec in check(model, a, b, d, tolerance=0).specs if "matmul" in str(spec)]) == 1
+
+
+@pytest.mark.parametrize("axes, settings", [([0], {}), ([-1], {"keepdims": 0}), ([2, 0], {}), (None, {}), (None, {"keepdims": 0}),
+                                            (None, {"noop_with_empty_axes": 1}), ([1], {"keepdims": 1})])
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int64])
+def test_products_of_all_elements(rng, axes, settings, dtype):
+    small = rng.choice([1, 2, -1, -3], (5, 3, 7), p=[.6, .1, .2, .1])
+    x = rng.uniform(-1.2, 1.2, (5, 3, 7)).astype(dtype) if dtype == np.float32 else small.astype(dtype)
+    element = TensorProto.FLOAT if dtype == np.float32 else TensorProto.DataType.Value(np.dtype(dtype).name.upper())
+    if dtype == np.int64 and axes is None:
+        x = np.sign(x)  # of which no product leaves 32 bits
+    node = make("ReduceProd", ["x"] + ["axes"] * (axes is not None), ["y"], **settings)
+    model = model_of([node], [info("x", [5, 3, 7], element)], [info("y", None, element)], [("axes", np.array(axes or [], np.int64))] * (axes is not None))
+    got, = morello.onnx.compile(model)(x)
+    with np.errstate(over="ignore"):
+        want, = ReferenceEvaluator(model).run(None, {"x": x})
+    assert got.shape == want.shape and got.dtype == want.dtype
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert not np.issubdtype(dtype, np.integer) or (got != 0).any()
