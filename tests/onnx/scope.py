@@ -44,13 +44,12 @@ MISSING = [
     (r"operator (Resize|Upsample)", "resampling"),
     (r"operator (GridSample|DeformConv|RoiAlign|MaxUnpool|Scatter|TensorScatter|Col2Im)",
      "elements between places, or sums at places, that depend on elements"),
-    (r"operator (Hardmax|TopK|Arg|MaxPool with indices)", "places of the greatest elements"),
-    (r"operator (ReduceProd|CumProd|Det)", "products of all elements along an axis"),
+    (r"operator (TopK|Arg|MaxPool with indices)", "places of the greatest elements of windows"),
+    (r"operator Det", "determinants"),
     (r"operator (DFT|STFT)", "Fourier transforms"),
     (r"operator Pad|negative step|wider than what it covers", "reversed, reflected and repeated elements"),
     (r"operator Mod", "remainders of floats"),
     (r"conversion of i32", "conversions that wrap"),
-    (r"operator CumSum", "running sums of floats"),
     (r"not supported|does not|at most|no implementation", "limits of the language"),
 ]
 

@@ -12,8 +12,8 @@ import numpy as np
 from .composed import select, where
 from .enums import Dtype, Status
 from .errors import SpecError
-from .trace import (Axis, Traced, as_traced, as_value, axes_of, compare, converted, either, elementwise, reduce, reshape,
-                    transpose, unsupported, whole, without)
+from .trace import (Axis, Traced, as_traced, as_value, axes_of, compare, converted, either, elementwise, ended, reduce,
+                    reshape, transpose, unsupported, whole, without)
 
 _KNOWN = (bool, int, float, np.generic, Sequence, np.ndarray)
 
@@ -160,22 +160,32 @@ def cumulated(operation: str, x: Any, axis: int | None = None, back: bool = Fals
     return value
 
 
+_LARGE = 1 << 12  # elements, which are worth a kernel that reads parts of them as views
+
+
 def product(x: Any, axis: Axis = None, keepdims: bool = False) -> Traced:
-    """Of all elements along axes: of integers modulo 2^32, as sums are. Halves are multiplied until one element is left."""
+    """Of all elements along axes: of integers modulo 2^32, as sums are. Parts of equal length are multiplied, four of long
+    axes, and what is left over, until one element is left."""
     value = as_traced(x)
+    element = Dtype.I32 if value.element.is_integer or value.truth else value.element
     axes = axes_of(axis, value.ndim)
     shape = without(value.shape, axes, keepdims)
-    if value.element.is_integer or value.truth:
-        value = converted(value, Dtype.I32)
+    value = converted(value, element)
     for each in axes:
-        odd: list[Traced] = []
+        rest: list[Traced] = []
         while (size := value.shape[each]) > 1:
-            half = size // 2
-            if size % 2:
-                odd.append(part(value, each, slice(size - 1, size)))
-            value = elementwise("mul", part(value, each, slice(0, half)), part(value, each, slice(half, 2 * half)))
-        value = functools.reduce(lambda a, b: elementwise("mul", a, b), odd, value)
-    return reshape(value, shape)
+            if value.size > _LARGE and value.operation != "input":
+                value = ended(value)
+            length = max(size // 4, 1)
+            parts = [part(value, each, slice(i, i + length)) for i in range(0, size - length + 1, length)]
+            rest += [part(value, each, slice(i, i + 1)) for i in range(len(parts) * length, size)]
+            value = _multiplied(parts)
+        value = _multiplied([value, *rest])
+    return converted(reshape(value, shape), element)
+
+
+def _multiplied(values: Sequence[Traced]) -> Traced:
+    return functools.reduce(lambda a, b: elementwise("mul", a, b), values)
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Traced]:

@@ -12,6 +12,7 @@ import numpy as np
 from . import composed, trace
 from .arrays import numpy_dtype
 from .enums import Dtype
+from .extremes import top
 from .indexing import cumulated, extreme_place, gather, gather_points, part, product
 from .integers import divided
 from .jax_windows import convolution, padded_between, pool, pool_gradient, preferred
@@ -162,6 +163,8 @@ def _apply(equation: Any, operands: list[Any], quotients: _Quotients) -> list[An
     if name == "unstack":
         axis = params["axis"]
         return [trace.squeeze(part(operands[0], axis, slice(i, i + 1)), axis) for i in range(operands[0].shape[axis])]
+    if name == "top_k":
+        return [*top(operands[0], params["k"], params.get("axis", -1), True, concatenate)]
     if name in ("div", "rem") and np.issubdtype(equation.outvars[0].aval.dtype, np.integer):
         result = _division(name, operands, quotients)
     elif name in _ELEMENTWISE:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .onnx_extremes import EXTREMES
 from .onnx_indices import INDICES
 from .onnx_layers import LAYERS
 from .onnx_linear import LINEAR
@@ -25,7 +26,7 @@ __all__ = ["Program", "Row", "compile", "operators"]
 
 def operators() -> dict[str, Row]:
     """The table: what each operator of ONNX becomes."""
-    return {**OPERATORS, **MOVES, **INDICES, **PRODUCTS, **LAYERS, **LINEAR, **LOOPS}
+    return {**OPERATORS, **MOVES, **INDICES, **EXTREMES, **PRODUCTS, **LAYERS, **LINEAR, **LOOPS}
 
 
 def compile(model: Any, constants: Mapping[str, Any] | None = None,  # pylint: disable=redefined-builtin

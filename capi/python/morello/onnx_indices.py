@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import composed, trace
-from .indexing import extreme_place, from_the_end, gather
+from .indexing import from_the_end, gather
 from .onnx_lowering import Node, Row, Value, narrowed, numpy_of
 from .onnx_operators import later, op, truncated
 from .program import at
@@ -101,13 +101,6 @@ def _trilu(node: Node) -> Any:
     return composed.select(kept, node.traced(0), 0)
 
 
-def _arg(node: Node) -> Any:
-    """Of the places of the extreme, the first or the last; NaN is that, as in NumPy."""
-    operation = "reduce_max" if node.op == "ArgMax" else "reduce_min"
-    return extreme_place(operation, node.traced(0), node.get("axis", 0), bool(node.get("keepdims", 1)),
-                         bool(node.get("select_last_index", 0)))
-
-
 def _one_hot(node: Node) -> Any:
     depth = int(node.known(1, "depth").reshape(-1)[0])
     axis = node.get("axis", -1) % (len(node.shape()) + 1)
@@ -128,7 +121,5 @@ INDICES: dict[str, Row] = {
     "GatherND": Row(_gather_nd, "`mul`, `add` of places, `gather`"),
     "ReverseSequence": Row(_reverse_sequence, "`gather`", known=(1,)),
     "Trilu": Row(_trilu, "`select`", known=(1,)),
-    "ArgMax": Row(_arg, "`reduce_max`, `equal`, `select`, `reduce_min`"),
-    "ArgMin": Row(_arg, "`reduce_min`, `equal`, `select`, `reduce_min`"),
     "OneHot": Row(_one_hot, "`equal`, `select`", known=(1,)),
 }

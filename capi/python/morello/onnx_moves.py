@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from . import trace
+from .composed import where
+from .indexing import cumulated, gather
 from .onnx_indices import taken
 from .onnx_lowering import Node, Row, Value, narrowed, numpy_of, traced_type
 from .program import at
@@ -174,8 +176,8 @@ def _einsum(node: Node) -> Any:
 def _cumulate(node: Node) -> Any:
     x = node.traced()
     axis = int(node.known(1, "axis").reshape(-1)[0]) % x.ndim
-    if node.floats():
-        raise unsupported("operator CumSum of floats: a product with ones and zeros makes NaN of infinities")
+    if node.floats() or node.op == "CumProd":
+        return _cumulate_by_steps(node, x, axis)
     ones = np.tri(x.shape[axis], k=-1 if node.get("exclusive", 0) else 0, dtype=np.int32)
     if node.get("reverse", 0):
         ones = ones[::-1, ::-1]
@@ -183,6 +185,18 @@ def _cumulate(node: Node) -> Any:
     letters = string.ascii_lowercase[:x.ndim]
     result = letters.replace(letters[axis], "z")
     return einsum(f"{letters},{letters[axis]}z->{result}", x, ones)
+
+
+def _cumulate_by_steps(node: Node, x: Traced, axis: int) -> Any:
+    """A product with ones and zeros would make NaN of infinities."""
+    size, back = x.shape[axis], bool(node.get("reverse", 0))
+    operation, nothing = ("mul", 1) if node.op == "CumProd" else ("add", 0)
+    result = node.settled(cumulated(operation, x, axis, back))
+    if not node.get("exclusive", 0):
+        return result
+    places = np.arange(size) + (1 if back else -1)
+    inside = ((places >= 0) & (places < size)).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+    return where(inside, gather(node.writer.leaf(result), places.clip(0, size - 1), axis), nothing)
 
 
 MOVES: dict[str, Row] = {
@@ -201,6 +215,7 @@ MOVES: dict[str, Row] = {
                known=(1, 2, 3)),
     "DepthToSpace": Row(_blocks, "`reshape`, `transpose`"), "SpaceToDepth": Row(_blocks, "`reshape`, `transpose`"),
     "Einsum": Row(_einsum, "`einsum` of two, or `reduce_sum` and `transpose` of one"),
-    "CumSum": Row(_cumulate, "of integers: `einsum` with ones and zeros", known=(1,)),
+    "CumSum": Row(_cumulate, "of integers: `einsum` with ones and zeros; of floats as CumProd", known=(1,)),
+    "CumProd": Row(_cumulate, "`mul` of elements that are 1, 2, 4, .. apart, by `gather` and `select`", known=(1,)),
     "BitCast": Row(_bit_cast, "a view, `move`"),
 }

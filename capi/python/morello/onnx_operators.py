@@ -236,7 +236,7 @@ def reduction(before: Callable[[Any], Any] | None, operation: str, after: Callab
             x = op("log", op("exp", x)) if operation == "logsumexp" else x
         else:
             keep = bool(node.get("keepdims", 1))
-            x = product(x, axes, keep) if operation == "product" else trace.reduce(operation, x, axes, keep)
+            x = node.settled(product(x, axes, keep)) if operation == "product" else trace.reduce(operation, x, axes, keep)
         return after(x) if after else x
     return Row(call, text, known=(1,))
 
@@ -301,7 +301,7 @@ OPERATORS: dict[str, Row] = {
     "ReduceMean": reduction(None, "mean", None, "`mean`"),
     "ReduceMax": reduction(None, "reduce_max", None, "`reduce_max`"),
     "ReduceMin": reduction(None, "reduce_min", None, "`reduce_min`"),
-    "ReduceProd": reduction(None, "product", None, "`mul` of halves, until one element is left"),
+    "ReduceProd": reduction(None, "product", None, "`mul` of parts of an axis, until one element is left"),
     "ReduceL1": reduction(lambda x: op("abs", x), "reduce_sum", None, "`abs`, `reduce_sum`"),
     "ReduceL2": reduction(lambda x: op("square", x), "reduce_sum", lambda x: op("sqrt", x),
                           "`square`, `reduce_sum`, `sqrt`"),

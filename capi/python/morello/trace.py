@@ -466,6 +466,13 @@ def truncated(x: Traced) -> Traced:
     return elementwise("add", elementwise("max", elementwise("floor", x), 0), elementwise("min", elementwise("ceil", x), 0))
 
 
+def ended(x: Traced) -> Traced:
+    """The same value, in memory: a kernel ends here. Floats are f32, so that nothing is rounded."""
+    result = x if x.final else Traced("", [x], x.shape, x.element if x.element.is_integer else Dtype.F32, x.stored)
+    result.final = True
+    return result
+
+
 def converted(x: Any, dtype: Any) -> Traced:
     """As the Spec language has it: to integers to the nearest one, of two the even one."""
     value = as_traced(x)
