@@ -367,9 +367,12 @@ i64 ContractionBound::per_buffered_result() const {
     c = saturating_add(c, fixed(visit)) / static_cast<i64>(width(d));
     i64 relayout = rates_.tiles_along() ? repack(d) : 0;
     c = saturating_add(c, share(fixed(relayout), results_));
-    i64 steps = alone_;
+    // What is copied has its vectors along another dimension then.
+    const u64 along = v_ == kNoDim ? lanes_ : columns_;
+    i64 steps =
+        std::min(rates_.relayout(out_.dtype, along), rates_.relayout(computed_dtype(spec_), along));
     if (chain_)
-      steps = std::min({steps,
+      steps = std::min({alone_,
                         saturating_add(in_vectors_ / static_cast<i64>(width(d)),
                                        fixed(rates_.relayout(out_.dtype))),
                         saturating_add(in_memory_, fixed(rates_.relayout(computed_dtype(spec_))))});

@@ -238,7 +238,9 @@ Rate scalar_map_rate(Duty duty, const Target& t) {
 Rate transpose_rate(Duty duty, const Target& t) {
   Rate r = {.call = t.prices.call, .rank = 2, .stages = 1};
   if (duty != Duty::kRelayout && duty != Duty::kNarrowRelayout) return kNever;
-  r.element = duty == Duty::kRelayout ? t.prices.transpose_block / 64 : narrow_element(t);
+  const bool blocks = duty == Duty::kRelayout;  // of 8x8
+  r.element = blocks ? t.prices.transpose_block / 64 : narrow_element(t);
+  r.side = blocks ? 8 : 1;
   return r;
 }
 

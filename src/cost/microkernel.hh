@@ -68,6 +68,8 @@ struct Rate {
   i64 group_units = 0;
   /// kContract: what is added where blocks of results are summed, in place of group_units.
   BlockPrice (*block)(u64 rows, u64 columns, const Target&) = nullptr;
+  /// kRelayout: rows of results cost as much as those of the next multiple.
+  u32 side = 1;
   /// kTile: of one step along the reduced dimensions with a tile of rows x vecs vectors; the
   /// registers that such a tile needs besides. Null: nothing.
   i64 (*step)(u64 rows, u64 vecs, const Target&) = nullptr;

@@ -70,7 +70,7 @@ i64 least_units(const Rate& rate, const Spec& leaf, const Target& t) {
     case Duty::kRelayout:
     case Duty::kNarrowRelayout:
       add(points / lanes, vector);
-      add(points, element);
+      add(points / columns * round_up(columns, rate.side), element);
       return c;
     case Duty::kContract: {
       const BlockPrice block =

@@ -48,15 +48,22 @@ Rates::Rates(const Target& target, Microkernels kernels)
   // dimension, and of single ones.
   const u32 most = target.lanes(1);
   for (u32 bytes : {1u, 2u, 4u}) {
-    i64& least = relayout_[std::countr_zero(bytes)];
+    const size_t size = static_cast<size_t>(std::countr_zero(bytes));
+    i64 &least = relayout_[size], &of_any_row = relayout_alone_[size];
     const bool narrow = bytes < kElementBytes;
+    const auto add = [&](i64 units, u32 side) {
+      least = std::min(least, units);
+      if (side == 1) of_any_row = std::min(of_any_row, units);
+      side_ = std::max(side_, side);
+    };
     for (const Rate& way : ways(narrow ? Duty::kNarrowRelayout : Duty::kRelayout))
-      least = std::min(least, way.element + way.vector / most);
+      add(way.element + way.vector / most, way.side);
     // Elements that share a lane in the new layout may be neighbours in the old one.
     const i64 together = kElementBytes / bytes;
     for (const Rate& way : ways(Duty::kMap))
-      least = std::min(least, way.element + (narrow ? way.vector / together : way.vector) +
-                                  (way.fastest && !narrow ? way.call + target.prices.loop : 0));
+      add(way.element + (narrow ? way.vector / together : way.vector) +
+              (way.fastest && !narrow ? way.call + target.prices.loop : 0),
+          1);
     if (!narrow) continue;
     // In one step, or in two by way of another layout.
     i64& grouping = grouping_[std::countr_zero(bytes)];
@@ -88,6 +95,16 @@ Rates::Rates(const Target& target, Microkernels kernels)
   find_moves(target);
   find_takers();
   find_ops();
+}
+
+// Of whole blocks each element costs the least; of the rest, a block or its elements.
+i64 Rates::relayout(Dtype type, u64 row) const {
+  const i64 least = relayout(type), rest = static_cast<i64>(row % side_);
+  const i64 of_rest = std::min(static_cast<i64>(side_) * least,
+                               rest * relayout_alone_[std::countr_zero(size_of(type))]);
+  const i64 whole = static_cast<i64>(row) - rest;
+  return ((whole * least + std::max(rest * least, rest == 0 ? 0 : of_rest)) << kFraction) /
+         static_cast<i64>(row);
 }
 
 void Rates::find_ops() {

@@ -117,6 +117,8 @@ class Rates {
   const TileMoves& moves(bool loads) const { return moves_[loads]; }
   /// Of an element that changes the dimension which vectors run along.
   i64 relayout(Dtype type) const { return relayout_[std::countr_zero(size_of(type))]; }
+  /// The same where rows along that have so many elements; fixed point.
+  i64 relayout(Dtype type, u64 row) const;
   /// Of one that comes into a lane with neighbours from other rows.
   i64 grouping(Dtype type) const { return grouping_[std::countr_zero(size_of(type))]; }
   /// Units of reducing `points` elements to results, `turned` more for each that comes to be in a
@@ -191,6 +193,8 @@ class Rates {
   std::array<std::array<OpPrice, kTypes>, static_cast<size_t>(Op::kDecay) + 1> ops_{};
   i64 loop_;
   std::array<i64, 3> relayout_{kInfinite, kInfinite, kInfinite};  // of 1, 2, 4 bytes
+  std::array<i64, 3> relayout_alone_ = relayout_;                 // by ways without blocks
+  u32 side_ = 1;                                                  // of the largest blocks
   std::array<i64, 2> grouping_{kInfinite, kInfinite};             // of 1, 2 bytes
   bool tiles_along_ = true, tiles_add_ = true, fuses_ = false;
   u64 registers_;

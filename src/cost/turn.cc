@@ -15,10 +15,11 @@ bool reads_places(const Spec& spec, u8 v) {
   return false;
 }
 
-/// The factor that vectors of the output's run along, and the other, which they do not. Null: both
-/// do, or there are no such factors.
+/// The factor that vectors of the output's run along, and the other, which they do not; or both
+/// factors of a batch whose members are next to each other in the output. Null: there are no such.
 struct Factors {
   const Operand *places = nullptr, *channels = nullptr;
+  bool batch = false;
 };
 Factors factors(const Spec& spec) {
   const Operand& out = spec.out();
@@ -29,14 +30,20 @@ Factors factors(const Spec& spec) {
   const auto [first, second] = factors_of(spec);
   if (!is_operand(first) || !is_operand(second)) return {};
   const Operand &a = spec.operand[first], &b = spec.operand[second];
-  if (has_dim(a.dims, v) == has_dim(b.dims, v)) return {};
+  if (has_dim(a.dims, v) && has_dim(b.dims, v)) return {&a, &b, true};
   return has_dim(a.dims, v) ? Factors{&a, &b} : Factors{&b, &a};
 }
 
 constexpr u32 kLeastTurned = 4;  // fewer are lanes of no vector
 
 bool may_be_turned(const Factors& factors, u8 d) {
-  return has_dim(factors.channels->dims, d) && !has_dim(factors.places->dims, d);
+  const bool of_places = has_dim(factors.places->dims, d);
+  return has_dim(factors.channels->dims, d) != of_places && (factors.batch || !of_places);
+}
+
+/// Has a factor of a batch its members apart, so that vectors of these are copied together?
+bool gathers_batch(const Factors& factors, u8 v) {
+  return unit_dim(*factors.places) != v || unit_dim(*factors.channels) != v;
 }
 
 /// Have rows of places that run along the output's vectors many unused lanes, or elements apart?
@@ -61,15 +68,17 @@ u8 turned_dim(const Spec& spec) {
   const Layout& layout = spec.out().layout;
   for (int i = layout.count() - 1; i >= 0; i--) {
     const u8 d = layout.dim[i];
-    if (may_be_turned(f, d)) return spec.size[d] >= kLeastTurned ? d : kNoDim;
+    if (may_be_turned(f, d) && (spec.size[d] >= kLeastTurned || !f.batch))
+      return spec.size[d] >= kLeastTurned ? d : kNoDim;
   }
   return kNoDim;
 }
 
 bool may_turn(const Spec& spec, const Target& target) {
   if (turned_dim(spec) == kNoDim || spec.out().contig < 2) return false;
-  const Operand& x = *factors(spec).places;
-  return unit_dim(x) == kNoDim || wastes_lanes(spec, x, target);
+  const Factors f = factors(spec);
+  if (f.batch) return gathers_batch(f, unit_dim(spec.out()));
+  return unit_dim(*f.places) == kNoDim || wastes_lanes(spec, *f.places, target);
 }
 
 bool part_may_turn(const Spec& spec, const Target& target) {
@@ -79,6 +88,7 @@ bool part_may_turn(const Spec& spec, const Target& target) {
   for (u8 d = 0; d < spec.rank; d++)
     turns = turns ||
             (spec.size[d] >= kLeastTurned && has_dim(spec.out().dims, d) && may_be_turned(f, d));
+  if (f.batch) return turns && gathers_batch(f, unit_dim(spec.out()));
   const u8 unit = unit_dim(*f.places);
   const bool cut = unit != unit_dim(spec.out()) && !has_dim(spec.reduced(), unit);
   return turns && (unit == kNoDim || cut || wastes_lanes(spec, *f.places, target));

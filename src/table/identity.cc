@@ -68,6 +68,7 @@ constexpr std::string_view kProbes[] = {
     "conv2d f32[1,7,7,64] f32[3,3,64,32] padding=1 nhwc",  // terms that some places have outside
     "conv2d bf16[1,6,7,96] bf16[3,3,96,16] padding=1 nhwc",
     "conv2d f32[1,6,7,96] f32[3,3,96,16] padding=1 nhwc -> relu",
+    "einsum \"gmk,gkn->mng\" f32[3,24,12] f32[3,12,30]",  // members of a batch side by side
     "matmul f32[12,40] f32[40,72] -> relu -> matmul f32[72,20]",
     "matmul f32[12,40] f32[40,72]{*} -> relu -> matmul f32[72,20]{*}",
     "attention f32[40,8] f32[40,8] f32[40,8] causal",

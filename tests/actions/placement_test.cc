@@ -29,6 +29,21 @@ ActionList actions_of(const Spec& spec, const Target* target) {
   return actions;
 }
 
+/// May results have a buffer with vectors along another dimension?
+bool turned(const std::string& text, Isa isa) {
+  const Spec spec = testing::spec_of(text);
+  const ActionList actions = actions_of(spec, fixed_target(isa));
+  const auto turns = [](const Action& a) { return a.option == LayoutOption::kTurned; };
+  const bool listed = std::any_of(actions.begin(), actions.end(), turns);
+  if (listed) {
+    const Layout layout = layout_of(spec, 2, LayoutOption::kTurned, 0).layout;
+    CHECK(layout.fastest() == turned_dim(spec));
+    CHECK(layout.count() == spec.out().layout.count());
+  }
+  CHECK(listed == may_turn(spec, *fixed_target(isa)));
+  return listed;
+}
+
 bool fits_l1(const Spec& spec) {
   const Target& target = *fixed_target(Isa::kAvx2);
   Derivation d;
@@ -162,19 +177,6 @@ TEST_SUITE("actions") {
   }
 
   TEST_CASE("results of convolutions along short rows are turned, those of long rows are not") {
-    const auto turned = [](const std::string& text, Isa isa) {
-      const Spec spec = testing::spec_of(text);
-      const ActionList actions = actions_of(spec, fixed_target(isa));
-      const auto turns = [](const Action& a) { return a.option == LayoutOption::kTurned; };
-      const bool listed = std::any_of(actions.begin(), actions.end(), turns);
-      if (listed) {
-        const Layout layout = layout_of(spec, 2, LayoutOption::kTurned, 0).layout;
-        CHECK(layout.fastest() == turned_dim(spec));
-        CHECK(layout.count() == spec.out().layout.count());
-      }
-      CHECK(listed == may_turn(spec, *fixed_target(isa)));
-      return listed;
-    };
     for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
       CHECK(turned("conv2d f32[1,16,9,12] f32[24,16,3,3]", isa));
       CHECK(turned("conv2d f32[1,16,9,12] f32[24,16,3,3] -> bf16[1,24,7,10]", isa));
@@ -189,6 +191,20 @@ TEST_SUITE("actions") {
     // 7 vectors of 8 lanes, and 3 and a half of 16.
     CHECK_FALSE(turned("conv2d f32[1,16,9,58] f32[24,16,3,3]", Isa::kAvx2));
     CHECK(turned("conv2d f32[1,16,9,58] f32[24,16,3,3]", Isa::kAvx512));
+  }
+
+  TEST_CASE(
+      "results of a batch whose members are neighbours are turned, unless factors have them so") {
+    for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+      CHECK(turned("einsum \"gmk,gkn->mng\" f32[3,40,12] f32[3,12,30]", isa));
+      CHECK(turned("einsum \"gmk,gkn->mng\" u8[3,40,12] i8[3,12,30] -> i32[40,30,3]", isa));
+      CHECK(turned("einsum \"mkg,gkn->nmg\" bf16[40,12,3] bf16[3,12,30] -> relu", isa));
+      CHECK_FALSE(turned("einsum \"mkg,kng->mng\" f32[40,12,3] f32[12,30,3]", isa));
+      CHECK_FALSE(turned("einsum \"gmk,gkn->mgn\" f32[3,40,12] f32[3,12,30]", isa));
+      CHECK_FALSE(turned("einsum \"gmk,gkn->mng\" f32[3,2,12] f32[3,12,3]", isa));
+      CHECK_FALSE(turned("einsum \"gmk,gkn->mng\" f32[3,40,12] f32[3,12,30] + f32[3]", isa));
+      CHECK_FALSE(turned("einsum \"gmk,gkn->mng\" f32[3,40,12] f32[3,12,30] += f32[40,30,3]", isa));
+    }
   }
 
   TEST_CASE("bands of places: what caches have room for, where a copy would go to memory") {
