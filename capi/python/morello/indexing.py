@@ -141,6 +141,9 @@ def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Traced
     return extreme_place("reduce_min", a, axis, keepdims)
 
 
+_LARGE = 1 << 12  # elements, which are worth a kernel of their own
+
+
 def cumulated(operation: str, x: Any, axis: int | None = None, back: bool = False) -> Traced:
     """What `operation` makes of all elements up to each one, or from the last back to it: in steps that double how many
     have come together."""
@@ -151,6 +154,10 @@ def cumulated(operation: str, x: Any, axis: int | None = None, back: bool = Fals
     size, distance = value.shape[axis], 1
     if operation in ("add", "mul") and value.element.is_integer:
         value = converted(value, Dtype.I32)
+    if axis == value.ndim - 1 > 0 and value.size > _LARGE:  # what is gathered is rows then, not elements
+        turned = [axis, *range(axis)]
+        rows = cumulated(operation, ended(transpose(value, turned)), 0, back)
+        return transpose(ended(rows), [*range(1, value.ndim), 0])
     places = np.arange(size)[::-1] if back else np.arange(size)
     while distance < size:
         there = (places >= distance).reshape([size if i == axis else 1 for i in range(value.ndim)])
@@ -158,9 +165,6 @@ def cumulated(operation: str, x: Any, axis: int | None = None, back: bool = Fals
         value = where(there, elementwise(operation, value, others), value)
         distance *= 2
     return value
-
-
-_LARGE = 1 << 12  # elements, which are worth a kernel that reads parts of them as views
 
 
 def product(x: Any, axis: Axis = None, keepdims: bool = False) -> Traced:

@@ -59,6 +59,7 @@ def loss(w, v, x, t):
     (lambda x, y: (jnp.stack([x, y], 1), jnp.pad(x, ((1, 1), (2, 0))), jnp.tile(x, (1, 2)), jnp.repeat(y, 2, 0)),
      [(8, 16), (8, 16)]),
     (lambda x: (jnp.roll(x, 2, 1), jnp.cumsum(x, 1), jax.lax.cummax(x, 0, reverse=True)), [(8, 16)]),
+    (lambda x: (jax.lax.cumsum(x, 1, reverse=True), jax.lax.cummin(x, 1) * 2), [(60, 70)]),
     (lambda x: x * jnp.linspace(0, 1, 16) + jnp.zeros((8, 16)), [(8, 16)]),
     (lambda x: (x + 1, jnp.ones((3, 2))), [(8, 16)]),
     (lambda x: (jax.nn.softplus(x), jax.nn.log_sigmoid(x), jnp.log1p(jnp.abs(x)), jnp.expm1(x), jnp.sign(x)), [(8, 16)]),

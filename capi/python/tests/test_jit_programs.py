@@ -70,6 +70,7 @@ def shared(x, w):
     (lambda x: np.tile(x, (2, 3)), [(4, 6)]), (lambda x: np.roll(x, (1, -2), axis=(0, 1)), [(4, 6)]),
     (lambda x: np.roll(x, 5), [(4, 6)]), (lambda x: np.flip(x, 1) + np.flip(x), [(4, 6)]),
     (lambda x: (np.cumsum(x, 1), x.cumsum(0), np.cumsum(x)), [(4, 7)]),
+    (lambda x: (np.cumsum(x * 0.1, -1), np.cumsum(np.floor(x).astype(np.int32), 2)), [(3, 40, 37)]),
     (lambda x: (np.log1p(x * 1e-6) * 1e6, np.expm1(x * 1e-6) * 1e6, np.sign(x)), [(4, 6)]),
     (lambda x, y, z: (np.einsum("ij,jk,kl->il", x, y, z), np.einsum("ij,jk,kl", x, y, z)), [(4, 6), (6, 5), (5, 3)]),
     (lambda x, y: np.einsum("...ij,...jk->...ik", x, y), [(2, 3, 4, 5), (2, 3, 5, 6)]),
