@@ -361,7 +361,7 @@ i64 Bounds::blocked(const Spec& spec, const Limits& limits, const ContractionBou
       // Copies for tile registers are counted for all.
       const i64 packs = way.along_reduced && !way.tiles ? work.packing_units() : 0;
       if (packs >= kInfinite) continue;
-      double each = price(way) + static_cast<double>(packs) / p.points;
+      double each = price(way) + static_cast<double>(packs) / whole.points;
       if (result < p.visit) {
         each += result / depth;
         if (most > 0) part = std::min(part, (each - any) / most);

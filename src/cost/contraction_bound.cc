@@ -26,6 +26,12 @@ i64 scaled(u64 n, i64 price) {
 
 constexpr TileMoves kNoMoves{};
 
+/// Is it the dimension before the fastest one?
+bool is_next_to_unit(const Operand& x, u8 d) {
+  const int count = x.layout.count();
+  return unit_dim(x) != kNoDim && count > 1 && x.layout.dim[count - 2] == d;
+}
+
 i64 share(i64 price, u64 n) { return price >= kInfinite ? kInfinite : price / static_cast<i64>(n); }
 
 }  // namespace
@@ -156,6 +162,8 @@ i64 ContractionBound::product(i64 rate, bool grouped, bool narrow) const {
 /// been widened: when it is read, or in a copy, for all products of an element.
 ProductPrice ContractionBound::product_of_vectors() const {
   const Dtype sum = computed_dtype(spec_);
+  // A copy has as many elements as there are, of the last vector fewer than lanes.
+  const u64 rest = columns_ % lanes_, copies = rest != 0 ? rest : lanes_;
   i64 units = rates_.rate(rows_, ceil_div(columns_, lanes_));
   for (Ref in : each_factor()) {
     if (!is_operand(in) || spec_.operand[in].dtype == sum || sum != Dtype::kF32) continue;
@@ -164,7 +172,7 @@ ProductPrice ContractionBound::product_of_vectors() const {
     const i64 read =
         fixed(std::min(morello::widening_units(x.dtype, sum, target_), target_.prices.widen));
     const double copied = static_cast<double>(rates_.widened(x.dtype, sum)) *
-                          static_cast<double>(lanes_) /
+                          static_cast<double>(copies) /
                           (static_cast<double>(uses) * most_meetings(spec_, x));
     units += std::min(read, static_cast<i64>(copied));
   }
@@ -367,10 +375,13 @@ i64 ContractionBound::per_buffered_result() const {
     c = saturating_add(c, fixed(visit)) / static_cast<i64>(width(d));
     i64 relayout = rates_.tiles_along() ? repack(d) : 0;
     c = saturating_add(c, share(fixed(relayout), results_));
-    // What is copied has its vectors along another dimension then.
-    const u64 along = v_ == kNoDim ? lanes_ : columns_;
-    i64 steps =
-        std::min(rates_.relayout(out_.dtype, along), rates_.relayout(computed_dtype(spec_), along));
+    // What is copied has its vectors along another dimension then, and rows of the output's fastest
+    // one alone, if d is next to it there; else rows of more dimensions, which both have as one.
+    const auto relayout_of = [&](Dtype type) {
+      return is_next_to_unit(out_, d) ? rates_.relayout(type, columns_)
+                                      : fixed(rates_.relayout(type));
+    };
+    i64 steps = std::min(relayout_of(out_.dtype), relayout_of(computed_dtype(spec_)));
     if (chain_)
       steps = std::min({alone_,
                         saturating_add(in_vectors_ / static_cast<i64>(width(d)),

@@ -140,6 +140,8 @@ const Rates::OfDot& Rates::of_dot(size_t i) const {
 }
 
 Rates::OfDot Rates::find_products(const Dot& dot) const {
+  const i64 fma = (kUnitsPerCycle << kFraction) / target_.fma_per_cycle;
+  const i64 stored = (kUnitsPerCycle << kFraction) / target_.stores_per_cycle;
   OfDot of;
   for (bool narrow : {false, true})
     for (size_t way = 0; way < kWidenings; way++) {
@@ -150,15 +152,21 @@ Rates::OfDot Rates::find_products(const Dot& dot) const {
         least = of[way][false];
         continue;
       }
+      const bool copies = dot.form == DotForm::kFma && widens;
+      const std::vector<i64>& other = of[0][narrow];
       least.assign(rate_.size(), kInfinite);
-      for (u64 rows = 1; rows <= registers_; rows++)
+      for (u64 rows = 1; rows <= registers_; rows++) {
+        // A copy may be widened instead, and stored once for all rows: of the most, maybe more.
+        const i64 copied = fma + (rows < registers_ ? stored / static_cast<i64>(rows) : 0);
         for (u64 vecs = 1; vecs <= registers_; vecs++) {
           const size_t at = tile_index(rows, vecs);
           i64 best = std::min(least[tile_index(rows - 1, vecs)], least[tile_index(rows, vecs - 1)]);
           best = std::min(best,
                           product_units(dot, rows, vecs, narrow, Widening{static_cast<u8>(way)}));
+          if (copies) best = std::min(best, std::max(other[at], copied));
           least[at] = best;
         }
+      }
       // Rates of microkernels have FMAs of what is not widened, or was.
       if (dot.form == DotForm::kFma && !widens && !narrow) std::fill(least.begin(), least.end(), 0);
     }
@@ -212,32 +220,24 @@ ProductPrices Rates::products(const Spec& spec, u64 rows, u64 vecs) const {
   const u8 v = unit_dim(spec.out());
   // Of factors that are widened in different ways, either may be what a buffer has vectors of.
   std::array<bool, kWidenings> may{};
-  bool is_widened = false;
-  i64 copy = kInfinite;  // of an element
+  bool widened = false;
   for (const Operand* x : {&a, &b}) {
     may[static_cast<size_t>(widening_of(x->dtype, sum, target_))] = true;
-    if (x->dtype == sum || !has_dim(x->dims, v)) continue;
-    is_widened = true;
-    copy = std::min(copy, widened(x->dtype, sum));
+    widened |= x->dtype != sum && has_dim(x->dims, v);
   }
   const Takers& t = takers(a.dtype, b.dtype, sum);
   for (bool grouped : {false, true}) prices[grouped].fill({t.products[grouped], kInfinite});
   const size_t at = tile_index(rows, vecs);
-  const i64 lanes = target_.lanes(kElementBytes);
-  const i64 copied = static_cast<i64>(static_cast<u64>(copy * lanes) / rows);
   for (u32 left = t.rows[true]; left != 0; left &= left - 1) {
     const size_t i = static_cast<size_t>(std::countr_zero(left));
     const OfDot& of = of_dot(i);
     for (bool narrow : {false, true}) {
       i64 units = kInfinite;
-      if (!is_widened || dots()[i].group > 1)
+      if (!widened || dots()[i].group > 1)
         units = of[0][narrow][at];
       else
         for (size_t way = 1; way < kWidenings; way++)
           if (may[way]) units = std::min(units, of[way][narrow][at]);
-      // Or in a copy, once for all products of an element.
-      if (is_widened && dots()[i].form == DotForm::kFma)
-        units = std::min(units, std::max(rate(rows, vecs), of[0][narrow][at]) + copied);
       for (bool grouped : {false, true})
         if ((t.rows[grouped] >> i & 1) != 0)
           prices[grouped][narrow].units = std::min(prices[grouped][narrow].units, units);

@@ -30,20 +30,26 @@ Factors factors(const Spec& spec) {
   const auto [first, second] = factors_of(spec);
   if (!is_operand(first) || !is_operand(second)) return {};
   const Operand &a = spec.operand[first], &b = spec.operand[second];
+  if (!has_dim(a.dims, v) && !has_dim(b.dims, v)) return {};
   if (has_dim(a.dims, v) && has_dim(b.dims, v)) return {&a, &b, true};
   return has_dim(a.dims, v) ? Factors{&a, &b} : Factors{&b, &a};
 }
 
 constexpr u32 kLeastTurned = 4;  // fewer are lanes of no vector
 
-bool may_be_turned(const Factors& factors, u8 d) {
+/// Of a batch along what one factor has alone, outside of windows, in which parts have the same.
+bool may_be_turned(const Spec& spec, const Factors& factors, u8 d) {
   const bool of_places = has_dim(factors.places->dims, d);
-  return has_dim(factors.channels->dims, d) != of_places && (factors.batch || !of_places);
+  if (!factors.batch) return has_dim(factors.channels->dims, d) && !of_places;
+  return has_dim(factors.channels->dims, d) != of_places && !has_dim(window_dims(spec), d);
 }
 
-/// Has a factor of a batch its members apart, so that vectors of these are copied together?
-bool gathers_batch(const Factors& factors, u8 v) {
-  return unit_dim(*factors.places) != v || unit_dim(*factors.channels) != v;
+/// Has a factor of a batch its members apart, so that vectors of these are copied together? Or are
+/// there less than a vector?
+bool wastes_vectors(const Spec& spec, const Factors& factors, const Target& target) {
+  const u8 v = unit_dim(spec.out());
+  return unit_dim(*factors.places) != v || unit_dim(*factors.channels) != v ||
+         spec.size[v] < target.lanes(kElementBytes);
 }
 
 /// Have rows of places that run along the output's vectors many unused lanes, or elements apart?
@@ -68,8 +74,9 @@ u8 turned_dim(const Spec& spec) {
   const Layout& layout = spec.out().layout;
   for (int i = layout.count() - 1; i >= 0; i--) {
     const u8 d = layout.dim[i];
-    if (may_be_turned(f, d) && (spec.size[d] >= kLeastTurned || !f.batch))
-      return spec.size[d] >= kLeastTurned ? d : kNoDim;
+    if (!may_be_turned(spec, f, d)) continue;
+    if (spec.size[d] >= kLeastTurned) return d;
+    if (!f.batch) return kNoDim;
   }
   return kNoDim;
 }
@@ -77,7 +84,7 @@ u8 turned_dim(const Spec& spec) {
 bool may_turn(const Spec& spec, const Target& target) {
   if (turned_dim(spec) == kNoDim || spec.out().contig < 2) return false;
   const Factors f = factors(spec);
-  if (f.batch) return gathers_batch(f, unit_dim(spec.out()));
+  if (f.batch) return wastes_vectors(spec, f, target);
   return unit_dim(*f.places) == kNoDim || wastes_lanes(spec, *f.places, target);
 }
 
@@ -86,9 +93,10 @@ bool part_may_turn(const Spec& spec, const Target& target) {
   if (f.places == nullptr || spec.out().contig < 2) return false;
   bool turns = false;
   for (u8 d = 0; d < spec.rank; d++)
-    turns = turns ||
-            (spec.size[d] >= kLeastTurned && has_dim(spec.out().dims, d) && may_be_turned(f, d));
-  if (f.batch) return turns && gathers_batch(f, unit_dim(spec.out()));
+    turns = turns || (spec.size[d] >= kLeastTurned && has_dim(spec.out().dims, d) &&
+                      may_be_turned(spec, f, d));
+  // Copies of factors may have members apart.
+  if (f.batch) return turns;
   const u8 unit = unit_dim(*f.places);
   const bool cut = unit != unit_dim(spec.out()) && !has_dim(spec.reduced(), unit);
   return turns && (unit == kNoDim || cut || wastes_lanes(spec, *f.places, target));

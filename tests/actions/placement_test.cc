@@ -199,7 +199,9 @@ TEST_SUITE("actions") {
       CHECK(turned("einsum \"gmk,gkn->mng\" f32[3,40,12] f32[3,12,30]", isa));
       CHECK(turned("einsum \"gmk,gkn->mng\" u8[3,40,12] i8[3,12,30] -> i32[40,30,3]", isa));
       CHECK(turned("einsum \"mkg,gkn->nmg\" bf16[40,12,3] bf16[3,12,30] -> relu", isa));
-      CHECK_FALSE(turned("einsum \"mkg,kng->mng\" f32[40,12,3] f32[12,30,3]", isa));
+      CHECK(
+          turned("einsum \"mkg,kng->mng\" f32[40,12,3] f32[12,30,3]", isa));  // less than a vector
+      CHECK_FALSE(turned("einsum \"mkg,kng->mng\" f32[40,12,16] f32[12,30,16]", isa));
       CHECK_FALSE(turned("einsum \"gmk,gkn->mgn\" f32[3,40,12] f32[3,12,30]", isa));
       CHECK_FALSE(turned("einsum \"gmk,gkn->mng\" f32[3,2,12] f32[3,12,3]", isa));
       CHECK_FALSE(turned("einsum \"gmk,gkn->mng\" f32[3,40,12] f32[3,12,30] + f32[3]", isa));

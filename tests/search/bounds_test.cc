@@ -176,6 +176,33 @@ std::string random_long_sums(std::mt19937_64& rng) {
          any("", "", "", " -> relu", " * 2 -> tanh");
 }
 
+/// A product of one or two batch dimensions, in any order of all, which mostly has the members of
+/// one next to each other in the results, and in each factor or not.
+std::string random_batch(std::mt19937_64& rng) {
+  const auto any = [&rng](auto... of) { return std::array{of...}[rng() % sizeof...(of)]; };
+  const std::string letters = "mnkgh", batch = rng() % 3 ? "g" : "gh";
+  std::array<u64, 5> size{};
+  for (size_t d = 0; d < 3; d++) size[d] = any(1, 2, 3, 4, 5, 8, 9, 17, 32);
+  size[3] = any(2, 3, 4, 5, 8, 17), size[4] = any(2, 3, 5);
+  const auto drawn = [&](std::string dims, bool last) {
+    std::shuffle(dims.begin(), dims.end(), rng);
+    if (last) std::swap(dims[dims.find('g')], dims.back());
+    return dims;
+  };
+  const std::string a = drawn(batch + "mk", rng() % 2), b = drawn(batch + "kn", rng() % 2),
+                    out = drawn(batch + "mn", rng() % 5 != 0);
+  const auto operand = [&](const std::string& type, const std::string& dims) {
+    std::string text;
+    for (char c : dims) text += (text.empty() ? "" : ",") + std::to_string(size[letters.find(c)]);
+    return ' ' + type + '[' + text + ']';
+  };
+  const std::string one = any("f32", "f32", "bf16", "f16", "u8", "i32"),
+                    sum = one == "u8" || one == "i32" ? "i32" : any("f32", "f32", "bf16");
+  return "einsum \"" + a + ',' + b + "->" + out + '"' + operand(one, a) + (rng() % 4 ? "" : "{*}") +
+         operand(one == "u8" ? "i8" : one, b) + (rng() % 4 ? "" : "{*}") +
+         (sum == "i32" || rng() % 4 ? "" : " -> relu") + " ->" + operand(sum, out);
+}
+
 }  // namespace
 
 TEST_SUITE("search") {
@@ -272,6 +299,30 @@ TEST_SUITE("search") {
       const std::string why = wrong_bounds(spec_of(text), target, percent, 2000, nullptr);
       CHECK_MESSAGE(why == "", why << "; seed " << seed + static_cast<u64>(i) << ": " << text
                                    << " on " << target.name << ", " << percent << "%");
+    }
+  }
+
+  TEST_CASE("products of batches: no pair costs less than its bound") {
+    // Turned once a factor was copied, or in rows of two dimensions; a copy of vectors that are not
+    // full.
+    constexpr std::pair<const char*, const char*> kKnown[] = {
+        {"einsum \"mkg,kng->mng\" f32[16,64,3]{*} f32[64,16,3]{*}", "avx2"},
+        {"einsum \"mkg,kng->mng\" f32[64,64,2] f32[64,64,2]", "avx512"},
+        {"einsum \"ghmk,hgkn->nmgh\" f32[3,2,3,4] f32[2,3,4,64]", "avx2"},
+        {"einsum \"kg,nkg->ng\" f16[33,2] f16[32,33,2] -> f32[32,2]", "avx512_amx"}};
+    for (const auto& [text, target] : kKnown)
+      CHECK_MESSAGE(wrong_bounds(spec_of(text), *find_target(target), 60, 100000, nullptr) == "",
+                    std::string(text));
+    const u64 seed = 20261202;
+    for (int i = 0, n = rounds(40); i < n; i++) {
+      std::mt19937_64 rng(seed + static_cast<u64>(i));
+      const std::string text = random_batch(rng);
+      const auto all = fixed_targets();
+      const Target& target = all[static_cast<size_t>(i) % all.size()];
+      const std::string why =
+          wrong_bounds(spec_of(text), target, i / 6 % 2 ? 100 : 75, 4000, nullptr);
+      CHECK_MESSAGE(why == "", why << "; seed " << seed + static_cast<u64>(i) << ": " << text
+                                   << " on " << target.name);
     }
   }
 
