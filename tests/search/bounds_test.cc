@@ -310,9 +310,11 @@ TEST_SUITE("search") {
         {"einsum \"mkg,kng->mng\" f32[64,64,2] f32[64,64,2]", "avx512"},
         {"einsum \"ghmk,hgkn->nmgh\" f32[3,2,3,4] f32[2,3,4,64]", "avx2"},
         {"einsum \"kg,nkg->ng\" f16[33,2] f16[32,33,2] -> f32[32,2]", "avx512_amx"}};
-    for (const auto& [text, target] : kKnown)
-      CHECK_MESSAGE(wrong_bounds(spec_of(text), *find_target(target), 60, 100000, nullptr) == "",
-                    std::string(text));
+    for (const auto& known : kKnown) {
+      const Target& target = *find_target(known.second);
+      CHECK_MESSAGE(wrong_bounds(spec_of(known.first), target, 60, 100000, nullptr) == "",
+                    std::string(known.first));
+    }
     const u64 seed = 20261202;
     for (int i = 0, n = rounds(40); i < n; i++) {
       std::mt19937_64 rng(seed + static_cast<u64>(i));
