@@ -32,7 +32,7 @@ COMPARISONS = ["*brute-force*", "legal decisions that are not the cheapest*", "*
                    "restrictions of the actions*", "*what their restrictions cost", "*what it costs that*",
                    "panels and wide sums*", "*what few tiles cost*", "every action is worth*", "no program within the limits*",
                    "random Specs of real sizes*", "*microkernel twice as fast*", "*costs less than it declares*",
-                   "the added microkernels*", "*mixed element types: no pair*", "bounds that were above*",
+                   "the added microkernels*", "*mixed element types: no pair*", "bounds that were above*", "products of batches: no pair*",
                    "sums of products of integers are exact*", "integers and elementwise chains have the same bits*",
                    "several outputs: random graphs", "element types: random trees", "predicted costs are near those*",
                    "chosen pieces cost little more*", "calls of short routines*", "time per decoded byte*",

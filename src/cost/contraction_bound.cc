@@ -113,8 +113,8 @@ ContractionBound::ContractionBound(const Spec& spec, const Target& target, const
     for (const MemoryWay& way : rates.memory_ways())
       if (way.block) whole_ = std::max(whole_, rates.block(way, spec).whole);
   }
-  packs_along_reduced_ = packs_along_reduced();
   if (in_registers_) return;
+  packs_along_reduced_ = packs_along_reduced();
   per_other_ = per_other_result(false);
   per_whole_ = whole_ != 0 ? per_other_result(true) : per_other_;
 }
@@ -375,18 +375,21 @@ i64 ContractionBound::per_buffered_result() const {
     c = saturating_add(c, fixed(visit)) / static_cast<i64>(width(d));
     i64 relayout = rates_.tiles_along() ? repack(d) : 0;
     c = saturating_add(c, share(fixed(relayout), results_));
-    // What is copied has its vectors along another dimension then, and rows of the output's fastest
-    // one alone, if d is next to it there; else rows of more dimensions, which both have as one.
-    const auto relayout_of = [&](Dtype type) {
-      return is_next_to_unit(out_, d) ? rates_.relayout(type, columns_)
-                                      : fixed(rates_.relayout(type));
-    };
-    i64 steps = std::min(relayout_of(out_.dtype), relayout_of(computed_dtype(spec_)));
-    if (chain_)
+    i64 steps = 0;
+    if (chain_) {
       steps = std::min({alone_,
                         saturating_add(in_vectors_ / static_cast<i64>(width(d)),
                                        fixed(rates_.relayout(out_.dtype))),
                         saturating_add(in_memory_, fixed(rates_.relayout(computed_dtype(spec_))))});
+    } else {
+      // What is copied has its vectors along another dimension then, and rows of the output's
+      // fastest one alone, if d is next to it there; else rows of more dimensions, as one in both.
+      const auto copied = [&](Dtype type) {
+        return is_next_to_unit(out_, d) ? rates_.relayout_in_rows(type, columns_)
+                                        : fixed(rates_.relayout(type));
+      };
+      steps = std::min(copied(out_.dtype), copied(computed_dtype(spec_)));
+    }
     best = std::min(best, saturating_add(c, steps));
   }
   return best;

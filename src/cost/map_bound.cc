@@ -104,11 +104,10 @@ i64 Bounds::relayout(const Spec& spec, const Form& form, Duty duty) const {
   const u64 block = groups ? spec.out().layout.block_of(u) : 1;
   const u64 panels = block > 1 ? std::max<u64>(1, spec.size[u] / block) : 1;
   const u64 rows = groups ? panels * (spec.size[v] / lane_group(spec.out())) : 0;
+  const i64 in_rows = rates_.relayout_in_rows(spec.operand[source_of(spec)].dtype, spec.size[v]);
   for (const Rate& way : rates_.ways(duty)) {
-    const Dtype moved = spec.operand[source_of(spec)].dtype;
-    i64 c = way.side > 1
-                ? saturating_mul(area, rates_.relayout(moved, spec.size[v])) >> Rates::kFraction
-                : saturating_mul(area, way.element);
+    i64 c = way.side > 1 ? saturating_mul(area, in_rows) >> Rates::kFraction
+                         : saturating_mul(area, way.element);
     c = saturating_add(c, saturating_mul(area / lanes, way.vector));
     c = saturating_add(c, saturating_mul(rows, way.row));
     const i64 calls = saturating_mul(panels, way.call + loop);

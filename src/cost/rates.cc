@@ -98,13 +98,14 @@ Rates::Rates(const Target& target, Microkernels kernels)
 }
 
 // Of whole blocks each element costs the least; of the rest, a block or its elements.
-i64 Rates::relayout(Dtype type, u64 row) const {
-  const i64 least = relayout(type), rest = static_cast<i64>(row % side_);
+i64 Rates::relayout_in_rows(Dtype type, u64 row) const {
+  const i64 least = relayout(type);
+  if (least >= kInfinite) return least;
+  const i64 rest = static_cast<i64>(row % side_);
   const i64 of_rest = std::min(static_cast<i64>(side_) * least,
                                rest * relayout_alone_[std::countr_zero(size_of(type))]);
-  const i64 whole = static_cast<i64>(row) - rest;
-  return ((whole * least + std::max(rest * least, rest == 0 ? 0 : of_rest)) << kFraction) /
-         static_cast<i64>(row);
+  const i64 units = (static_cast<i64>(row) - rest) * least + of_rest;
+  return (units << kFraction) / static_cast<i64>(row);
 }
 
 void Rates::find_ops() {

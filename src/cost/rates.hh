@@ -117,8 +117,9 @@ class Rates {
   const TileMoves& moves(bool loads) const { return moves_[loads]; }
   /// Of an element that changes the dimension which vectors run along.
   i64 relayout(Dtype type) const { return relayout_[std::countr_zero(size_of(type))]; }
-  /// The same where rows along that have so many elements; fixed point.
-  i64 relayout(Dtype type, u64 row) const;
+  /// The same, in fixed point, where rows along the dimension that vectors come to run along have
+  /// so many elements: blocks that they do not fill cost as much as others.
+  i64 relayout_in_rows(Dtype type, u64 row) const;
   /// Of one that comes into a lane with neighbours from other rows.
   i64 grouping(Dtype type) const { return grouping_[std::countr_zero(size_of(type))]; }
   /// Units of reducing `points` elements to results, `turned` more for each that comes to be in a

@@ -74,9 +74,7 @@ u8 turned_dim(const Spec& spec) {
   const Layout& layout = spec.out().layout;
   for (int i = layout.count() - 1; i >= 0; i--) {
     const u8 d = layout.dim[i];
-    if (!may_be_turned(spec, f, d)) continue;
-    if (spec.size[d] >= kLeastTurned) return d;
-    if (!f.batch) return kNoDim;
+    if (may_be_turned(spec, f, d) && spec.size[d] >= kLeastTurned) return d;
   }
   return kNoDim;
 }
